@@ -1,0 +1,148 @@
+"""What a rule says of a place in a file: spans, edits, fixes, findings and reports.
+
+This module imports nothing of perflint, so every layer may use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Severity(Enum):
+    """How much the pattern costs where it was measured (`rules/worth.toml`)."""
+
+    ERROR = "error"
+    """A quarter of a step or more in a representative program."""
+    WARNING = "warning"
+    """From three percent of a step."""
+    INFO = "info"
+    """Less, or dependent on shapes that the source does not show."""
+
+
+class Confidence(Enum):
+    """How sure perflint is that the code does what the finding says."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Heat(Enum):
+    """How often a line runs."""
+
+    HOT = "hot"
+    """In a training, evaluation or decode loop, in `forward`, or called from there."""
+    WARM = "warm"
+    """In a function whose callers are not known."""
+    COLD = "cold"
+    """In set-up, import-time, checkpointing, interval-guarded or dead code."""
+
+
+class Effect(Enum):
+    """What the pattern does to the device."""
+
+    SYNC = "sync"
+    TRANSFER = "transfer"
+    ALLOCATION = "allocation"
+    COMPUTE = "compute"
+    MEMORY = "memory"
+    GRAPH_BREAK = "graph-break"
+    RECOMPILE = "recompile"
+    CAPTURE = "capture"
+    PIPELINE = "pipeline"
+    CORRECTNESS = "correctness"
+
+
+class Safety(Enum):
+    """What a fix may change."""
+
+    SAFE = "safe"
+    """Same meaning."""
+    UNSAFE = "unsafe"
+    """Changes numerics, memory, errors or checkpoint keys; the rule's page says how."""
+    DISPLAY = "display-only"
+    """Shown, never written."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of a file; lines and columns from 1, columns in characters, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share a character."""
+        return (self.line, self.column) < (other.end_line, other.end_column) and (
+            other.line,
+            other.column,
+        ) < (self.end_line, self.end_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of `span` by `text`; an empty span inserts."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that belong together, and imports that they need.
+
+    `imports` holds statements such as `import torch`; they are added once a file.
+    """
+
+    message: str
+    safety: Safety
+    edits: tuple[Edit, ...]
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim of one rule about one place."""
+
+    path: str
+    span: Span
+    code: str
+    name: str
+    message: str
+    severity: Severity
+    confidence: Confidence
+    heat: Heat
+    effect: Effect
+    help: str | None = None
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be checked, or a rule that crashed on it.
+
+    `internal` marks perflint's own faults.
+    """
+
+    path: str
+    message: str
+    help: str | None = None
+    line: int | None = None
+    column: int | None = None
+    internal: bool = False
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a run over some files."""
+
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    files: int = 0
+    lines: int = 0
+    suppressed: int = 0
+    hidden: dict[str, int] = field(default_factory=dict)
+    """How many findings each stricter profile would add to what is shown."""

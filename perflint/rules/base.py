@@ -1,0 +1,84 @@
+"""What a rule is.
+
+A rule is a small class in a file of its own. It names the sites that it listens to,
+decides on the libcst node of a site and the model's facts about it, and yields findings.
+It holds no state. Its docstring is its page in the docs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
+from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Listen to calls of these full names."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+Listens = Calls | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]
+
+
+class Rule(ABC):
+    """Base of all rules."""
+
+    code: ClassVar[str]
+    """`TPF` and three digits, from the catalogue."""
+    name: ClassVar[str]
+    """The bad habit in kebab case: "allow <name>" reads well. The file is named alike."""
+    effect: ClassVar[Effect]
+    severity: ClassVar[Severity]
+    listens: ClassVar[tuple[Listens, ...]]
+    since: ClassVar[tuple[int, int] | None] = None
+    """The first torch version that the rule holds for."""
+    until: ClassVar[tuple[int, int] | None] = None
+    """The first torch version that it does not hold for any more."""
+
+    def nominate(self, site: Any) -> bool:
+        """Whether the facts alone leave the site worth parsing by libcst. Cheap: no text, no libcst."""
+        return True
+
+    @abstractmethod
+    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+        """The findings at a nominated site; `node` is its libcst node."""
+
+    def finding(
+        self,
+        site: Site,
+        message: str,
+        *,
+        confidence: Confidence = Confidence.HIGH,
+        severity: Severity | None = None,
+        heat: Heat | None = None,
+        effect: Effect | None = None,
+        span: Span | None = None,
+        help: str | None = None,
+        fix: Fix | None = None,
+    ) -> Finding:
+        """A finding of this rule at a site, with the rule's and the site's own values as defaults."""
+        return Finding(
+            path=site.model.source.path,
+            span=span or site.span,
+            code=self.code,
+            name=self.name,
+            message=message,
+            severity=severity or self.severity,
+            confidence=confidence,
+            heat=heat or site.heat,
+            effect=effect or self.effect,
+            help=help,
+            fix=fix,
+        )

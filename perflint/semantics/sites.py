@@ -1,0 +1,132 @@
+"""The places that rules listen to, with the facts that the model holds of each."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Heat, Span
+from perflint.semantics.values import Device, Evidence, Tensor, Value
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A node of a file and the model that knows about it."""
+
+    model: Model
+    node: ast.expr
+
+    @property
+    def heat(self) -> Heat:
+        """How often the node runs."""
+        return self.model.heat(self.node)
+
+    @property
+    def span(self) -> Span:
+        """Where the node is."""
+        return self.model.source.span(self.node)
+
+    def text(self, node: ast.expr) -> str:
+        """The source text of an expression."""
+        return self.model.source.segment(self.model.source.span(node))
+
+    def value(self, node: ast.expr) -> Value:
+        """What the model believes of an expression."""
+        return self.model.value(node)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite(Site):
+    """A call whose target the model knows.
+
+    `target` is the full name of what is called: "torch.nonzero", "torch.Tensor.item",
+    "builtins.float", "torch.nn.Conv2d" (a constructor), "torch.nn.Module.__call__" (calling
+    an object of a module class), "package.module.function" of the project.
+    """
+
+    node: ast.Call
+    target: str
+    receiver: Value | None
+    """The object of a method call."""
+
+    def argument(self, name: str, position: int | None = None) -> ast.expr | None:
+        """The argument passed by keyword, or at a position of the call as written.
+
+        None where it was not passed, or may hide behind `*args` or `**kwargs`.
+        """
+        for keyword in self.node.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        if position is None or position >= len(self.node.args):
+            return None
+        if any(isinstance(arg, ast.Starred) for arg in self.node.args[: position + 1]):
+            return None
+        return self.node.args[position]
+
+    @property
+    def has_unpacking(self) -> bool:
+        """Whether `*args` or `**kwargs` may hide arguments."""
+        return any(isinstance(arg, ast.Starred) for arg in self.node.args) or any(
+            keyword.arg is None for keyword in self.node.keywords
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TruthSite(Site):
+    """An expression whose truth decides what runs next.
+
+    `construct` is "if", "while", "assert", "conditional expression", "and", "or", "not",
+    "comprehension" or "case".
+    """
+
+    construct: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptSite(Site):
+    """An indexing. `mode` is "load", "store", "augmented" (`x[i] += 1`) or "delete"."""
+
+    node: ast.Subscript
+    mode: str
+    stored: ast.expr | None = None
+    """The right-hand side of the assignment, where the mode is "store" or "augmented"."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSite(Site):
+    """An expression that is turned into text.
+
+    `sink` is "f-string", "print", "logging", "str.format", "%", "str", "repr" or "format".
+    `spec` says whether a format specification or conversion applies to it.
+    """
+
+    sink: str
+    spec: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileSite(Site):
+    """A whole file, for rules that look at functions, loops and classes; `node` is a placeholder."""
+
+
+def device_confidence(value: Value) -> Confidence | None:
+    """How sure it is that `value` is a tensor on the device; None where it is none, or on the host."""
+    tensor = value.tensor
+    if tensor is None or not tensor.off_host:
+        return None
+    confidence = _confidence(tensor)
+    if len(value.members) > 1 and confidence is not Confidence.LOW:
+        return Confidence.MEDIUM if confidence is Confidence.HIGH else Confidence.LOW
+    return confidence
+
+
+def _confidence(tensor: Tensor) -> Confidence:
+    if tensor.evidence is Evidence.USE:
+        return Confidence.MEDIUM if tensor.device in (Device.CUDA, Device.MODEL) else Confidence.LOW
+    if tensor.device in (Device.CUDA, Device.MODEL):
+        return Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
+    return Confidence.MEDIUM if tensor.device is Device.CALLER else Confidence.LOW

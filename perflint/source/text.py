@@ -1,0 +1,75 @@
+"""One file: its text, its trees and the spans that tie them together."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from perflint.findings import Span
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+class Source:
+    """A Python file as perflint sees it.
+
+    `path` is how the user named the file; `text` is decoded and keeps its newlines.
+    """
+
+    def __init__(self, path: str, text: str, tree: ast.Module | None = None) -> None:
+        self.path = path
+        self.text = text
+        if tree is not None:
+            self.tree = tree
+        self._concrete: dict[ast.AST, cst.CSTNode] = {}
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree. Raises SyntaxError, and ValueError for null bytes."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines with their ends, split where Python splits them."""
+        return _LINE.findall(self.text)
+
+    def column(self, line: int, byte_offset: int) -> int:
+        """The column, from 1 and in characters, of a UTF-8 offset in a line."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return byte_offset + 1
+        return len(text.encode("utf-8")[:byte_offset].decode("utf-8", "replace")) + 1
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.excepthandler | ast.alias) -> Span:
+        """The span of a node; a compound statement's includes its body."""
+        end_line, end_offset = node.end_lineno, node.end_col_offset
+        assert end_line is not None and end_offset is not None
+        return Span(
+            node.lineno,
+            self.column(node.lineno, node.col_offset),
+            end_line,
+            self.column(end_line, end_offset),
+        )
+
+    def segment(self, span: Span) -> str:
+        """The text of a span."""
+        if span.line == span.end_line:
+            return self.lines[span.line - 1][span.column - 1 : span.end_column - 1]
+        middle = self.lines[span.line : span.end_line - 1]
+        return "".join(
+            [self.lines[span.line - 1][span.column - 1 :], *middle, self.lines[span.end_line - 1][: span.end_column - 1]]
+        )
+
+    def concrete(self, node: ast.expr) -> cst.CSTNode:
+        """The libcst node of an expression, parsed when first asked for and kept."""
+        found = self._concrete.get(node)
+        if found is None:
+            from perflint.source.concrete import parse_expression
+
+            found = self._concrete[node] = parse_expression(self.segment(self.span(node)))
+        return found
