@@ -1,0 +1,213 @@
+"""Rules and their fixtures: what `tests/rules/<family>/<rule>.py` claims, and what the rule says.
+
+A fixture is one file of good and bad code. `# error: TPF101` ends each line on which a
+finding starts in the default profile, `# audit: TPF101` each line on which one starts in
+a stricter profile only. A line may carry several codes, one per finding. Everything else
+is silent. Markers are taken out before the file is linted, so they cannot help.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import perflint.rules
+from perflint.findings import Confidence, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite, Site
+from perflint.source.concrete import cst
+from perflint.source.text import Source
+
+RULES = Path(perflint.rules.__file__).parent
+FIXTURES = Path(__file__).parent
+SECTIONS = (
+    "What it does",
+    "Why is this bad",
+    "When it is fine",
+    "Bad",
+    "Good",
+    "Fix safety",
+    "How a GPU shows it",
+    "References",
+)
+_MARKER = re.compile(r"#\s*(error|audit)\s*:\s*(TPF\d{3}(?:\s*,\s*TPF\d{3})*)\s*")
+_MARKER_LIKE = re.compile(r"#\s*(?:errors?|audits?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One rule module and the files that go with it."""
+
+    family: str
+    stem: str
+
+    def __str__(self) -> str:
+        return f"{self.family}/{self.stem}"
+
+    @property
+    def fixture(self) -> Path:
+        """Good and bad code with markers."""
+        return FIXTURES / self.family / f"{self.stem}.py"
+
+    @property
+    def golden(self) -> Path:
+        """The fixture after all fixes."""
+        return FIXTURES / self.family / f"{self.stem}.fixed.py"
+
+    @property
+    def classes(self) -> list[type[Rule]]:
+        """The rules that the module defines."""
+        module = importlib.import_module(f"perflint.rules.{self.family}.{self.stem}")
+        return [
+            found
+            for found in vars(module).values()
+            if isinstance(found, type)
+            and issubclass(found, Rule)
+            and found.__module__ == module.__name__
+            and not inspect.isabstract(found)
+        ]
+
+    @property
+    def rule(self) -> type[Rule]:
+        """The rule that the module defines."""
+        (rule,) = self.classes
+        return rule
+
+
+def cases() -> list[Case]:
+    """All rule modules, found as files, so that none can hide."""
+    return [
+        Case(path.parent.name, path.stem)
+        for path in sorted(RULES.glob("*/*.py"))
+        if not path.stem.startswith("_") and not path.parent.name.startswith("_")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A fixture's code without its markers, and what the markers claim."""
+
+    text: str
+    error: Counter[tuple[int, str]]
+    audit: Counter[tuple[int, str]]
+    malformed: tuple[str, ...]
+
+    @property
+    def marked(self) -> set[int]:
+        """The lines that carry a marker."""
+        return {line for line, _ in (*self.error, *self.audit)}
+
+
+def parse_fixture(text: str) -> Fixture:
+    """Take the markers out of a fixture. Raises SyntaxError where it is no Python."""
+    lines = text.splitlines(keepends=True)
+    claims: dict[str, Counter[tuple[int, str]]] = {"error": Counter(), "audit": Counter()}
+    malformed: list[str] = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT or not _MARKER_LIKE.search(token.string):
+            continue
+        row, column = token.start
+        first, end = None, 0
+        for match in _MARKER.finditer(token.string):
+            first = match.start() if first is None else first
+            end = match.end()
+            claims[match[1]].update((row, code) for code in re.findall(r"TPF\d{3}", match[2]))
+        if first is None or end != len(token.string):
+            malformed.append(f"line {row}: {token.string}")
+        else:
+            ending = lines[row - 1][len(lines[row - 1].rstrip("\r\n")) :]
+            lines[row - 1] = lines[row - 1][: column + first].rstrip() + ending
+    return Fixture("".join(lines), claims["error"], claims["audit"], tuple(malformed))
+
+
+def silent_blocks(text: str, marked: set[int]) -> list[str]:
+    """The top-level functions, classes and compound statements that hold no marker."""
+    blocks = []
+    for statement in ast.parse(text).body:
+        if not isinstance(getattr(statement, "body", None), list):
+            continue
+        if not marked.intersection(range(statement.lineno, (statement.end_lineno or 0) + 1)):
+            blocks.append(f"line {statement.lineno}: {getattr(statement, 'name', type(statement).__name__)}")
+    return blocks
+
+
+def lint(text: str, rules: Iterable[type[Rule]], profile: str) -> list[Finding]:
+    """What some rules say of a text in a profile, in the order of the file."""
+    source = Source("example.py", text)
+    model = Model(source, None)  # type: ignore[arg-type]
+    instances = [rule() for rule in rules]
+    found = [finding for site in model.sites() for rule in instances for finding in _ask(rule, site)]
+    return sorted((f for f in found if _shown(f, profile)), key=lambda f: (f.span, f.code))
+
+
+def _ask(rule: Rule, site: Site) -> Iterator[Finding]:
+    if not any(_hears(listen, site) for listen in rule.listens) or not rule.nominate(site):
+        return
+    node = cst.Pass() if isinstance(site, FileSite) else site.model.source.concrete(site.node)
+    yield from rule.check(node, site)
+
+
+def _hears(listen: object, site: Site) -> bool:
+    if isinstance(listen, Calls):
+        return isinstance(site, CallSite) and site.target in listen.names
+    return isinstance(listen, type) and isinstance(site, listen)
+
+
+def _shown(finding: Finding, profile: str) -> bool:
+    quiet = finding.heat is Heat.COLD or finding.severity is Severity.INFO
+    unsure = finding.confidence is Confidence.LOW
+    return profile == "audit" or not (unsure or (quiet and profile == "default"))
+
+
+def starts(findings: Iterable[Finding]) -> Counter[tuple[int, str]]:
+    """Where findings start: how many of each code on each line."""
+    return Counter((finding.span.line, finding.code) for finding in findings)
+
+
+def compare(
+    path: Path, text: str, expected: Counter[tuple[int, str]], findings: list[Finding], profile: str
+) -> list[str]:
+    """One line of text for each difference between the markers and the findings."""
+    lines = text.splitlines()
+    found = starts(findings)
+    messages = {(finding.span.line, finding.code): finding.message for finding in findings}
+    report = []
+    for key in sorted(expected.keys() | found.keys()):
+        missing, extra = expected[key] - found[key], found[key] - expected[key]
+        if not missing and not extra:
+            continue
+        line, code = key
+        shown = lines[line - 1].strip() if line <= len(lines) else ""
+        what = f"missing {missing} x {code}" if missing > 0 else f"unexpected {extra} x {code}"
+        report.append(f"{path.name}:{line}: [{profile}] {what}\n    {shown}")
+        if key in messages:
+            report.append(f"    says: {messages[key]}")
+    return report
+
+
+def sections(rule: type[Rule]) -> dict[str, str]:
+    """The sections of a rule's page by heading, in order."""
+    found: dict[str, str] = {}
+    heading, fenced = "", False
+    for line in inspect.cleandoc(rule.__doc__ or "").splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        if line.startswith("## ") and not fenced:
+            heading = line[3:].strip()
+            found[heading] = ""
+        else:
+            found[heading] = found.get(heading, "") + line + "\n"
+    return found
+
+
+def python_blocks(section: str) -> list[str]:
+    """The ```python blocks of a section."""
+    return re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
