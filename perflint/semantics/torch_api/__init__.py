@@ -1,0 +1,281 @@
+"""torch's own facts, read from the generated TOML files beside this module.
+
+Names are full names: "torch.Tensor.max", "torch.nn.functional.relu", "torch.nn.Conv2d".
+Nothing here imports torch. Each file is read when first asked for, once per process.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+HasArgument = Callable[[str, int | None], bool]
+IsTensor = Callable[[int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An argument that is given: by keyword `name`, or at `position` where it may be given by position.
+
+    `no_tensor`: it does not hold when the positional argument is a tensor.
+    """
+
+    name: str
+    position: int | None = None
+    no_tensor: bool = False
+
+    def holds(self, has_argument: HasArgument, is_tensor: IsTensor) -> bool:
+        """Whether a call fulfils it."""
+        if not has_argument(self.name, self.position):
+            return False
+        return not (self.no_tensor and self.position is not None and is_tensor(self.position))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a callable or attribute gives.
+
+    kind: "tensor", "tensors:2" (that many), "tensors" (list or tuple of unknown length),
+        "int", "float", "bool", "scalar", "size", "dtype", "device", "str", "list", "none",
+        "self" (the receiver or first argument), "array" (numpy) or "any".
+    dtype: "bool", "int", "float", "same" (as the first tensor), "arith" (the same, but bool
+        becomes int), "promote" (of all tensors) or "unknown"; for several tensors one for
+        each, comma-separated ("same,int").
+    rank: number of dimensions without optional arguments, None when it depends.
+    shape: "same" (the first tensor's rank), "broadcast" (the greatest rank of the tensors),
+        "+1", "-2" (the first tensor's rank and that many), or "" when `rank` or nothing tells.
+    device: "cpu-factory" (the host unless `device` is given), "like" (of the first tensor,
+        unless `device` is given), "follow" (of its operands), "host", "device" (the current
+        one), "argument" (what its arguments say) or "unknown".
+    """
+
+    kind: str
+    dtype: str = "unknown"
+    rank: int | None = None
+    shape: str = ""
+    device: str = "follow"
+    variants: tuple[tuple[tuple[Condition, ...], Result], ...] = ()
+
+    @property
+    def count(self) -> int | None:
+        """The number of tensors of a kind "tensors:n"."""
+        head, _, number = self.kind.partition(":")
+        return int(number) if head == "tensors" and number else None
+
+    def variant(self, has_argument: HasArgument, is_tensor: IsTensor = lambda position: False) -> Result:
+        """The result for a call.
+
+        `has_argument(name, position)` says whether the call has this argument, by keyword or
+        (if `position` is not None; receivers do not count) by position, and with a value
+        other than a literal None or False. `is_tensor(position)` says whether the positional
+        argument is a tensor: `x.max(y)` against `x.max(1)`.
+        """
+        for conditions, result in self.variants:
+            if all(condition.holds(has_argument, is_tensor) for condition in conditions):
+                return result
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFacts:
+    """A torch.nn.Module class.
+
+    result: "tensor", "tensor,tensor|none", "tensor,(tensor,tensor)", "tensor,tensor",
+        "output,loss", "list", "mapping" or "any".
+    loss: it is a loss: of rank 0 unless `reduction` is "none".
+    bases: the public module classes that it inherits from, nearest first.
+    """
+
+    name: str
+    result: str
+    loss: bool
+    bases: tuple[str, ...]
+
+
+@cache
+def result(name: str) -> Result | None:
+    """What a torch callable or attribute gives, None when it is not known."""
+    namespace, _, leaf = canonical(name).rpartition(".")
+    kind = _leaves("kind", namespace).get(leaf)
+    if kind is None:
+        return None
+    base = Result(
+        kind,
+        dtype=_leaves("dtype", namespace).get(leaf, "unknown"),
+        device=_leaves("device", namespace).get(leaf, "follow" if kind.startswith(("tensor", "self")) else "unknown"),
+    )
+    base = _with_rank(base, _leaves("rank", namespace).get(leaf, ""))
+    rules = _leaves("variants", namespace).get(leaf)
+    return replace(base, variants=tuple(_rules(base, rules))) if rules else base
+
+
+def canonical(name: str) -> str:
+    """The public name of a torch object: "torch.nn.modules.conv.Conv2d" is "torch.nn.Conv2d"."""
+    if not name.startswith("torch."):
+        return name
+    known = _aliases().get(name)
+    if known:
+        return known
+    for prefix, public in _PREFIXES:
+        if name.startswith(prefix):
+            return public + name[len(prefix) :]
+    return name
+
+
+_PREFIXES = (
+    ("torch.functional.F.", "torch.nn.functional."),
+    ("torch.functional.", "torch."),
+    ("torch._tensor.Tensor.", "torch.Tensor."),
+    ("torch._C.TensorBase.", "torch.Tensor."),
+    ("torch._C._VariableFunctions.", "torch."),
+)
+
+
+def parameters(name: str) -> tuple[str, ...] | None:
+    """A callable's parameters in order, without `self`; "*args" and "**kwargs" with their stars."""
+    found = _signature(canonical(name))
+    return None if found is None else tuple(found)
+
+
+def defaults(name: str) -> Mapping[str, object]:
+    """The defaults of a callable's parameters; those that are no literals are `...`."""
+    found = _signature(canonical(name)) or {}
+    return MappingProxyType({key: value for key, value in found.items() if value is not _REQUIRED})
+
+
+def module(name: str) -> ModuleFacts | None:
+    """The facts about a torch.nn class."""
+    name = canonical(name)
+    if name not in _classes("modules"):
+        return None
+    data = _file("modules")
+    kind = next((kind for kind, names in data["results"].items() if name in names.split()), "tensor")
+    return ModuleFacts(name, kind, name in data["losses"].split(), tuple(data["bases"].get(name, "").split()))
+
+
+def is_module(name: str) -> bool:
+    """Whether it is one of torch's module classes."""
+    return canonical(name) in _classes("modules")
+
+
+def is_optimizer(name: str) -> bool:
+    """Whether it is one of torch's optimizer classes."""
+    return canonical(name) in _classes("optimizers")
+
+
+def is_scheduler(name: str) -> bool:
+    """Whether it is one of torch's learning rate scheduler classes."""
+    return canonical(name) in _classes("schedulers")
+
+
+@cache
+def tensor_methods() -> frozenset[str]:
+    """The names of the methods and attributes of torch.Tensor."""
+    return frozenset(_leaves("kind", "torch.Tensor"))
+
+
+@cache
+def tensor_only_methods() -> frozenset[str]:
+    """The names that practically only tensors have: what has them is a tensor."""
+    return frozenset(_file("functions")["methods"]["tensor_only"].split())
+
+
+@cache
+def data_dependent() -> frozenset[str]:
+    """Functions that must read data on the host to give their result."""
+    return frozenset(_file("syncs")["data_dependent_output"]["names"].split())
+
+
+@cache
+def dynamic_shape() -> frozenset[str]:
+    """Functions whose result's shape depends on data."""
+    return frozenset(_file("syncs")["dynamic_output_shape"]["names"].split())
+
+
+@cache
+def _file(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _leaves(table: str, namespace: str) -> dict[str, str]:
+    """Fact by name, of one namespace of functions.toml."""
+    groups = _file("functions").get(table, {}).get(namespace, {})
+    return {name: fact for fact, names in groups.items() for name in names.split()}
+
+
+@cache
+def _classes(group: str) -> frozenset[str]:
+    return frozenset(_file("modules")[group].split())
+
+
+@cache
+def _aliases() -> dict[str, str]:
+    pairs = _file("modules")["aliases"]["names"].split()
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _with_rank(base: Result, fact: str) -> Result:
+    if fact.isdecimal():
+        return replace(base, rank=int(fact), shape="")
+    return replace(base, rank=None, shape="" if fact == "?" else fact)
+
+
+def _rules(base: Result, text: str) -> Iterator[tuple[tuple[Condition, ...], Result]]:
+    """Read "dim@1~ => kind=tensors:2 rank=?; …"."""
+    for rule in text.split(";"):
+        conditions, _, changes = rule.partition("=>")
+        yield tuple(map(_condition, conditions.strip().split("+"))), _changed(base, changes)
+
+
+def _condition(text: str) -> Condition:
+    name, _, position = text.partition("@")
+    return Condition(name, int(position.rstrip("~")) if position else None, position.endswith("~"))
+
+
+def _changed(base: Result, changes: str) -> Result:
+    for change in changes.split():
+        key, _, value = change.partition("=")
+        if key == "rank":
+            base = _with_rank(base, value)
+        elif key == "kind":
+            base = replace(base, kind=value)
+        elif key == "dtype":
+            base = replace(base, dtype=value)
+        else:
+            raise ValueError(f"no such fact: {change}")
+    return base
+
+
+_REQUIRED = object()
+
+
+@cache
+def _signatures() -> dict[str, str]:
+    lines = _file("signatures")["callables"].strip().splitlines()
+    return {name: text for name, _, text in (line.partition(" ") for line in lines)}
+
+
+@cache
+def _signature(name: str) -> dict[str, object] | None:
+    text = _signatures().get(name)
+    if text is None:
+        return None
+    found: dict[str, object] = {}
+    for word in text.split():
+        parameter, equals, default = word.partition("=")
+        found[parameter.removeprefix("!")] = _default(default) if equals else _REQUIRED
+    return found
+
+
+def _default(text: str) -> object:
+    try:
+        return ast.literal_eval(text)
+    except ValueError:
+        return ...

@@ -1,0 +1,117 @@
+"""The kind of what each callable or attribute gives."""
+
+from __future__ import annotations
+
+import re
+import types
+
+import numpy
+import torch
+
+from torch_api import overrides, stubs
+
+NAMESPACES = {
+    "torch": torch,
+    "torch.Tensor": torch.Tensor,
+    "torch.nn.functional": torch.nn.functional,
+    "torch.linalg": torch.linalg,
+    "torch.special": torch.special,
+    "torch.fft": torch.fft,
+    "torch.sparse": torch.sparse,
+    "torch.nn.init": torch.nn.init,
+}
+
+_SIMPLE = {
+    "Tensor": "tensor", "Self": "self", "S": "self", "None": "none", "_bool": "bool", "bool": "bool", "_int": "int",
+    "int": "int", "_float": "float", "_dtype": "dtype", "_device": "device", "Size": "size", "str": "str",
+    "list": "list", "numpy.ndarray": "array", "Number": "scalar", "_complex": "scalar", "Tensor | None": "tensor",
+    "Storage": "any", "UntypedStorage": "any", "tuple[Tensor, ...]": "tensors", "Sequence[Tensor]": "tensors",
+    "list[Tensor]": "tensors", "_int | SymInt": "int", "tuple[_int, ...]": "size",
+}  # fmt: skip
+
+
+def kinds() -> dict[str, dict[str, str]]:
+    """Kind by name, by namespace."""
+    return {namespace: dict(sorted(_namespace(namespace, holder).items())) for namespace, holder in NAMESPACES.items()} | {
+        namespace: dict(sorted(names.items())) for namespace, names in overrides.EXTRA.items()
+    }
+
+
+def _namespace(namespace: str, holder: object) -> dict[str, str]:
+    found: dict[str, str] = {}
+    overloads = stubs.overloads(namespace)
+    override = overrides.KIND.get(namespace, {})
+    for name in sorted({*dir(holder), *override}):
+        if name.startswith("_") and name not in overrides.DUNDERS:
+            continue
+        member = getattr(holder, name, None)
+        if name not in override and isinstance(member, (type, types.ModuleType)):
+            continue
+        kind = override.get(name) or _from_stub(namespace, name, overloads.get(name, [])) or _guess(namespace, name, member)
+        if kind:
+            found[name] = kind
+    return found
+
+
+def _from_stub(namespace: str, name: str, overloads: list[stubs.Overload]) -> str:
+    if not overloads:
+        return ""
+    if namespace == "torch.Tensor" and name.endswith("_") and not name.endswith("__"):
+        return "self"
+    return annotation(overloads[0].result)
+
+
+def annotation(text: str) -> str:
+    """The kind that an annotation stands for; "any" if it says nothing that matters."""
+    if text in _SIMPLE:
+        return _SIMPLE[text]
+    if re.fullmatch(r"tuple\[Tensor(, Tensor)*\]", text):
+        return f"tensors:{text.count('Tensor')}"
+    if text.startswith("torch.return_types."):
+        return _structure(text.rpartition(".")[2])
+    return "any"
+
+
+def _structure(name: str) -> str:
+    structure = getattr(torch.return_types, name)
+    return "any" if name == "histogramdd" else f"tensors:{structure.n_fields}"
+
+
+def _guess(namespace: str, name: str, member: object) -> str:
+    """A kind for what has no stub: the same function elsewhere, or the operator's schema."""
+    if namespace == "torch.nn.init" and callable(member):
+        return "tensor" if name.endswith("_") or name in overrides.OLD_INIT else ""
+    if not callable(member):
+        return ""
+    for prefix in ("", "linalg_", "special_", "fft_", "sparse_"):
+        schemas = torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{name}")
+        short = namespace.rpartition(".")[2]
+        if schemas and (prefix in ("", f"{short}_")) and (prefix or short in ("torch", "Tensor", "functional", "sparse")):
+            return _schema(schemas[0])
+    return ""
+
+
+def _schema(schema: object) -> str:
+    returns = [str(item.type) for item in schema.returns]  # type: ignore[attr-defined]
+    if len(returns) == 1:
+        return {"Tensor": "tensor", "List[Tensor]": "tensors", "bool": "bool", "int": "int"}.get(returns[0], "any")
+    return f"tensors:{len(returns)}" if set(returns) == {"Tensor"} else "any"
+
+
+def variants() -> dict[str, dict[str, str]]:
+    """The rules for results that depend on arguments, by name, by namespace."""
+    found: dict[str, dict[str, str]] = {}
+    for names, rules in overrides.VARIANTS.items():
+        for name in names.split():
+            namespace, _, leaf = name.rpartition(".")
+            found.setdefault(namespace, {})[leaf] = rules
+    return found
+
+
+def tensor_only() -> set[str]:
+    """Names of Tensor members that nothing else commonly met with in such code has."""
+    others: set[str] = set(overrides.OTHERS.split())
+    for kind in (numpy.ndarray, numpy.generic, list, tuple, dict, set, frozenset, str, bytes, int, float, bool, complex, slice, range):
+        others |= set(dir(kind))
+    others |= {name for name in dir(torch.nn.Module) if name not in ("requires_grad_",)}
+    return {name for name in dir(torch.Tensor) if not name.startswith("_") and name not in others}

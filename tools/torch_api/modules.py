@@ -1,0 +1,105 @@
+"""torch.nn modules, optimizers, schedulers, and the other classes that rules look at."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import torch
+
+OTHERS = (
+    "torch.utils.data.DataLoader torch.utils.data.TensorDataset torch.utils.data.Subset torch.utils.data.ConcatDataset "
+    "torch.utils.data.ChainDataset torch.utils.data.RandomSampler torch.utils.data.SequentialSampler "
+    "torch.utils.data.WeightedRandomSampler torch.utils.data.SubsetRandomSampler torch.utils.data.BatchSampler "
+    "torch.utils.data.distributed.DistributedSampler torch.amp.GradScaler torch.cuda.amp.GradScaler "
+    "torch.amp.autocast torch.autocast torch.cuda.amp.autocast torch.cpu.amp.autocast torch.no_grad torch.inference_mode "
+    "torch.enable_grad torch.set_grad_enabled torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.Stream torch.cuda.Event "
+    "torch.cuda.stream torch.cuda.synchronize torch.cuda.make_graphed_callables torch.nn.utils.clip_grad_norm_ "
+    "torch.nn.utils.clip_grad_value_ torch.nn.utils.rnn.pad_sequence torch.nn.utils.rnn.pack_padded_sequence "
+    "torch.nn.utils.rnn.pad_packed_sequence torch.utils.checkpoint.checkpoint torch.autograd.grad torch.autograd.set_detect_anomaly "
+    "torch.autograd.detect_anomaly torch.profiler.profile torch.distributed.init_process_group torch.distributed.all_reduce "
+    "torch.distributed.all_gather torch.distributed.reduce torch.distributed.broadcast torch.distributed.fsdp.FullyShardedDataParallel "
+    "torch.nn.init.uniform_ torch.nn.init.normal_ torch.optim.swa_utils.AveragedModel"
+)
+
+# What `forward` gives, for the modules where it is no single tensor.
+RESULTS = {
+    "tensor,tensor|none": "MultiheadAttention",
+    "tensor,(tensor,tensor)": "LSTM",
+    "tensor,tensor": "GRU RNN LSTMCell",
+    "output,loss": "AdaptiveLogSoftmaxWithLoss",
+    "list": "ParameterList ModuleList",
+    "mapping": "ParameterDict ModuleDict",
+    "any": "Module Container Sequential DataParallel RNNBase RNNCellBase",
+}
+
+
+@cache
+def classes() -> dict[str, type]:
+    """The public module, optimizer and scheduler classes by canonical name."""
+    found: dict[str, type] = {}
+    for prefix, holder, base in (
+        ("torch.nn", torch.nn, torch.nn.Module),
+        ("torch.nn.parallel", torch.nn.parallel, torch.nn.Module),
+        ("torch.optim", torch.optim, torch.optim.Optimizer),
+        ("torch.optim.lr_scheduler", torch.optim.lr_scheduler, torch.optim.lr_scheduler.LRScheduler),
+        ("torch.optim.lr_scheduler", torch.optim.lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau),
+    ):
+        for name in sorted(dir(holder)):
+            member = getattr(holder, name)
+            public = not name.startswith("_") and inspect.isclass(member) and issubclass(member, base)
+            if public and member not in found.values():
+                found[f"{prefix}.{name}"] = member
+    return found
+
+
+@cache
+def others() -> dict[str, object]:
+    """Further classes and Python functions by name."""
+    return {name: _resolve(name) for name in OTHERS.split()}
+
+
+def _resolve(name: str) -> object:
+    import torch.distributed.fsdp
+    import torch.optim.swa_utils
+    import torch.profiler
+    import torch.utils.checkpoint
+
+    holder: object = torch
+    for part in name.split(".")[1:]:
+        holder = getattr(holder, part)
+    return holder
+
+
+def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
+    """The TOML lines."""
+    groups: dict[str, list[str]] = {"module": [], "optimizer": [], "scheduler": []}
+    for name, cls in classes().items():
+        group = "module" if issubclass(cls, torch.nn.Module) else "optimizer" if issubclass(cls, torch.optim.Optimizer) else "scheduler"
+        groups[group].append(name)
+    found = [f"{group}s = {words(names)}" for group, names in groups.items()]
+    found += ["", "[results]"]
+    found += [f'"{result}" = {words("torch.nn." + name for name in names.split() if hasattr(torch.nn, name))}' for result, names in RESULTS.items()]
+    losses = [name for name in groups["module"] if name.endswith("Loss") and name != "torch.nn.AdaptiveLogSoftmaxWithLoss"]
+    found += ["", f"losses = {words(losses)}"]
+    found += ["", "[bases]", *(f'"{name}" = "{" ".join(_bases(cls))}"' for name, cls in sorted(classes().items()) if _bases(cls))]
+    return ["", *found, "", "[aliases]", f"names = {aliases()}"]
+
+
+def _bases(cls: type) -> list[str]:
+    """The public classes that it inherits from, nearest first, without the root."""
+    roots = (torch.nn.Module, torch.optim.Optimizer, object)
+    known = {member: name for name, member in classes().items()}
+    return [known[base] for base in cls.__mro__[1:] if base in known and base not in roots]
+
+
+def aliases() -> str:
+    """`long name  canonical name` a line: where classes are defined, and where else they are offered."""
+    found: dict[str, str] = {}
+    for name, member in {**classes(), **others()}.items():
+        home = f"{member.__module__}.{member.__qualname__}"  # type: ignore[attr-defined]
+        if home != name and home.startswith("torch."):
+            found[home] = name
+    body = [f"{home} {name}" for home, name in sorted(found.items())]
+    return "\n".join(["'''", *body, "'''"])
