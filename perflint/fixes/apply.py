@@ -1,0 +1,247 @@
+"""Write fixes into a text, so that what comes out is valid, clean of what was fixed and no worse.
+
+A fix is applied whole or not at all. Each round takes the fixes that do not touch each
+other, checks the new text, and puts aside those that break it, drop a comment, do not cure
+or bring a new finding; rounds follow until nothing changes any more.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+
+from perflint.findings import Edit, Finding, Fix, Safety
+from perflint.fixes.edits import in_newlines_of
+from perflint.fixes.imports import import_edits
+from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
+from perflint.source.text import Source
+
+Relint = Callable[[str], Sequence[Finding]]
+"""Checks a text as its file is checked, and says what is to be shown of it."""
+
+_MOST_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A fix that was not applied, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a text."""
+
+    text: str
+    applied: tuple[Finding, ...]
+    """The findings whose fixes were applied; each has its position in the round that fixed it."""
+    skipped: tuple[Skipped, ...]
+    """Findings of the new text whose fixes are wanted but would do harm."""
+    remaining: tuple[Finding, ...]
+    """All findings of the new text."""
+    converged: bool
+    """False where fixes undo each other: a fault of their rules."""
+
+
+def apply_fixes(
+    text: str, findings: Sequence[Finding], relint: Relint, safeties: Iterable[Safety] = (Safety.SAFE,)
+) -> Outcome:
+    """Apply the fixes of `findings` whose safety is among `safeties`, and those that they make possible.
+
+    `findings` are what `relint(text)` says. `text` must be valid Python, and every text that
+    `relint` gets is.
+    """
+    wanted = frozenset(safeties) - {Safety.DISPLAY}
+    applied: list[Finding] = []
+    seen = {text}
+    current = tuple(findings)
+    for _ in range(_MOST_ROUNDS):
+        done = _round(text, current, relint, wanted)
+        if not done.accepted:
+            return Outcome(text, tuple(applied), tuple(done.skipped), current, True)
+        text, current = done.text, done.findings
+        applied.extend(finding for group in done.accepted for finding in group.findings)
+        if text in seen:
+            break
+        seen.add(text)
+    return Outcome(text, tuple(applied), (), current, False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A fix and the findings that share it."""
+
+    fix: Fix
+    findings: list[Finding]
+
+
+@dataclass(slots=True)
+class _Round:
+    """The state of a round: which fixes hold so far, and the text that they give."""
+
+    source: Source
+    before: Sequence[Finding]
+    relint: Relint
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    accepted: list[_Group] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def settle(self, candidates: list[_Group]) -> None:
+        """Accept what holds of some fixes, by halving those that do not hold together."""
+        groups = [*self.accepted, *candidates]
+        tried = self.attempt(groups)
+        if not isinstance(tried, str):
+            self.accepted = groups
+            self.text, self.findings = tried
+        elif len(candidates) == 1:
+            self.skipped.extend(Skipped(finding, tried) for finding in candidates[0].findings)
+        else:
+            middle = len(candidates) // 2
+            self.settle(candidates[:middle])
+            self.settle(candidates[middle:])
+
+    def attempt(self, groups: list[_Group]) -> tuple[str, tuple[Finding, ...]] | str:
+        """The text with some fixes and its findings, or why it must not be."""
+        edits = [_in_newlines(self.source, edit) for group in groups for edit in group.fix.edits]
+        changed = rewrite(self.source, edits)
+        if not _is_valid(changed.text, like=self.source.text):
+            return "it would leave invalid Python"
+        if _drops_comment(self.source.text, changed):
+            return "it would drop a comment"
+        statements = [statement for group in groups for statement in group.fix.imports]
+        if statements:
+            edited = Source(self.source.path, changed.text)
+            changed = changed.then(rewrite(edited, import_edits(edited, statements)))
+        if changed.text == self.source.text:
+            return "it changes nothing"
+        after = tuple(self.relint(changed.text))
+        return self.harm(groups, changed, after) or (changed.text, after)
+
+    def harm(self, groups: list[_Group], changed: Rewrite, after: Sequence[Finding]) -> str | None:
+        """Why the findings after a change speak against it."""
+        offsets = Offsets(self.source)
+        was = _located(self.before, offsets, changed.place_before)
+        cured = _located((f for group in groups for f in group.findings), offsets, changed.place_before)
+        now = _located(after, Offsets(Source(self.source.path, changed.text)), changed.place_after)
+        allowed = was - cured
+        for key, count in now.items():
+            if count > was[key]:
+                return f"it would bring {key[0]}"
+            if count > allowed[key]:
+                return "it does not remove the finding"
+        return None
+
+
+def _round(text: str, findings: Sequence[Finding], relint: Relint, wanted: frozenset[Safety]) -> _Round:
+    state = _Round(Source("", text), findings, relint)
+    offsets = Offsets(state.source)
+    waiting = []
+    for group in _groups(findings, wanted):
+        if _overlaps_itself(group, offsets):
+            state.skipped.extend(Skipped(finding, "its edits overlap") for finding in group.findings)
+        else:
+            waiting.append(group)
+    while waiting:
+        chosen, waiting = _apart(offsets, waiting, state.accepted)
+        if not chosen:
+            break
+        state.settle(chosen)
+    return state
+
+
+def _groups(findings: Iterable[Finding], wanted: frozenset[Safety]) -> list[_Group]:
+    """The wanted fixes in the order of the file, each once."""
+    groups: dict[tuple[tuple[Edit, ...], tuple[str, ...]], _Group] = {}
+    for finding in sorted(findings, key=lambda finding: (finding.span, finding.code)):
+        fix = finding.fix
+        if fix is not None and fix.safety in wanted and fix.edits:
+            groups.setdefault((fix.edits, fix.imports), _Group(fix, [])).findings.append(finding)
+    return list(groups.values())
+
+
+def _overlaps_itself(group: _Group, offsets: Offsets) -> bool:
+    ranges = sorted(offsets.range(edit.span) for edit in group.fix.edits)
+    return any(start < end_before for (_, end_before), (start, _) in pairwise(ranges))
+
+
+def _apart(
+    offsets: Offsets, waiting: list[_Group], accepted: list[_Group]
+) -> tuple[list[_Group], list[_Group]]:
+    """The fixes that touch neither each other nor those accepted, and the others."""
+    taken = [offsets.range(edit.span) for group in accepted for edit in group.fix.edits]
+    chosen: list[_Group] = []
+    others: list[_Group] = []
+    for group in waiting:
+        ranges = [offsets.range(edit.span) for edit in group.fix.edits]
+        if any(_touch(one, other) for one in ranges for other in taken):
+            others.append(group)
+        else:
+            taken.extend(ranges)
+            chosen.append(group)
+    return chosen, others
+
+
+def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two ranges share a character, or an insertion borders on the other."""
+    if one[0] == one[1] or other[0] == other[1]:
+        return one[0] <= other[1] and other[0] <= one[1]
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _in_newlines(source: Source, edit: Edit) -> Edit:
+    return Edit(edit.span, in_newlines_of(source, edit.span.line, edit.text))
+
+
+def _located(
+    findings: Iterable[Finding], offsets: Offsets, place: Callable[[int], Place]
+) -> Counter[tuple[str, Place]]:
+    return Counter((finding.code, place(offsets.of(finding.span.line, finding.span.column))) for finding in findings)
+
+
+def _is_valid(text: str, like: str) -> bool:
+    """Whether a text compiles; if `like` does not (a `return` outside a function), whether it parses."""
+    return _compiles(text, not _compiles(like, False))
+
+
+@lru_cache(maxsize=8)
+def _compiles(text: str, only_parse: bool) -> bool:
+    flags = ast.PyCF_ONLY_AST if only_parse else 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        try:
+            compile(text, "<fixed>", "exec", flags, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+    return True
+
+
+def _drops_comment(old: str, changed: Rewrite) -> bool:
+    """Whether a comment is gone that was not deleted along with its statement."""
+    deleted = [piece for stage in changed.stages for piece in stage if piece.new_start == piece.new_end]
+    before = Counter(
+        text
+        for offset, text in _comments(old)
+        if not any(piece.start <= offset < piece.end for piece in deleted)
+    )
+    return bool(before - Counter(text for _, text in _comments(changed.text)))
+
+
+@lru_cache(maxsize=8)
+def _comments(text: str) -> tuple[tuple[int, str], ...]:
+    """The comments of a valid text with their offsets."""
+    source = Source("", text)
+    offsets = Offsets(source)
+    return tuple(
+        (offsets.of(token.start[0], token.start[1] + 1), token.string)
+        for token in tokenize.generate_tokens(iter(source.lines).__next__)
+        if token.type == tokenize.COMMENT
+    )

@@ -1,0 +1,56 @@
+"""Put a fixed text where its file was, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+class FileChangedError(Exception):
+    """The file is not what was read any more; it was left as it is."""
+
+
+def write_file(path: str, before: bytes, after: bytes) -> None:
+    """Replace the contents `before` of a file by `after`.
+
+    A reader sees the old file or the new one. The file keeps its mode and, where the system
+    allows, its owner; a symbolic link stays one and its target changes. Raises
+    FileChangedError when the file does not hold `before`, OSError when it cannot be written.
+    """
+    target = os.path.realpath(path)
+    status = os.stat(target)
+    if not os.access(target, os.W_OK):
+        raise PermissionError(13, os.strerror(13), path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target))
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        _dress(temporary, status)
+        _require_unchanged(target, path, before)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _dress(temporary: str, status: os.stat_result) -> None:
+    """Give a file the owner and mode of another; not to be allowed to change the owner is no error."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid)
+    os.chmod(temporary, stat.S_IMODE(status.st_mode))
+
+
+def _require_unchanged(target: str, path: str, before: bytes) -> None:
+    try:
+        now = Path(target).read_bytes()
+    except FileNotFoundError:
+        raise FileChangedError(f"{path} was removed while it was being fixed") from None
+    if now != before:
+        raise FileChangedError(f"{path} changed while it was being fixed")
