@@ -1,0 +1,1 @@
+"""Rules at work: on one file, and on many."""

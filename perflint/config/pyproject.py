@@ -1,0 +1,174 @@
+"""[tool.perflint] in pyproject.toml: finding it, reading it, saying clearly what is wrong in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.selection import Selection
+from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
+
+_TORCH = re.compile(r"\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^;)]*)", re.IGNORECASE)
+_LOWER = re.compile(r"(?:===?|~=|>=?)\s*(\d+)\.(\d+)")
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """What was found for a project: its options and the folder, absolute, that its patterns are relative to."""
+
+    options: Options
+    root: str
+
+
+def find(paths: Sequence[str]) -> ProjectFile:
+    """The options of the nearest pyproject.toml with [tool.perflint], from the folder common to `paths` upwards.
+
+    Without one, the options say nothing and the root is the working directory. The oldest torch
+    that the nearest [project] table with a torch requirement allows stands in for `torch-version`.
+    Raises ConfigurationError for a file that cannot be read as settings.
+    """
+    torch: Version | None = None
+    for folder in _upwards(_common_folder(paths)):
+        document = _load(os.path.join(folder, "pyproject.toml"))
+        torch = torch or _required_torch(document)
+        table = _tables(document, "tool").get("perflint")
+        if table is not None:
+            options = parse(table, os.path.join(folder, "pyproject.toml"))
+            return ProjectFile(replace(options, torch_version=options.torch_version or torch), folder)
+    return ProjectFile(Options(torch_version=torch), os.getcwd())
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    folders = [
+        path if os.path.isdir(path) else os.path.dirname(path) for path in map(os.path.abspath, paths or (os.curdir,))
+    ]
+    try:
+        return os.path.commonpath(folders)
+    except ValueError:
+        # Paths on different drives.
+        return os.getcwd()
+
+
+def _upwards(folder: str) -> list[str]:
+    folders = [folder]
+    while (parent := os.path.dirname(folder)) != folder:
+        folders.append(folder := parent)
+    return folders
+
+
+def _load(path: str) -> Mapping[str, Any]:
+    """The document, empty where the file is missing or has nothing for perflint."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}", "`--isolated` goes on without it") from None
+    if b"perflint" not in data and b"torch" not in data:
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}", "`--isolated` goes on without it") from None
+
+
+def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = document.get(key)
+    return table if isinstance(table, dict) else {}
+
+
+def _required_torch(document: Mapping[str, Any]) -> Version | None:
+    dependencies = _tables(document, "project").get("dependencies")
+    for requirement in dependencies if isinstance(dependencies, list) else ():
+        found = _TORCH.fullmatch(requirement.split(";")[0]) if isinstance(requirement, str) else None
+        bounds = _LOWER.findall(found["bounds"]) if found else []
+        if bounds:
+            return max((int(major), int(minor)) for major, minor in bounds)
+    return None
+
+
+class _Key:
+    """One key of the table, for error messages."""
+
+    def __init__(self, file: str, name: str) -> None:
+        self.file = file
+        self.name = name
+
+    def error(self, expected: str, value: object, help: str | None = None) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self.file}: `{self.name}` in [tool.perflint] must be {expected}, not {_kind(value)}", help
+        )
+
+    def strings(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.error("a list of strings", value)
+        return tuple(value)
+
+    def choice(self, kind: type[_Choice], value: object) -> _Choice:
+        choices = [member.value for member in kind]
+        if not isinstance(value, str) or value not in choices:
+            suggestion = did_you_mean(value, choices) if isinstance(value, str) else None
+            raise self.error("one of " + ", ".join(f'"{choice}"' for choice in choices), value, suggestion)
+        return kind(value)
+
+    def version(self, value: object) -> Version:
+        if not isinstance(value, str):
+            raise self.error('a version in quotes, such as "2.6"', value)
+        return parse_version(value, f"`{self.name}` in {self.file}")
+
+    def per_file(self, value: object) -> PerFileIgnores:
+        if not isinstance(value, dict):
+            raise self.error("a table from path patterns to lists of rules", value)
+        return tuple((pattern, self.strings(selectors)) for pattern, selectors in value.items())
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names = {list: "a list", dict: "a table", int: f"the number {value}", float: f"the number {value}"}
+    if isinstance(value, list) and any(not isinstance(item, str) for item in value):
+        return "a list with other things than strings"
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+_KEYS: dict[str, Callable[[_Key, object], object]] = {
+    "select": _Key.strings,
+    "ignore": _Key.strings,
+    "extend-select": _Key.strings,
+    "profile": lambda key, value: key.choice(Profile, value),
+    "torch-version": _Key.version,
+    "exclude": _Key.strings,
+    "extend-exclude": _Key.strings,
+    "per-file-ignores": _Key.per_file,
+    "output-format": lambda key, value: key.choice(OutputFormat, value),
+}
+
+
+def parse(table: object, file: str) -> Options:
+    """The options of a [tool.perflint] table. Raises ConfigurationError, which names the file and the key."""
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{file}: `perflint` in [tool] must be a table, not {_kind(table)}")
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in _KEYS:
+            raise ConfigurationError(
+                f"{file}: unknown key `{name}` in [tool.perflint]",
+                did_you_mean(name, _KEYS) or f"known keys: {', '.join(_KEYS)}",
+            )
+        values[name.replace("-", "_")] = _KEYS[name](_Key(file, name), value)
+    selection = Selection(
+        values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()), origin=file
+    )
+    return Options(selection=selection, **values)

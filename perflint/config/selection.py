@@ -1,0 +1,89 @@
+"""Which rules are on: selectors and how they combine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perflint.config.errors import ConfigurationError, did_you_mean
+
+_PREFIX = re.compile(r"TPF\d{0,3}")
+_NAME_SPECIFICITY = len("TPF000")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one place says of rules: codes, prefixes of codes, names or ALL.
+
+    `select` is None where the place does not say. `origin` names the place in error messages.
+    """
+
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    origin: str = "the settings"
+
+
+def choose(selections: Sequence[Selection], rules: Mapping[str, str]) -> frozenset[str]:
+    """The codes that are on.
+
+    `rules` maps codes to names. A later selection wins over an earlier one: its `select`
+    starts afresh, but for earlier ignores that are more specific. Within one selection
+    the more specific selector wins, and `ignore` over the others at equal specificity.
+    Raises ConfigurationError for a selector that names nothing.
+    """
+    chosen = set(rules)
+    ignored: list[_Step] = []
+    for selection in selections:
+        steps = [
+            *_steps(selection.select or (), True, rules, selection, "select"),
+            *_steps(selection.extend_select, True, rules, selection, "extend-select"),
+        ]
+        ignores = _steps(selection.ignore, False, rules, selection, "ignore")
+        if selection.select is not None:
+            chosen = set()
+            steps = [*ignored, *steps]
+        for step in sorted([*steps, *ignores], key=lambda step: step.specificity):
+            (chosen.update if step.on else chosen.difference_update)(step.codes)
+        ignored += ignores
+    return frozenset(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    specificity: int
+    on: bool
+    codes: frozenset[str]
+
+
+def _steps(
+    selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str
+) -> list[_Step]:
+    return [
+        _Step(_specificity(selector), on, expand(selector, rules, f"`{key}` of {selection.origin}"))
+        for selector in selectors
+    ]
+
+
+def _specificity(selector: str) -> int:
+    if selector == "ALL":
+        return 0
+    return len(selector) if _PREFIX.fullmatch(selector) else _NAME_SPECIFICITY
+
+
+def expand(selector: str, rules: Mapping[str, str], where: str) -> frozenset[str]:
+    """The codes that a selector stands for; ConfigurationError, which says where, if there are none."""
+    if selector == "ALL":
+        return frozenset(rules)
+    if _PREFIX.fullmatch(selector):
+        codes = frozenset(code for code in rules if code.startswith(selector))
+    else:
+        codes = frozenset(code for code, name in rules.items() if name == selector)
+    if not codes:
+        suggestion = did_you_mean(selector, [*rules, *rules.values(), "ALL"])
+        raise ConfigurationError(
+            f"unknown rule `{selector}` in {where}",
+            suggestion or "a code (TPF101), the beginning of codes (TPF1), a rule's name or ALL; `perflint rules` lists them",
+        )
+    return codes

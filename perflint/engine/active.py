@@ -1,0 +1,39 @@
+"""The rules that settings turn on."""
+
+from __future__ import annotations
+
+from perflint.config.selection import choose, expand
+from perflint.config.settings import Settings, Version
+from perflint.rules.base import Rule
+from perflint.rules.registry import RuleSet, all_rules, names
+
+_NEWEST: Version = (1_000_000, 0)
+
+
+def active_rules(settings: Settings) -> RuleSet:
+    """The rules that are selected and hold for the torch version.
+
+    Raises ConfigurationError for selectors that name no rule, those of `per-file-ignores` included.
+    """
+    for pattern, selectors in settings.per_file_ignores:
+        for selector in selectors:
+            expand(selector, names(), f'`per-file-ignores` for "{pattern}"')
+    chosen = choose(settings.selections, names())
+    return RuleSet(rule for rule in all_rules() if rule.code in chosen and holds(rule, settings.torch_version))
+
+
+def holds(rule: Rule, torch_version: Version | None) -> bool:
+    """Whether a rule holds for a torch version; None stands for the newest."""
+    version = torch_version or _NEWEST
+    return (rule.since is None or rule.since <= version) and (rule.until is None or version < rule.until)
+
+
+def rules_for_file(rules: RuleSet, settings: Settings, path: str) -> RuleSet:
+    """The rules without those that `per-file-ignores` turns off for a file."""
+    selectors = settings.ignored_selectors(path)
+    known = {rule.code: rule.name for rule in rules.rules}
+    return rules.without({code for code, name in known.items() if any(_names(s, code, name) for s in selectors)})
+
+
+def _names(selector: str, code: str, name: str) -> bool:
+    return selector in ("ALL", name) or code.startswith(selector)

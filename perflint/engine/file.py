@@ -1,0 +1,111 @@
+"""Checking one file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from perflint.config.settings import Settings
+from perflint.engine.active import rules_for_file
+from perflint.engine.crashes import contained
+from perflint.engine.profiles import STRICTER, shows
+from perflint.findings import Finding, Problem, Report
+from perflint.rules.base import Rule
+from perflint.rules.registry import RuleSet
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.source.suppressions import Suppressions
+from perflint.source.text import Source
+
+if TYPE_CHECKING:
+    from perflint.semantics.project import Project
+
+_REPORT_IT = "please report this, with the code of that line"
+
+
+def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings) -> Report:
+    """What the rules say of a file: findings by position, and what is wrong with it or with perflint.
+
+    Never raises: a syntax error or a crash of a rule is a problem in the report.
+    """
+    report = Report()
+    problem = _unparsable(source)
+    if problem is not None:
+        report.problems.append(problem)
+        return report
+    report.files = 1
+    report.lines = len(source.lines)
+    found = _run(source, project, rules_for_file(rules, settings, source.path), report.problems)
+    _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source), settings, report)
+    return report
+
+
+def merge(report: Report, part: Report) -> None:
+    """Add the report of a file to that of a run."""
+    report.findings += part.findings
+    report.problems += part.problems
+    report.files += part.files
+    report.lines += part.lines
+    report.suppressed += part.suppressed
+    for profile, count in part.hidden.items():
+        report.hidden[profile] = report.hidden.get(profile, 0) + count
+
+
+def _unparsable(source: Source) -> Problem | None:
+    """Why there is no syntax tree, or None. Afterwards `source.tree` is at hand."""
+    running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    help = f"perflint reads the syntax of {running}, which it runs on; other files were checked"
+    try:
+        source.tree  # noqa: B018
+    except SyntaxError as error:
+        return Problem(source.path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Problem(source.path, f"cannot be parsed: {error or type(error).__name__}", help=help)
+    return None
+
+
+def _run(source: Source, project: Project, rules: RuleSet, problems: list[Problem]) -> list[Finding]:
+    findings: list[Finding] = []
+    if not rules.rules:
+        return findings
+    with contained(problems, source.path, "inference", None, _REPORT_IT):
+        crashed: set[Rule] = set()
+        for site in Model(source, project).sites():
+            for rule in rules.listening(site):
+                if rule in crashed:
+                    continue
+                known = len(problems)
+                findings += _ask(rule, site, problems)
+                if len(problems) > known:
+                    # Once a file is enough to know.
+                    crashed.add(rule)
+    return findings
+
+
+def _ask(rule: Rule, site: Site, problems: list[Problem]) -> list[Finding]:
+    path = site.model.source.path
+    line = None if isinstance(site, FileSite) else site.node.lineno
+    help = f"{_REPORT_IT}; `--ignore {rule.code}` goes on without the rule"
+    with contained(problems, path, f"rule {rule.code} ({rule.name})", line, help):
+        if rule.nominate(site):
+            return list(rule.check(_concrete(site), site))
+    return []
+
+
+def _concrete(site: Site) -> Any:
+    """The libcst node of a site. A whole file has none: its rules look at what they need of it."""
+    return None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
+
+
+def _sift(findings: list[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:
+    """Put findings where they belong: shown, silenced by a comment, or left to a stricter profile."""
+    for finding in findings:
+        shown = shows(settings.profile, finding)
+        if suppressions.cover(finding):
+            report.suppressed += shown
+        elif shown:
+            report.findings.append(finding)
+        else:
+            for stricter in STRICTER[settings.profile]:
+                if shows(stricter, finding):
+                    report.hidden[stricter.value] = report.hidden.get(stricter.value, 0) + 1

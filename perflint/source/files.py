@@ -1,0 +1,187 @@
+"""Which files to check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from perflint.config.patterns import Patterns
+from perflint.config.settings import Settings
+from perflint.findings import Problem
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(slots=True)
+class Discovery:
+    """The files that some paths stand for.
+
+    `files` are named as the user would: below a folder as it was given. `empty` are the
+    folders, as given, without a file to check.
+    """
+
+    files: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+
+def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = False) -> Discovery:
+    """The Python files that `paths` stand for, each once, in the order of `paths` and by name within a folder.
+
+    A file that is named is always checked, a folder is searched for *.py, without what
+    settings and .gitignore files exclude. `force_exclude` excludes named files and folders too.
+    """
+    found = Discovery()
+    walker = _Walker(settings, found.problems)
+    seen: set[str] = set()
+    for path in paths:
+        if force_exclude and walker.excludes(path):
+            continue
+        if os.path.isdir(path):
+            files = list(walker.walk(path))
+            if not files:
+                found.empty.append(path)
+        elif os.path.lexists(path):
+            files = [path]
+        else:
+            found.problems.append(Problem(path, "no such file or folder"))
+            continue
+        for file in files:
+            key = os.path.realpath(file) if len(paths) > 1 else file
+            if key not in seen:
+                seen.add(key)
+                found.files.append(file)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A folder's ignore file; `prefix` is the absolute folder with a slash at its end."""
+
+    prefix: str
+    patterns: Patterns
+
+    def verdict(self, path: str, folder: bool) -> bool | None:
+        return self.patterns.verdict(path[len(self.prefix) :], folder)
+
+
+_Levels = tuple[_Level, ...]
+
+
+class _Walker:
+    def __init__(self, settings: Settings, problems: list[Problem]) -> None:
+        self._exclude = _Level(_prefix(settings.root), Patterns(settings.exclude))
+        # Where the root is no ancestor, only names can match.
+        self._anywhere = Patterns(pattern for pattern in settings.exclude if "/" not in pattern.rstrip("/"))
+        self._problems = problems
+
+    def excludes(self, path: str) -> bool:
+        """Whether a path that the user named, or a folder above it, is excluded."""
+        absolute = _slashed(os.path.abspath(path))
+        top = self._top(absolute)
+        levels: _Levels = ()
+        at = len(top)
+        while True:
+            folder = absolute[:at]
+            levels = (*levels, *_ignore_file(folder))
+            at = absolute.find("/", at + 1)
+            end = len(absolute) if at < 0 else at
+            if self._is_excluded(absolute[:end], at >= 0 or os.path.isdir(path), levels):
+                return True
+            if at < 0:
+                return False
+
+    def walk(self, folder: str) -> Iterator[str]:
+        """The files to check below a folder that the user named."""
+        absolute = _slashed(os.path.abspath(folder))
+        yield from self._walk("" if folder in (os.curdir, "") else folder, absolute, _levels_above(absolute))
+
+    def _walk(self, shown: str, absolute: str, levels: _Levels) -> Iterator[str]:
+        try:
+            with os.scandir(absolute) as entries:
+                ordered = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self._problems.append(
+                Problem(shown or os.curdir, f"cannot search the folder: {error.strerror or error}", help="exclude it")
+            )
+            return
+        levels = (*levels, *_ignore_file(absolute))
+        for entry in ordered:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and not entry.name.endswith(".py"):
+                continue
+            path = f"{absolute.rstrip('/')}/{entry.name}"
+            if self._is_excluded(path, is_folder, levels):
+                continue
+            name = os.path.join(shown, entry.name)
+            if is_folder:
+                yield from self._walk(name, path, levels)
+            elif entry.is_file():
+                yield name
+
+    def _is_excluded(self, path: str, folder: bool, levels: _Levels) -> bool:
+        if path.startswith(self._exclude.prefix):
+            excluded = self._exclude.verdict(path, folder)
+        else:
+            excluded = self._anywhere.verdict(path.rpartition("/")[2], folder)
+        if excluded:
+            return True
+        for level in reversed(levels):
+            verdict = level.verdict(path, folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _top(self, absolute: str) -> str:
+        """The highest folder from which patterns apply to a path."""
+        repository = _repository(absolute.rpartition("/")[0])
+        tops = [top for top in (repository, self._exclude.prefix.rstrip("/")) if top is not None]
+        inside = [top for top in tops if absolute.startswith(_prefix(top))]
+        return min(inside, key=len, default=absolute.rpartition("/")[0])
+
+
+def _levels_above(folder: str) -> _Levels:
+    """The ignore files above a folder, from the top of its git repository down."""
+    repository = _repository(folder)
+    if repository is None or repository == folder:
+        return ()
+    levels: _Levels = _ignore_file(repository)
+    at = folder.find("/", len(_prefix(repository)))
+    while at >= 0:
+        levels = (*levels, *_ignore_file(folder[:at]))
+        at = folder.find("/", at + 1)
+    return levels
+
+
+def _repository(folder: str) -> str | None:
+    while True:
+        if os.path.exists(f"{folder}/.git"):
+            return folder
+        parent = folder.rpartition("/")[0]
+        if not parent:
+            return None
+        folder = parent
+
+
+def _ignore_file(folder: str) -> _Levels:
+    """What a folder's .gitignore says; at the top of a repository also its own exclude file."""
+    levels = []
+    for name in (".git/info/exclude", ".gitignore"):
+        try:
+            with open(f"{folder}/{name}", encoding="utf-8", errors="surrogateescape") as file:
+                patterns = Patterns(file.read().splitlines())
+        except OSError:
+            # None is there, or it cannot be read: then it excludes nothing.
+            continue
+        if patterns:
+            levels.append(_Level(_prefix(folder), patterns))
+    return tuple(levels)
+
+
+def _prefix(folder: str) -> str:
+    return _slashed(folder).rstrip("/") + "/"
+
+
+def _slashed(path: str) -> str:
+    return path.replace(os.sep, "/")

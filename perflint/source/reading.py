@@ -1,0 +1,85 @@
+"""Bytes to text and back: encodings, byte order marks, and what cannot be read."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+from dataclasses import dataclass
+
+from perflint.findings import Problem
+
+
+class Unreadable(Exception):
+    """A file whose text cannot be had; `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of a file, with its newlines as they are, and what it takes to write it back."""
+
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+
+    def encode(self, text: str) -> bytes:
+        """Another text as bytes of the same kind of file. Raises UnicodeEncodeError."""
+        return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
+
+
+def read(path: str) -> Text:
+    """The text of a file. Raises Unreadable."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise Unreadable(_unopened(path, error)) from None
+    return decode(data, path)
+
+
+def read_standard_input(name: str) -> Text:
+    """The text on standard input, which goes by `name`. Raises Unreadable."""
+    return decode(sys.stdin.buffer.read(), name)
+
+
+def decode(data: bytes, path: str) -> Text:
+    """The text in `data`, by its byte order mark or declared encoding, UTF-8 otherwise. Raises Unreadable."""
+    bom = data.startswith(codecs.BOM_UTF8)
+    encoding = "utf-8"
+    if b"coding" in b"".join(data[:4096].splitlines(keepends=True)[:2]):
+        encoding = _declared_encoding(data, path)
+    try:
+        return Text(data[len(codecs.BOM_UTF8) if bom else 0 :].decode(encoding), encoding, bom)
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        message = f"not {_proper(encoding)}: byte 0x{error.object[error.start]:02x}: {error.reason}"
+    except (UnicodeError, LookupError) as error:
+        line, message = 1, str(error)
+    help = "save the file as UTF-8, or declare its encoding in the first line, such as `# coding: latin-1`"
+    raise Unreadable(Problem(path, message, help=help, line=line))
+
+
+def _declared_encoding(data: bytes, path: str) -> str:
+    # tokenize takes ten milliseconds to import; few files declare an encoding.
+    import tokenize
+
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        help = "declare an encoding that Python knows, or none for UTF-8"
+        raise Unreadable(Problem(path, str(error), help=help, line=1)) from None
+    return encoding.removesuffix("-sig")
+
+
+def _proper(encoding: str) -> str:
+    return "UTF-8" if encoding == "utf-8" else encoding
+
+
+def _unopened(path: str, error: OSError) -> Problem:
+    if isinstance(error, FileNotFoundError):
+        return Problem(path, "no such file or folder")
+    return Problem(path, f"cannot be read: {error.strerror or error}")

@@ -1,0 +1,137 @@
+"""Comments that silence findings: `# noqa`, `# perflint: ignore` and `# perflint: ignore-file`."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from perflint.findings import Finding
+from perflint.source.text import Source
+
+_WORTH_READING = re.compile(r"noqa|perflint:", re.IGNORECASE)
+_CODE = r"[A-Z]{1,4}[0-9]{1,4}"
+_SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
+_NOQA = re.compile(rf"#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?", re.IGNORECASE)
+_IGNORE = re.compile(r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?:\s*\[(?P<selectors>[^\]]*)\])?")
+
+Selectors = frozenset[str] | None
+"""Codes, beginnings of codes and names; None for all rules."""
+
+
+@dataclass(slots=True)
+class _Comments:
+    """What the comments of a file silence, and where a comment must stand that cannot stand on its line."""
+
+    file: list[Selectors] = field(default_factory=list)
+    lines: dict[int, list[Selectors]] = field(default_factory=dict)
+    moved: dict[int, int] = field(default_factory=dict)
+    present: set[int] = field(default_factory=set)
+
+
+class Suppressions:
+    """The comments of one file that silence findings. They are read when first asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def cover(self, finding: Finding) -> bool:
+        """Whether a comment silences a finding.
+
+        It stands in the line where the finding starts or ends, or, where a string or a
+        backslash goes over the end of that line, at the end of the string or of the joined lines.
+        """
+        comments = self._comments
+        if comments is None:
+            return False
+        if any(_names(selectors, finding) for selectors in comments.file):
+            return True
+        lines = {finding.span.line, finding.span.end_line}
+        lines |= {comments.moved[line] for line in lines if line in comments.moved}
+        return any(_names(selectors, finding) for line in lines for selectors in comments.lines.get(line, ()))
+
+    @cached_property
+    def _comments(self) -> _Comments | None:
+        if not _WORTH_READING.search(self._source.text):
+            return None
+        return _read(self._source)
+
+
+def _names(selectors: Selectors, finding: Finding) -> bool:
+    if selectors is None:
+        return True
+    return not selectors.isdisjoint(("ALL", finding.name)) or any(finding.code.startswith(code) for code in selectors)
+
+
+def _read(source: Source) -> _Comments:
+    import tokenize
+
+    starts = {getattr(tokenize, name, None) for name in ("FSTRING_START", "TSTRING_START")} - {None}
+    ends = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRING_END")} - {None}
+    comments = _Comments()
+    open_strings: list[int] = []
+    for kind, text, (line, _), (end_line, _) in _tokens(source):
+        if kind == tokenize.COMMENT:
+            comments.present.add(line)
+            _note(comments, text, line)
+        elif kind in starts:
+            open_strings.append(line)
+        elif kind in ends:
+            _move(comments, open_strings.pop(), end_line)
+        elif kind == tokenize.STRING and end_line > line:
+            _move(comments, line, end_line)
+    _join_continued(source, comments)
+    return comments
+
+
+_Token = tuple[int, str, tuple[int, int], tuple[int, int]]
+
+
+def _tokens(source: Source) -> Iterator[_Token]:
+    import tokenize
+
+    # tokenize wants the lines as Python splits them.
+    lines = io.StringIO("".join(line.rstrip("\r\n") + "\n" for line in source.lines))
+    try:
+        for token in tokenize.generate_tokens(lines.readline):
+            yield token.type, token.string, token.start, token.end
+    except (tokenize.TokenError, SyntaxError):
+        # The rest of the file is none that tokenize understands; what was read holds.
+        return
+
+
+def _note(comments: _Comments, text: str, line: int) -> None:
+    for found in _NOQA.finditer(text):
+        listed = found["selectors"]
+        selectors = None if listed is None else frozenset(_normal(word) for word in re.split(r"[\s,]+", listed))
+        comments.lines.setdefault(line, []).append(selectors)
+    for found in _IGNORE.finditer(text):
+        listed = found["selectors"]
+        selectors = None if listed is None else frozenset(listed.replace(",", " ").split())
+        if found["what"] == "ignore-file":
+            comments.file.append(selectors)
+        else:
+            comments.lines.setdefault(line, []).append(selectors)
+
+
+def _normal(word: str) -> str:
+    return word.lower() if "-" in word else word.upper()
+
+
+def _move(comments: _Comments, first: int, last: int) -> None:
+    for line in range(first, last):
+        comments.moved[line] = max(last, comments.moved.get(line, 0))
+
+
+def _join_continued(source: Source, comments: _Comments) -> None:
+    """Follow backslashes at ends of lines, and strings that begin where another ends, to the last line."""
+    lines = source.lines
+    for line in range(len(lines), 0, -1):
+        last = comments.moved.get(line, line)
+        joined = lines[last - 1].rstrip("\r\n").endswith("\\") and last not in comments.present
+        if joined and last < len(lines):
+            last += 1
+        if last != line:
+            comments.moved[line] = comments.moved.get(last, last)
