@@ -2,7 +2,8 @@
 
 A fix is applied whole or not at all. Each round takes the fixes that do not touch each
 other, checks the new text, and puts aside those that break it, drop a comment, do not cure
-or bring a new finding; rounds follow until nothing changes any more.
+or bring a new finding. So each round leaves fewer findings, and rounds follow until one
+applies nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from perflint.source.text import Source
 Relint = Callable[[str], Sequence[Finding]]
 """Checks a text as its file is checked, and says what is to be shown of it."""
 
-_MOST_ROUNDS = 50
-
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -47,8 +46,6 @@ class Outcome:
     """Findings of the new text whose fixes are wanted but would do harm."""
     remaining: tuple[Finding, ...]
     """All findings of the new text."""
-    converged: bool
-    """False where fixes undo each other: a fault of their rules."""
 
 
 def apply_fixes(
@@ -61,18 +58,13 @@ def apply_fixes(
     """
     wanted = frozenset(safeties) - {Safety.DISPLAY}
     applied: list[Finding] = []
-    seen = {text}
     current = tuple(findings)
-    for _ in range(_MOST_ROUNDS):
+    while True:
         done = _round(text, current, relint, wanted)
         if not done.accepted:
-            return Outcome(text, tuple(applied), tuple(done.skipped), current, True)
+            return Outcome(text, tuple(applied), tuple(done.skipped), current)
         text, current = done.text, done.findings
         applied.extend(finding for group in done.accepted for finding in group.findings)
-        if text in seen:
-            break
-        seen.add(text)
-    return Outcome(text, tuple(applied), (), current, False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,207 @@
+"""Fixes applied to texts: whole or not at all, to a fixpoint, and never for the worse.
+
+The rules of these tests are toys that look for words, so that every way to go wrong can be had.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.fixes.apply import Outcome, apply_fixes
+from perflint.source.text import Source
+
+Toy = Callable[[Source], list[Finding]]
+SAFE, UNSAFE, DISPLAY = Safety.SAFE, Safety.UNSAFE, Safety.DISPLAY
+
+
+def word(
+    pattern: str, new: str | None, code: str = "TPF001", safety: Safety = SAFE, imports: tuple[str, ...] = ()
+) -> Toy:
+    """A toy rule that finds a pattern in each line and replaces it; `new` None: it has no fix."""
+
+    def check(source: Source) -> list[Finding]:
+        found = []
+        for number, line in enumerate(source.lines, 1):
+            for match in re.finditer(pattern, line):
+                span = Span(number, match.start() + 1, number, match.end() + 1)
+                fix = None if new is None else Fix(code, safety, (Edit(span, match.expand(new)),), imports)
+                found.append(finding(span, code, fix))
+        return found
+
+    return check
+
+
+def finding(span: Span, code: str, fix: Fix | None) -> Finding:
+    return Finding("x.py", span, code, code, code, Severity.WARNING, Confidence.HIGH, Heat.HOT, Effect.SYNC, fix=fix)
+
+
+def fix(text: str, *toys: Toy, safeties: Sequence[Safety] = (SAFE,)) -> Outcome:
+    def relint(now: str) -> list[Finding]:
+        compile(now, "now", "exec")
+        return [found for toy in toys for found in toy(Source("x.py", now))]
+
+    return apply_fixes(text, relint(text), relint, safeties)
+
+
+def reasons(outcome: Outcome) -> list[str]:
+    return [skipped.reason for skipped in outcome.skipped]
+
+
+def test_nothing_to_do() -> None:
+    outcome = fix("a = 1\n", word("b", "c"))
+    assert outcome == Outcome("a = 1\n", (), (), ())
+
+
+def test_all_at_once() -> None:
+    outcome = fix("old = old + 1\nold = 2\n", word("old", "new"))
+    assert outcome.text == "new = new + 1\nnew = 2\n"
+    assert len(outcome.applied) == 3 and not outcome.remaining
+
+
+def test_a_fix_must_not_bring_what_another_cures() -> None:
+    outcome = fix("a = 1\n", word("a", "b", "TPF001"), word("b", "c", "TPF002"))
+    assert outcome.text == "a = 1\n" and reasons(outcome) == ["it would bring TPF002"]
+
+
+def test_a_fix_must_cure() -> None:
+    outcome = fix("x = old\n", word("old", "old + 0"))
+    assert outcome.text == "x = old\n" and reasons(outcome) == ["it does not remove the finding"]
+    outcome = fix("x = old\n", word("old", "old"))
+    assert reasons(outcome) == ["it changes nothing"]
+
+
+def test_overlapping_fixes_wait_for_the_next_round() -> None:
+    outcome = fix("x = f(g(1))\n", word(r"f\((.*)\)$", r"\1"), word(r"g\((\d)\)", r"\1", "TPF002"))
+    assert outcome.text == "x = 1\n"
+    assert [found.code for found in outcome.applied] == ["TPF001", "TPF002"]
+
+
+def test_a_rejected_fix_does_not_block_those_that_overlap_it() -> None:
+    outcome = fix("x = f(g(1))\n", word(r"f\((.*)\)$", r"f(("), word(r"g\((\d)\)", r"\1", "TPF002"))
+    assert outcome.text == "x = f(1)\n"
+    assert reasons(outcome) == ["it would leave invalid Python"]
+
+
+def test_the_culprit_is_found_and_the_others_stay() -> None:
+    text = "".join(f"v{n} = old\n" for n in range(40)) + "bad = 1\n"
+    outcome = fix(text, word("old", "new"), word("bad", "if", "TPF002"))
+    assert outcome.text == text.replace("old", "new")
+    assert [skipped.finding.code for skipped in outcome.skipped] == ["TPF002"]
+
+
+def test_fixes_that_only_hurt_together_are_not_both_applied() -> None:
+    def both(source: Source) -> list[Finding]:
+        return [finding(Span(1, 1, 1, 2), "TPF009", None)] if source.text.count("new") == 2 else []
+
+    outcome = fix("x = old\ny = old\n", word("old", "new"), both)
+    assert outcome.text == "x = new\ny = old\n"
+    assert reasons(outcome) == ["it would bring TPF009"]
+
+
+def test_a_fix_may_not_bring_a_finding_elsewhere() -> None:
+    def elsewhere(source: Source) -> list[Finding]:
+        return [finding(Span(2, 1, 2, 2), "TPF002", None)] if "new" in source.text else []
+
+    outcome = fix("x = old\ny = 1\n", word("old", "new"), elsewhere)
+    assert outcome.text == "x = old\ny = 1\n"
+    assert reasons(outcome) == ["it would bring TPF002"]
+
+
+def test_findings_that_only_move_are_not_new() -> None:
+    toys = word("old", "longer\\\n    + 1"), word("stays", None, "TPF002")
+    outcome = fix("x = old; y = stays\nz = stays\n", *toys)
+    assert outcome.text == "x = longer\\\n    + 1; y = stays\nz = stays\n"
+    assert [found.code for found in outcome.remaining] == ["TPF002"] * 2
+
+
+def test_a_finding_inside_what_is_rewritten_may_stay() -> None:
+    outcome = fix("x = f(stays)\n", word(r"f\((.*)\)", r"(\1)"), word("stays", None, "TPF002"))
+    assert outcome.text == "x = (stays)\n"
+
+
+def test_only_the_wanted_safeties() -> None:
+    toys = word("aa", "x"), word("bb", "y", "TPF002", UNSAFE), word("cc", "z", "TPF003", DISPLAY)
+    text = "aa = bb = cc = 1\n"
+    assert fix(text, *toys).text == "x = bb = cc = 1\n"
+    assert fix(text, *toys, safeties=(SAFE, UNSAFE)).text == "x = y = cc = 1\n"
+    assert fix(text, *toys, safeties=(SAFE, UNSAFE, DISPLAY)).text == "x = y = cc = 1\n"
+
+
+def test_a_comment_is_not_dropped() -> None:
+    whole = Span(1, 5, 3, 7)
+    text = "x = f(\n    1,  # why\n    2)\n"
+
+    def toy(source: Source) -> list[Finding]:
+        return [finding(whole, "TPF001", Fix("f", SAFE, (Edit(whole, "g(1, 2)"),)))] if "f(" in source.text else []
+
+    outcome = fix(text, toy)
+    assert outcome.text == text and reasons(outcome) == ["it would drop a comment"]
+
+
+def test_a_deleted_statement_takes_its_comment_along() -> None:
+    line = Span(1, 1, 2, 1)
+
+    def toy(source: Source) -> list[Finding]:
+        return [finding(line, "TPF001", Fix("f", SAFE, (Edit(line, ""),)))] if "gone" in source.text else []
+
+    assert fix("gone()  # and this\nx = 1  # not this\n", toy).text == "x = 1  # not this\n"
+
+
+def test_imports_are_added_once() -> None:
+    outcome = fix('"""Doc."""\nx = old\ny = old\n', word("old", "torch.new", imports=("import torch",)))
+    assert outcome.text == '"""Doc."""\n\nimport torch\nx = torch.new\ny = torch.new\n'
+    assert len(outcome.applied) == 2
+
+
+def test_imports_go_when_their_fix_does() -> None:
+    outcome = fix("x = old\n", word("old", "torch.", imports=("import torch",)))
+    assert outcome.text == "x = old\n"
+
+
+def test_one_fix_of_several_findings() -> None:
+    shared = Fix("both", SAFE, (Edit(Span(1, 1, 1, 2), "b"), Edit(Span(2, 1, 2, 2), "b")))
+
+    def toy(source: Source) -> list[Finding]:
+        lines = [number for number, line in enumerate(source.lines, 1) if line.startswith("a")]
+        return [finding(Span(number, 1, number, 2), "TPF001", shared) for number in lines]
+
+    outcome = fix("a = 1\na = 2\n", toy)
+    assert outcome.text == "b = 1\nb = 2\n" and len(outcome.applied) == 2
+
+
+def test_a_fix_whose_edits_overlap_is_refused() -> None:
+    torn = Fix("torn", SAFE, (Edit(Span(1, 1, 1, 3), "b"), Edit(Span(1, 2, 1, 4), "c")))
+
+    def toy(source: Source) -> list[Finding]:
+        return [finding(Span(1, 1, 1, 4), "TPF001", torn)]
+
+    assert reasons(fix("abc\n", toy)) == ["its edits overlap"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_new_lines_end_as_the_others_do(newline: str) -> None:
+    text = f"x = old{newline}y = 1{newline}"
+    outcome = fix(text, word("old", "(1,\n    2)"))
+    assert outcome.text == f"x = (1,{newline}    2){newline}y = 1{newline}"
+
+
+def test_text_without_a_last_newline() -> None:
+    assert fix("x = 1\ny = old", word("old", "new")).text == "x = 1\ny = new"
+
+
+def test_code_that_only_parses_is_fixed_too() -> None:
+    def toy(source: Source) -> list[Finding]:
+        return word("old", "new")(source)
+
+    text = "return old\n"
+    outcome = apply_fixes(text, toy(Source("x.py", text)), lambda now: toy(Source("x.py", now)))
+    assert outcome.text == "return new\n"
+
+
+def test_what_no_longer_compiles_is_refused_though_it_parses() -> None:
+    outcome = fix("def f():\n    return old\n", word("def f\\(\\):", "if f:"))
+    assert reasons(outcome) == ["it would leave invalid Python"]

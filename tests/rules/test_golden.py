@@ -1,0 +1,76 @@
+"""Every rule's fixes against the golden file beside its fixture."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from perflint.findings import Finding, Safety
+from perflint.fixes.apply import Outcome, apply_fixes
+from perflint.rules.base import Rule
+from tests.rules.harness import Case, cases, lint, parse_fixture
+
+CASES = cases()
+ALL = [case.rule for case in CASES]
+by_rule = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def fix(text: str, rule: type[Rule], others: Sequence[type[Rule]] = ()) -> Outcome:
+    """Apply all fixes of a rule, safe and unsafe, while the others look on."""
+
+    def relint(now: str) -> list[Finding]:
+        found = lint(now, [rule, *(other for other in others if other is not rule)], "audit")
+        return [finding if finding.code == rule.code else replace(finding, fix=None) for finding in found]
+
+    return apply_fixes(text, relint(text), relint, (Safety.SAFE, Safety.UNSAFE))
+
+
+def fixture(case: Case) -> str:
+    return parse_fixture(case.fixture.read_text(encoding="utf-8")).text
+
+
+@by_rule
+def test_golden(case: Case, update_golden: bool) -> None:
+    before = fixture(case)
+    after = fix(before, case.rule).text
+    if update_golden:
+        if after == before:
+            case.golden.unlink(missing_ok=True)
+        else:
+            case.golden.write_text(after, encoding="utf-8", newline="")
+        return
+    if after == before:
+        assert not case.golden.exists(), f"{case} fixes nothing, so {case.golden.name} must not be there"
+        return
+    assert case.golden.exists(), f"{case} has fixes: write {case.golden.name}, or run pytest --update-golden and read it"
+    golden = case.golden.read_text(encoding="utf-8")
+    diff = difflib.unified_diff(golden.splitlines(True), after.splitlines(True), "golden", "fixed")
+    assert after == golden, "\n" + "".join(diff)
+
+
+@by_rule
+def test_every_fix_applies_and_cures(case: Case) -> None:
+    outcome = fix(fixture(case), case.rule)
+    left = [f"{s.finding.span.line}: {s.finding.message} ({s.reason})" for s in outcome.skipped]
+    assert not left, "\n" + "\n".join(left)
+    again = fix(outcome.text, case.rule)
+    assert again.text == outcome.text and not again.applied
+
+
+@by_rule
+def test_fixes_bring_no_finding_of_any_rule(case: Case) -> None:
+    before = fixture(case)
+    outcome = fix(before, case.rule, ALL)
+    left = [f"{s.finding.span.line}: {s.finding.message} ({s.reason})" for s in outcome.skipped]
+    assert not left, "\n" + "\n".join(left)
+    assert outcome.text == fix(before, case.rule).text
+
+
+@by_rule
+def test_fixes_keep_windows_newlines(case: Case) -> None:
+    before = fixture(case)
+    windows = fix(before.replace("\n", "\r\n"), case.rule).text
+    assert windows == fix(before, case.rule).text.replace("\n", "\r\n")
