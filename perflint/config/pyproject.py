@@ -15,6 +15,7 @@ from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Prof
 
 _TORCH = re.compile(r"\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^;)]*)", re.IGNORECASE)
 _LOWER = re.compile(r"(?:===?|~=|>=?)\s*(\d+)\.(\d+)")
+_WITHOUT = "`--isolated` goes on without it"
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -23,8 +24,9 @@ _Choice = TypeVar("_Choice", bound=Enum)
 class ProjectFile:
     """What was found for a project: its options and the folder, absolute, that its patterns are relative to."""
 
-    options: Options
-    root: str
+    options: Options = Options()
+    root: str | None = None
+    """None for the working directory."""
 
 
 def find(paths: Sequence[str]) -> ProjectFile:
@@ -42,7 +44,7 @@ def find(paths: Sequence[str]) -> ProjectFile:
         if table is not None:
             options = parse(table, os.path.join(folder, "pyproject.toml"))
             return ProjectFile(replace(options, torch_version=options.torch_version or torch), folder)
-    return ProjectFile(Options(torch_version=torch), os.getcwd())
+    return ProjectFile(Options(torch_version=torch))
 
 
 def _common_folder(paths: Sequence[str]) -> str:
@@ -71,7 +73,7 @@ def _load(path: str) -> Mapping[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}", "`--isolated` goes on without it") from None
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}", _WITHOUT) from None
     if b"perflint" not in data and b"torch" not in data:
         return {}
     import tomllib
@@ -79,7 +81,7 @@ def _load(path: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}", "`--isolated` goes on without it") from None
+        raise ConfigurationError(f"{path}: not valid TOML: {error}", _WITHOUT) from None
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -57,9 +57,7 @@ class _Step:
     codes: frozenset[str]
 
 
-def _steps(
-    selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str
-) -> list[_Step]:
+def _steps(selectors: Iterable[str], on: bool, rules: Mapping[str, str], selection: Selection, key: str) -> list[_Step]:
     return [
         _Step(_specificity(selector), on, expand(selector, rules, f"`{key}` of {selection.origin}"))
         for selector in selectors
@@ -82,8 +80,6 @@ def expand(selector: str, rules: Mapping[str, str], where: str) -> frozenset[str
         codes = frozenset(code for code, name in rules.items() if name == selector)
     if not codes:
         suggestion = did_you_mean(selector, [*rules, *rules.values(), "ALL"])
-        raise ConfigurationError(
-            f"unknown rule `{selector}` in {where}",
-            suggestion or "a code (TPF101), the beginning of codes (TPF1), a rule's name or ALL; `perflint rules` lists them",
-        )
+        kinds = "a code (TPF101), the beginning of codes (TPF1), a rule's name or ALL; `perflint rules` lists them"
+        raise ConfigurationError(f"unknown rule `{selector}` in {where}", suggestion or kinds)
     return codes

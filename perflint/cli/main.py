@@ -1,0 +1,121 @@
+"""The `perflint` command: finds the verb, and sees to it that every end is a proper one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perflint import __version__
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+VERBS = {
+    "check": "find what slows PyTorch code down",
+    "fix": "rewrite what can be fixed; prints a diff unless told to write",
+    "rule": "explain a rule",
+    "rules": "list all rules",
+}
+"""The verbs, which are modules of this package, and what each does."""
+
+_DESCRIPTION = "perflint finds and fixes what slows PyTorch code down on GPUs."
+_EXIT_CODES = "Exit codes: 0 nothing found, 1 findings, 2 a fault in the usage, the settings, a file or perflint."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command. Returns the exit code; argparse exits by itself on faults of usage (2) and --help (0)."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] in (["--version"], ["-V"]):
+        print(f"perflint {__version__}")
+        return 0
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python must not complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        _overview().print_help(sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    verb, *rest = arguments
+    if verb not in VERBS:
+        return _unknown(verb)
+    return _run_verb(verb, rest)
+
+
+def _run_verb(verb: str, rest: list[str]) -> int:
+    import importlib
+    from argparse import ArgumentParser
+
+    from perflint.config.errors import ConfigurationError
+    from perflint.engine.crashes import contained
+    from perflint.findings import Problem
+
+    _make_output_robust()
+    problems: list[Problem] = []
+    code = 2
+    with contained(problems, "", "perflint", None, "please report this, with the command"):
+        module = importlib.import_module(f"perflint.cli.{verb}")
+        parser = ArgumentParser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
+        module.add_arguments(parser)
+        try:
+            code = module.run(parser.parse_args(rest))
+        except ConfigurationError as error:
+            _say(error.message, error.help)
+    for problem in problems:
+        _say(problem.message, problem.help)
+    return code
+
+
+def _make_output_robust() -> None:
+    import warnings
+
+    # Paths and source lines may hold what the terminal's encoding cannot show.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    # Of linted code: Python warns about it where it parses it.
+    warnings.simplefilter("ignore", SyntaxWarning)
+
+
+def _overview() -> ArgumentParser:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    verbs = "\n".join(f"  {verb:8}{what}" for verb, what in VERBS.items())
+    parser = ArgumentParser(
+        "perflint",
+        usage="perflint [--version] [--help] VERB ...",
+        description=f"{_DESCRIPTION}\n\nverbs (`perflint VERB --help` tells more):\n{verbs}",
+        epilog=_EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", "-V", action="store_true", help="print the version and exit")
+    return parser
+
+
+def _unknown(verb: str) -> int:
+    from perflint.config.errors import did_you_mean
+
+    if os.path.exists(verb):
+        help: str | None = f"`perflint check {verb}`?"
+    else:
+        help = did_you_mean(verb, VERBS) or f"verbs: {', '.join(VERBS)}"
+    _say(f"unknown verb `{verb}`", help)
+    return 2
+
+
+def _say(message: str, help: str | None) -> None:
+    from perflint.output.terminal import Style, wants_colours
+    from perflint.output.writer import message_text
+
+    sys.stdout.flush()
+    sys.stderr.write(message_text("error", message, help, Style(wants_colours("auto", sys.stderr))))

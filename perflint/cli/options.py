@@ -1,0 +1,117 @@
+"""Options that several verbs share, and the settings that they make."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from perflint.config.errors import ConfigurationError
+from perflint.config.pyproject import ProjectFile, find
+from perflint.config.selection import Selection
+from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
+from perflint.output.terminal import Style, wants_colours
+from perflint.source.files import STANDARD_INPUT
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
+
+
+def add_paths(parser: ArgumentParser) -> None:
+    """Which files, and how they are found."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; - for standard input (default: .)")
+    group = parser.add_argument_group("files")
+    group.add_argument("--stdin-filename", metavar="PATH", help="the name that standard input goes by")
+    group.add_argument(
+        "--exclude",
+        action="append",
+        type=_list,
+        metavar="PATTERNS",
+        help="leave out these files and folders, as in .gitignore, in place of the default list",
+    )
+    group.add_argument("--extend-exclude", action="append", type=_list, metavar="PATTERNS", help="leave out these too")
+    group.add_argument(
+        "--force-exclude", action="store_true", help="leave out what is excluded even where it is named as PATH"
+    )
+
+
+def add_selection(parser: ArgumentParser) -> None:
+    """Which rules, and how much of what they find."""
+    group = parser.add_argument_group(
+        "rules", "RULES: codes (TPF101), beginnings of codes (TPF1), names (scalar-read-in-loop) or ALL, with commas."
+    )
+    group.add_argument("--select", action="append", type=_list, metavar="RULES", help="only these")
+    group.add_argument("--extend-select", action="append", type=_list, metavar="RULES", help="these too")
+    group.add_argument("--ignore", action="append", type=_list, metavar="RULES", help="not these")
+    group.add_argument(
+        "--profile",
+        choices=[profile.value for profile in Profile],
+        help="default: what is sure enough, in code that runs often; pedantic: also info and code that runs "
+        "seldom; audit: everything",
+    )
+    group.add_argument(
+        "--torch-version", type=_version, metavar="X.Y", help="the oldest torch that the code must run with"
+    )
+    group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
+    group.add_argument("--no-cache", action="store_true", help="no effect: nothing is cached in this version")
+
+
+def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
+    """Whether to colour."""
+    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
+
+
+def style(arguments: Namespace, stream: TextIO) -> Style:
+    """The style that `--color` asks for on a stream."""
+    return Style(wants_colours(arguments.color, stream))
+
+
+def paths(arguments: Namespace) -> list[str]:
+    """The paths to look at. Raises ConfigurationError where standard input is mixed with others."""
+    given: list[str] = arguments.paths or ["."]
+    if STANDARD_INPUT in given and len(given) > 1:
+        raise ConfigurationError("`-` cannot stand beside other paths", "check standard input by itself")
+    if arguments.stdin_filename is not None and STANDARD_INPUT not in given:
+        raise ConfigurationError("`--stdin-filename` needs `-`", "perflint check - --stdin-filename PATH")
+    return given
+
+
+def settings(arguments: Namespace, paths: Sequence[str]) -> Settings:
+    """The command line over pyproject.toml over the defaults. Raises ConfigurationError."""
+    if arguments.isolated:
+        found = ProjectFile()
+    else:
+        found = find([arguments.stdin_filename or "." if path == STANDARD_INPUT else path for path in paths])
+    return combine(found.options, _options(arguments), found.root)
+
+
+def _options(arguments: Namespace) -> Options:
+    output_format = getattr(arguments, "output_format", None)
+    return Options(
+        selection=Selection(
+            _joined(arguments.select),
+            _joined(arguments.ignore) or (),
+            _joined(arguments.extend_select) or (),
+            origin="the command line",
+        ),
+        profile=Profile(arguments.profile) if arguments.profile else None,
+        torch_version=arguments.torch_version,
+        exclude=_joined(arguments.exclude),
+        extend_exclude=_joined(arguments.extend_exclude) or (),
+        output_format=OutputFormat(output_format) if output_format else None,
+    )
+
+
+def _joined(lists: list[tuple[str, ...]] | None) -> tuple[str, ...] | None:
+    return None if lists is None else tuple(item for items in lists for item in items)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _version(text: str) -> Version:
+    try:
+        return parse_version(text, "--torch-version")
+    except ConfigurationError as error:
+        raise ArgumentTypeError(f"{error.message}: {error.help}") from None

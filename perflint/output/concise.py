@@ -1,0 +1,23 @@
+"""One line for each finding."""
+
+from __future__ import annotations
+
+from perflint.findings import Report
+from perflint.output.summary import summary_text
+from perflint.output.terminal import printable
+from perflint.output.writer import Writer, marker
+from perflint.source.text import Source
+
+
+class ConciseWriter(Writer):
+    """`path:line:column: CODE [*] message`."""
+
+    def file(self, source: Source, report: Report) -> None:
+        style = self.style
+        for finding in report.findings:
+            place = f"{style(printable(finding.path), 'bold')}:{finding.span.line}:{finding.span.column}:"
+            code = style(finding.code, "bold", "red")
+            self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}\n")
+
+    def finish(self, report: Report) -> None:
+        self.out.write(summary_text(report, self.style))

@@ -1,0 +1,100 @@
+"""Findings as JSON: a contract, described by docs/json-schema.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety
+from perflint.output.summary import fixable
+from perflint.output.writer import Writer
+from perflint.source.text import Source
+
+VERSION = 1
+
+
+class JsonWriter(Writer):
+    """One document for a run."""
+
+    def file(self, source: Source, report: Report) -> None:
+        """Nothing: the document is written as one."""
+
+    def finish(self, report: Report) -> None:
+        json.dump(document(report), self.out, indent=2)
+        self.out.write("\n")
+
+
+def document(report: Report) -> dict[str, Any]:
+    """A report as values of JSON."""
+    return {
+        "version": VERSION,
+        "findings": [_finding(finding) for finding in report.findings],
+        "errors": [_problem(problem) for problem in report.problems],
+        "summary": _summary(report),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    span = finding.span
+    return {
+        "path": finding.path,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "heat": finding.heat.value,
+        "effect": finding.effect.value,
+        "help": finding.help,
+        "fix": None if finding.fix is None else _fix(finding.fix),
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "safety": fix.safety.value,
+        "message": fix.message,
+        "edits": [_edit(edit) for edit in fix.edits],
+        "imports": list(fix.imports),
+    }
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    span = edit.span
+    return {
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "text": edit.text,
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "path": problem.path,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+        "help": problem.help,
+        "internal": problem.internal,
+    }
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    fixes = fixable(report.findings)
+    return {
+        "files": report.files,
+        "lines": report.lines,
+        "findings": len(report.findings),
+        "errors": len(report.problems),
+        "suppressed": report.suppressed,
+        "fixable": {safety.value: fixes[safety] for safety in Safety},
+        "hidden": report.hidden,
+        "rules": dict(sorted(Counter(finding.code for finding in report.findings).items())),
+    }

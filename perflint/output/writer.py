@@ -1,0 +1,70 @@
+"""What every writer does, and which there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TextIO
+
+from perflint.config.settings import OutputFormat
+from perflint.findings import Finding, Problem, Report, Safety
+from perflint.output.terminal import Style, printable
+from perflint.source.text import Source
+
+MARKERS = {Safety.SAFE: "[*]", Safety.UNSAFE: "[~]"}
+"""How a finding shows that a fix can be written for it."""
+
+
+class Writer(ABC):
+    """Writes findings as they come, file by file, and what is left to say at the end."""
+
+    def __init__(self, out: TextIO, style: Style) -> None:
+        self.out = out
+        self.style = style
+
+    @abstractmethod
+    def file(self, source: Source, report: Report) -> None:
+        """Write what was found in one file."""
+
+    @abstractmethod
+    def finish(self, report: Report) -> None:
+        """Write what concerns the whole run."""
+
+
+def writer(format: OutputFormat, out: TextIO, style: Style, statistics: bool = False) -> Writer:
+    """The writer of a format. `statistics` asks for counts of rules in place of findings."""
+    if format is OutputFormat.JSON:
+        from perflint.output.json import JsonWriter
+
+        return JsonWriter(out, style)
+    if statistics:
+        from perflint.output.statistics import StatisticsWriter
+
+        return StatisticsWriter(out, style)
+    if format is OutputFormat.CONCISE:
+        from perflint.output.concise import ConciseWriter
+
+        return ConciseWriter(out, style)
+    from perflint.output.full import FullWriter
+
+    return FullWriter(out, style)
+
+
+def marker(finding: Finding) -> str:
+    """`[*]` and a space where a safe fix exists, `[~]` and a space for an unsafe one."""
+    found = MARKERS.get(finding.fix.safety) if finding.fix else None
+    return f"{found} " if found else ""
+
+
+def problem_text(problem: Problem, style: Style) -> str:
+    """The lines that tell of a problem, for standard error."""
+    place = printable(problem.path)
+    if problem.line is not None:
+        place += f":{problem.line}" + (f":{problem.column}" if problem.column is not None else "")
+    return message_text("error", f"{place}: {problem.message}" if place else problem.message, problem.help, style)
+
+
+def message_text(kind: str, message: str, help: str | None, style: Style) -> str:
+    """An "error" or "warning" and its help line, for standard error."""
+    colour = "red" if kind == "error" else "yellow"
+    text = f"{style(f'{kind}:', 'bold', colour)} {printable(message)}\n"
+    return f"{text}  {style('help:', 'bold')} {printable(help)}\n" if help else text
