@@ -1,53 +1,85 @@
-"""What is known of one file: values, call targets, heat, structure."""
+"""What is known of one file: values, call targets, heat, structure, and the sites for rules."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics import nominate
+from perflint.semantics.analysis import analyse
+from perflint.semantics.heat import HeatMap
+from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.project import Project
+    from perflint.semantics.frame import Recorder
+    from perflint.semantics.project import Module, Project
     from perflint.semantics.sites import Site
     from perflint.source.text import Source
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+__all__ = ["FunctionNode", "Model"]
 
 
 class Model:
-    """The facts about one file. Built by `Model(source, project)`; all answers are total."""
+    """The facts about one file; all answers are total.
+
+    Raises SyntaxError and ValueError where the file does not parse.
+    """
 
     def __init__(self, source: Source, project: Project) -> None:
         self.source = source
         self.project = project
+        self.module: Module = project.module_of(source)
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return analyse(self.project, self.module)
+
+    @cached_property
+    def _heat(self) -> HeatMap:
+        return HeatMap(self)
+
+    @property
+    def steps(self) -> int:
+        """Nodes that the interpreter ran for this file."""
+        return self._recorder.steps
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression may evaluate to, joined over all times it runs; UNKNOWN if it never does."""
-        return UNKNOWN
+        """What an expression may evaluate to where it last ran; UNKNOWN if it never does."""
+        return self._recorder.values.get(node, UNKNOWN)
 
     def target(self, call: ast.Call) -> str:
         """The full name of what is called, as in `CallSite.target`; empty when unknown."""
-        return ""
+        return self._recorder.targets.get(call, "")
 
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""
-        return Heat.WARM
+        return self._heat.of(node)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""
-        return None
+        return self.module.structure.parents.get(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""
-        return iter(())
+        parents = self.module.structure.parents
+        around = parents.get(node)
+        while around is not None:
+            yield around
+            around = parents.get(around)
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function or lambda around a node; None at module or class level."""
+        for around in self.ancestors(node):
+            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return around
+            if isinstance(around, ast.ClassDef):
+                return None
         return None
 
     def sites(self) -> Iterator[Site]:
-        """All sites of the file, in source order."""
-        return iter(())
+        """All sites of the file, outer ones before those inside them."""
+        return nominate.sites(self)

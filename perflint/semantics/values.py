@@ -167,12 +167,17 @@ class Sequence(Value):
     """A list, tuple, set, torch.Size, generator or other iterable of `element`.
 
     `items` holds the elements one by one where they are known; `type` is "list", "tuple",
-    "set", "size", "iterator", "range", …
+    "set", "size", "iterator", "range", … A "batch" is what a loader yields or an unknown model
+    returns: a tensor, or a tuple, dict or object of tensors; it passes for any of them.
     """
 
     type: str
     element: Value = UNKNOWN
     items: tuple[Value, ...] | None = None
+
+    @property
+    def tensor(self) -> Tensor | None:
+        return self.element.tensor if self.type == "batch" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +265,14 @@ class Name(Value):
 
     name: str
     receiver: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Super(Value):
+    """`super()` in a method of `owner`, for the object `receiver`."""
+
+    owner: str
+    receiver: Value
 
 
 @dataclass(frozen=True, slots=True)

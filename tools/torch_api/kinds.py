@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 
 import numpy
 import torch
 
-from torch_api import overrides, stubs
+from torch_api import modules, overrides, stubs
 
 NAMESPACES = {
     "torch": torch,
@@ -45,7 +46,7 @@ def _namespace(namespace: str, holder: object) -> dict[str, str]:
         if name.startswith("_") and name not in overrides.DUNDERS:
             continue
         member = getattr(holder, name, None)
-        if name not in override and isinstance(member, (type, types.ModuleType)):
+        if name not in override and not _is_fact(namespace, member):
             continue
         kind = override.get(name) or _from_stub(namespace, name, overloads.get(name, [])) or _guess(namespace, name, member)
         if kind:
@@ -53,12 +54,19 @@ def _namespace(namespace: str, holder: object) -> dict[str, str]:
     return found
 
 
+def _is_fact(namespace: str, member: object) -> bool:
+    if isinstance(member, (type, types.ModuleType)):
+        return False
+    return callable(member) or namespace == "torch.Tensor"
+
+
 def _from_stub(namespace: str, name: str, overloads: list[stubs.Overload]) -> str:
     if not overloads:
         return ""
     if namespace == "torch.Tensor" and name.endswith("_") and not name.endswith("__"):
         return "self"
-    return annotation(overloads[0].result)
+    found = [annotation(item.result) for item in overloads]
+    return next((kind for kind in found if kind != "none"), "none")
 
 
 def annotation(text: str) -> str:
@@ -83,6 +91,10 @@ def _guess(namespace: str, name: str, member: object) -> str:
         return "tensor" if name.endswith("_") or name in overrides.OLD_INIT else ""
     if not callable(member):
         return ""
+    if namespace == "torch" and name.startswith(("is_", "are_")):
+        return "bool"
+    if namespace == "torch" and name.startswith("set_"):
+        return "none"
     for prefix in ("", "linalg_", "special_", "fft_", "sparse_"):
         schemas = torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{name}")
         short = namespace.rpartition(".")[2]
@@ -110,8 +122,19 @@ def variants() -> dict[str, dict[str, str]]:
 
 def tensor_only() -> set[str]:
     """Names of Tensor members that nothing else commonly met with in such code has."""
-    others: set[str] = set(overrides.OTHERS.split())
-    for kind in (numpy.ndarray, numpy.generic, list, tuple, dict, set, frozenset, str, bytes, int, float, bool, complex, slice, range):
+    return _members() - set(overrides.ELSEWHERE.split())
+
+
+def tensor_only_calls() -> set[str]:
+    """Names that only tensors have as methods: elsewhere they are fields, `config.dim`."""
+    return {name for name in overrides.FIELDS_ELSEWHERE.split() if hasattr(torch.Tensor, name)}
+
+
+def _members() -> set[str]:
+    others: set[str] = set(overrides.FIELDS_ELSEWHERE.split())
+    for kind in (numpy.ndarray, numpy.generic, list, tuple, dict, set, frozenset, str, bytes, int, float, complex, slice, range):
         others |= set(dir(kind))
-    others |= {name for name in dir(torch.nn.Module) if name not in ("requires_grad_",)}
+    others |= set(dir(torch.nn.Module)) | set(dir(torch.optim.Optimizer))
+    for cls in modules.classes().values():
+        others |= set(inspect.signature(cls).parameters)
     return {name for name in dir(torch.Tensor) if not name.startswith("_") and name not in others}

@@ -9,6 +9,8 @@ from functools import cache
 import torch
 
 OTHERS = (
+    "torch.nn.Parameter torch.utils.data.Dataset torch.utils.data.IterableDataset torch.utils.data.Sampler "
+    "torch.nn.utils.rnn.PackedSequence torch.utils.data.default_collate torch.utils.data.random_split "
     "torch.utils.data.DataLoader torch.utils.data.TensorDataset torch.utils.data.Subset torch.utils.data.ConcatDataset "
     "torch.utils.data.ChainDataset torch.utils.data.RandomSampler torch.utils.data.SequentialSampler "
     "torch.utils.data.WeightedRandomSampler torch.utils.data.SubsetRandomSampler torch.utils.data.BatchSampler "
@@ -23,15 +25,15 @@ OTHERS = (
     "torch.nn.init.uniform_ torch.nn.init.normal_ torch.optim.swa_utils.AveragedModel"
 )
 
+_DEPRECATED = ("Container", "DistributedDataParallelCPU", "NLLLoss2d", "CrossMapLRN2d")
+
 # What `forward` gives, for the modules where it is no single tensor.
 RESULTS = {
     "tensor,tensor|none": "MultiheadAttention",
     "tensor,(tensor,tensor)": "LSTM",
     "tensor,tensor": "GRU RNN LSTMCell",
     "output,loss": "AdaptiveLogSoftmaxWithLoss",
-    "list": "ParameterList ModuleList",
-    "mapping": "ParameterDict ModuleDict",
-    "any": "Module Container Sequential DataParallel RNNBase RNNCellBase",
+    "any": "Module Sequential ModuleList ModuleDict ParameterList ParameterDict DataParallel RNNBase RNNCellBase",
 }
 
 
@@ -48,7 +50,7 @@ def classes() -> dict[str, type]:
     ):
         for name in sorted(dir(holder)):
             member = getattr(holder, name)
-            public = not name.startswith("_") and inspect.isclass(member) and issubclass(member, base)
+            public = not name.startswith("_") and name not in _DEPRECATED and inspect.isclass(member) and issubclass(member, base)
             if public and member not in found.values():
                 found[f"{prefix}.{name}"] = member
     return found
@@ -79,12 +81,16 @@ def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
         group = "module" if issubclass(cls, torch.nn.Module) else "optimizer" if issubclass(cls, torch.optim.Optimizer) else "scheduler"
         groups[group].append(name)
     found = [f"{group}s = {words(names)}" for group, names in groups.items()]
-    found += ["", "[results]"]
-    found += [f'"{result}" = {words("torch.nn." + name for name in names.split() if hasattr(torch.nn, name))}' for result, names in RESULTS.items()]
     losses = [name for name in groups["module"] if name.endswith("Loss") and name != "torch.nn.AdaptiveLogSoftmaxWithLoss"]
-    found += ["", f"losses = {words(losses)}"]
-    found += ["", "[bases]", *(f'"{name}" = "{" ".join(_bases(cls))}"' for name, cls in sorted(classes().items()) if _bases(cls))]
-    return ["", *found, "", "[aliases]", f"names = {aliases()}"]
+    found += [f"losses = {words(losses)}"]
+    lineages = [f"{name} {' '.join(_bases(cls))}" for name, cls in sorted(classes().items()) if _bases(cls)]
+    found += ["", "# A class and the public classes that it inherits from, nearest first.", *_block("bases", lineages)]
+    found += ["", "# Where a class is defined, and its public name.", *_block("aliases", aliases())]
+    return ["", *found, *tail]
+
+
+def _block(key: str, lines: list[str]) -> list[str]:
+    return [f"{key} = '''", *lines, "'''"]
 
 
 def _bases(cls: type) -> list[str]:
@@ -94,12 +100,22 @@ def _bases(cls: type) -> list[str]:
     return [known[base] for base in cls.__mro__[1:] if base in known and base not in roots]
 
 
-def aliases() -> str:
-    """`long name  canonical name` a line: where classes are defined, and where else they are offered."""
-    found: dict[str, str] = {}
+def aliases() -> list[str]:
+    """`name public-name` for where classes are defined."""
+    found = dict(item.split() for item in _MORE_ALIASES.splitlines() if item)
     for name, member in {**classes(), **others()}.items():
         home = f"{member.__module__}.{member.__qualname__}"  # type: ignore[attr-defined]
         if home != name and home.startswith("torch."):
-            found[home] = name
-    body = [f"{home} {name}" for home, name in sorted(found.items())]
-    return "\n".join(["'''", *body, "'''"])
+            found.setdefault(home, name)
+    return [f"{home} {name}" for home, name in sorted(found.items())]
+
+
+_MORE_ALIASES = """
+torch.nn.parallel.DataParallel torch.nn.DataParallel
+torch.nn.parameter.Parameter torch.nn.Parameter
+torch.nn.parameter.Buffer torch.nn.Buffer
+torch.optim.lr_scheduler._LRScheduler torch.optim.lr_scheduler.LRScheduler
+torch.amp.autocast_mode.autocast torch.amp.autocast
+torch._tensor.Tensor torch.Tensor
+torch._C.TensorBase torch.Tensor
+"""

@@ -7,17 +7,15 @@ def _words(**groups: str) -> dict[str, str]:
     return {name: kind.replace("_", ":") for kind, names in groups.items() for name in names.split()}
 
 
-DUNDERS: frozenset[str] = frozenset()
-
 OLD_INIT = frozenset("uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal sparse".split())
 
 KIND: dict[str, dict[str, str]] = {
     "torch": _words(
         tensor="atleast_1d atleast_2d atleast_3d block_diag cartesian_prod cdist chain_matmul einsum from_dlpack "
-        "get_rng_state norm stft tensordot unique unique_consecutive where nonzero unravel_index dequantize "
+        "get_rng_state norm stft tensordot unique unique_consecutive nonzero unravel_index dequantize "
         "quantize_per_tensor Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor "
         "CharTensor ByteTensor BoolTensor tensor as_tensor from_numpy frombuffer asarray",
-        tensors="broadcast_tensors meshgrid split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes",
+        tensors="where broadcast_tensors meshgrid split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes",
         tensors_3="svd_lowrank pca_lowrank",
         tensors_2="lobpcg std_mean var_mean",
         bool="is_tensor is_storage is_floating_point is_complex is_autocast_enabled is_anomaly_enabled "
@@ -37,9 +35,10 @@ KIND: dict[str, dict[str, str]] = {
     ),
     "torch.Tensor": _words(
         tensor="T mT H mH real imag grad data unique unique_consecutive norm stft rename align_to to_sparse_coo "
-        "refine_names unflatten detach type nonzero where where quantize_per_tensor dequantize masked_select",
+        "refine_names unflatten detach type nonzero where quantize_per_tensor dequantize masked_select resize resize_as new "
+        "as_subclass",
         tensors="split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes",
-        self="detach_ requires_grad_ share_memory_ resize resize_as rename_ retain_grad",
+        self="detach_ requires_grad_ share_memory_ rename_",
         size="shape size stride",
         device="device",
         dtype="dtype",
@@ -47,12 +46,11 @@ KIND: dict[str, dict[str, str]] = {
         "is_meta is_mps is_xla is_quantized is_nested is_mkldnn is_xpu is_signed is_inference is_conj is_neg is_coalesced "
         "is_set_to is_same_size is_nonzero allclose equal retains_grad is_sparse_csr is_vulkan is_mtia is_maia is_ipu",
         int="dim ndim ndimension numel nelement element_size data_ptr storage_offset get_device itemsize nbytes "
-        "output_nr dense_dim sparse_dim __len__",
+        "output_nr dense_dim sparse_dim",
         scalar="item",
         list="tolist",
-        array="numpy __array__",
-        none="backward",
-        str="__repr__ __format__",
+        array="numpy",
+        none="backward retain_grad record_stream",
         any="grad_fn names layout storage untyped_storage register_hook register_post_accumulate_grad_hook lu name "
         "apply_ map_ map2_ dim_order",
     ),
@@ -67,8 +65,6 @@ KIND: dict[str, dict[str, str]] = {
         tensors_2="max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices "
         "adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices "
         "fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices multi_head_attention_forward",
-        any="has_torch_function has_torch_function_unary has_torch_function_variadic handle_torch_function boolean_dispatch "
-        "assert_int_or_pair",
     ),
     "torch.linalg": _words(
         tensors_2="eig eigh cholesky_ex inv_ex lu_factor qr slogdet ldl_factor solve_ex",
@@ -78,105 +74,130 @@ KIND: dict[str, dict[str, str]] = {
     "torch.nn.init": _words(float="calculate_gain"),
 }
 
-_LOADER_RESULTS = {
-    "torch.utils.data": _words(any="random_split", tensor="default_collate"),
+# Callables of namespaces that have neither stubs nor schemas.
+EXTRA: dict[str, dict[str, str]] = {
+    "torch.utils.data": _words(any="random_split default_collate default_convert get_worker_info"),
+    "torch.utils.checkpoint": _words(any="checkpoint checkpoint_sequential"),
+    "torch.utils.dlpack": _words(tensor="from_dlpack"),
     "torch.nn.utils": _words(
         tensor="clip_grad_norm_ clip_grad_norm get_total_norm parameters_to_vector",
         none="clip_grad_value_ clip_grads_with_norm_ vector_to_parameters",
     ),
-    "torch.nn.utils.rnn": _words(tensor="pad_sequence", tensors_2="pad_packed_sequence", tensors="unpad_sequence unpack_sequence"),
+    "torch.nn.utils.rnn": _words(
+        tensor="pad_sequence", tensors_2="pad_packed_sequence", tensors="unpad_sequence unpack_sequence"
+    ),
     "torch.autograd": _words(tensors="grad", none="backward"),
     "torch.cuda": _words(
         bool="is_available is_initialized is_bf16_supported is_current_stream_capturing",
         int="device_count current_device memory_allocated memory_reserved max_memory_allocated max_memory_reserved "
         "utilization temperature",
         none="synchronize empty_cache manual_seed manual_seed_all set_device reset_peak_memory_stats init ipc_collect "
-        "set_rng_state",
+        "set_rng_state seed seed_all",
         str="get_device_name memory_summary",
-        tensor="get_rng_state",
-        tensors_2="",
+        tensor="get_rng_state FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor "
+        "ByteTensor BoolTensor",
     ),
-    "torch.utils.checkpoint": _words(any="checkpoint checkpoint_sequential"),
     "torch.distributed": _words(
         bool="is_available is_initialized is_nccl_available is_gloo_available is_torchelastic_launched",
         int="get_rank get_world_size get_node_local_rank",
         str="get_backend",
-        none="barrier init_process_group destroy_process_group all_gather_object broadcast_object_list",
+        none="init_process_group destroy_process_group all_gather_object broadcast_object_list",
+        any="barrier all_reduce all_gather all_gather_into_tensor reduce reduce_scatter reduce_scatter_tensor broadcast gather scatter "
+        "all_to_all all_to_all_single send recv isend irecv",
     ),
-    "torch.func": _words(tensor="functional_call"),
     "torch.random": _words(tensor="get_rng_state", int="initial_seed seed"),
+    "torch.distributions.Distribution": _words(
+        tensor="sample rsample sample_n log_prob prob cdf icdf entropy perplexity mean mode variance stddev enumerate_support logits "
+        "probs loc scale concentration",
+        size="batch_shape event_shape",
+    ),
+    "torch.distributions.kl": _words(tensor="kl_divergence"),
+    "torch.distributions": _words(tensor="kl_divergence"),
 }
-_LOADER_RESULTS["torch.func"] = {}
-_LOADER_RESULTS["torch.utils.data"] = {"random_split": "any", "default_collate": "any"}
-EXTRA = {namespace: names for namespace, names in _LOADER_RESULTS.items() if names}
-
-_BOTH = ("torch", "torch.Tensor")
-
-
-def _both(names: str) -> str:
-    return " ".join(f"{namespace}.{name}" for name in names.split() for namespace in _BOTH)
-
 
 def _function(names: str, namespace: str = "torch") -> str:
     return " ".join(f"{namespace}.{name}" for name in names.split())
 
 
+_REDUCTIONS = "sum mean prod nansum nanmean all any argmax argmin amax amin logsumexp count_nonzero std var nanmedian median"
+_FLOAT_REDUCTIONS = "quantile nanquantile"
+_LOSSES = (
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits "
+    "kl_div poisson_nll_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss "
+    "multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss "
+    "triplet_margin_with_distance_loss cosine_embedding_loss ctc_loss linear_cross_entropy"
+)
+_PAIR = "kind=tensors:2 dtype=same,int"
+_UNIQUE = "kind=tensors:3 dtype=same,int,int"
+
+
+def _unique(inverse: int, counts: int) -> str:
+    return (
+        f"return_inverse@{inverse}+return_counts@{counts} => {_UNIQUE} rank=?; return_inverse@{inverse} => {_PAIR} rank=?; "
+        f"return_counts@{counts} => {_PAIR} rank=?; dim@{counts + 1} => rank=same"
+    )
+
+
+def _reduction(dim: int) -> str:
+    return f"dim@{dim} => rank=reduce; axis => rank=reduce"
+
+
+def _extremum(dim: int) -> str:
+    return f"dim@{dim}~ => {_PAIR} rank=reduce"
+
+
 # "condition => facts; condition => facts": the first condition that holds decides. A
 # condition is parameter names, each with its position where it may be given by position
 # ("dim@1"; for methods the receiver does not count), joined by "+" for all; "~" after the
-# position: not when the argument there is a tensor. Facts are as in the tables.
+# position: not when the argument there is a tensor; "=none": only with that value. Facts
+# are as in the tables.
 VARIANTS: dict[str, str] = {
-    _function("max min median nanmedian"): "dim@1~ => kind=tensors:2 dtype=same,int rank=?",
-    _function("max min median nanmedian", "torch.Tensor"): "dim@0~ => kind=tensors:2 dtype=same,int rank=?",
-    _function("max min"): "dim@1~ => kind=tensors:2 dtype=same,int rank=?; other@1 => dtype=promote rank=broadcast",
-    _function("max min", "torch.Tensor"): "dim@0~ => kind=tensors:2 dtype=same,int rank=?; other@0 => dtype=promote rank=broadcast",
-    _function("sum mean prod nansum nanmean all any argmax argmin amax amin logsumexp count_nonzero"): "dim@1 => rank=?",
-    _function("sum mean prod nansum nanmean all any argmax argmin amax amin logsumexp count_nonzero", "torch.Tensor"): "dim@0 => rank=?; axis => rank=?",
-    _function("std var std_mean var_mean quantile nanquantile"): "dim@1 => rank=?",
-    _function("std var", "torch.Tensor"): "dim@0 => rank=?",
-    _function("quantile nanquantile", "torch.Tensor"): "dim@1 => rank=?",
-    "torch.norm": "dim@2 => rank=?",
-    "torch.Tensor.norm": "dim@1 => rank=?",
-    "torch.linalg.norm torch.linalg.vector_norm": "dim@2 => rank=?",
-    "torch.where": "self@1 => kind=tensor dtype=promote rank=broadcast; input@1 => kind=tensor dtype=promote rank=broadcast",
-    "torch.nonzero": "as_tuple => kind=tensors dtype=int rank=1",
-    "torch.Tensor.nonzero": "as_tuple => kind=tensors dtype=int rank=1",
-    "torch.unique": "return_inverse@2+return_counts@3 => kind=tensors:3 dtype=same,int,int; "
-    "return_inverse@2 => kind=tensors:2 dtype=same,int; return_counts@3 => kind=tensors:2 dtype=same,int",
-    "torch.Tensor.unique": "return_inverse@1+return_counts@2 => kind=tensors:3 dtype=same,int,int; "
-    "return_inverse@1 => kind=tensors:2 dtype=same,int; return_counts@2 => kind=tensors:2 dtype=same,int",
-    "torch.unique_consecutive": "return_inverse@1+return_counts@2 => kind=tensors:3 dtype=same,int,int; "
-    "return_inverse@1 => kind=tensors:2 dtype=same,int; return_counts@2 => kind=tensors:2 dtype=same,int",
-    "torch.Tensor.unique_consecutive": "return_inverse@0+return_counts@1 => kind=tensors:3 dtype=same,int,int; "
-    "return_inverse@0 => kind=tensors:2 dtype=same,int; return_counts@1 => kind=tensors:2 dtype=same,int",
-    "torch.Tensor.size": "dim@0 => kind=int",
-    "torch.Tensor.stride": "dim@0 => kind=int",
+    _function(_REDUCTIONS): _reduction(1),
+    _function(_REDUCTIONS, "torch.Tensor"): _reduction(0),
+    _function(_FLOAT_REDUCTIONS): _reduction(2),
+    _function(_FLOAT_REDUCTIONS, "torch.Tensor"): _reduction(1),
+    _function("std_mean var_mean"): _reduction(1),
+    _function("median nanmedian"): _extremum(1),
+    _function("median nanmedian", "torch.Tensor"): _extremum(0),
+    _function("max min"): f"{_extremum(1)}; other@1 => dtype=promote rank=broadcast",
+    _function("max min", "torch.Tensor"): f"{_extremum(0)}; other@0 => dtype=promote rank=broadcast",
+    "torch.aminmax torch.Tensor.aminmax": "dim => rank=reduce",
+    "torch.norm torch.linalg.norm torch.linalg.vector_norm": _reduction(2),
+    "torch.Tensor.norm": _reduction(1),
+    "torch.where": "other@2 => kind=tensor dtype=promote rank=broadcast; input@1 => kind=tensor dtype=promote rank=broadcast",
+    "torch.nonzero torch.Tensor.nonzero": "as_tuple => kind=tensors dtype=int rank=1",
+    "torch.unique": _unique(2, 3),
+    "torch.Tensor.unique": _unique(1, 2),
+    "torch.unique_consecutive": _unique(1, 2),
+    "torch.Tensor.unique_consecutive": _unique(0, 1),
+    "torch.repeat_interleave": "dim@2 => rank=same",
+    "torch.Tensor.repeat_interleave": "dim@1 => rank=same",
+    "torch.take_along_dim": "dim@2 => rank=same",
+    "torch.Tensor.take_along_dim": "dim@1 => rank=same",
+    "torch.div torch.Tensor.div torch.divide torch.Tensor.divide": "rounding_mode => dtype=promote",
+    "torch.normal": "size@2 => device=cpu-factory rank=?",
+    "torch.Tensor.size torch.Tensor.stride": "dim@0 => kind=int",
     "torch.Tensor.type": "dtype@0 => kind=tensor dtype=unknown rank=same",
-    _function("max_pool1d max_pool2d max_pool3d", "torch.nn.functional"): "return_indices@6 => kind=tensors:2 dtype=same,int",
-    _function("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d", "torch.nn.functional"): "return_indices@2 => kind=tensors:2 dtype=same,int",
-    _function("fractional_max_pool2d fractional_max_pool3d", "torch.nn.functional"): "return_indices@4 => kind=tensors:2 dtype=same,int",
-    "torch.Tensor.flatten": "start_dim@0 => rank=?",
-    "torch.flatten": "start_dim@1 => rank=?",
+    "torch.Tensor.flatten": "start_dim@0 => rank=?; end_dim@1 => rank=?",
+    "torch.flatten": "start_dim@1 => rank=?; end_dim@2 => rank=?",
+    _function(_LOSSES, "torch.nn.functional"): "reduction=none => rank=?",
+    _function("max_pool1d max_pool2d max_pool3d", "torch.nn.functional"): f"return_indices@6 => {_PAIR}",
+    _function("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d", "torch.nn.functional"): f"return_indices@2 => {_PAIR}",
+    _function("fractional_max_pool2d fractional_max_pool3d", "torch.nn.functional"): f"return_indices@4 => {_PAIR}",
 }
 
-# Attribute names of pandas objects, PIL images, torch modules' and other libraries' objects
-# (fields, paths, files, loggers, tokenizers, configurations) that tensors have too.
-OTHERS = (
-    "T abs add align all any apply argmax argmin argsort asof astype at attrs axes backward bool clip combine compare copy corr "
-    "count cov cpu cuda cummax cummin cumprod cumsum data describe device devices diff div divide dot double dtype dtypes eq "
-    "equals eval exp expand explode factorize fill fillna filter flags flatten float floor_divide format ge gather get grad gt "
-    "half hist histogram histc id index info int interpolate is_complex is_shared isin isna isnull item items itemsize iter join "
-    "keys kurt last layout le length lerp load loc log long lt lu map mask max mean median min mm mod mode module_load mul "
-    "multiply name names nbytes ndim ne new nlargest norm normal normalize_ notna numel open parameters pdist pipe pivot pop pow "
-    "process prod put qr quantile random rank ravel real imag reduce register_hook rename repeat requires_grad_ reset reshape "
-    "resize reverse rfloordiv roll rotate round sample save scatter select shape share_memory shape short shift show sign size "
-    "skew slice softmax solve sort split sqrt squeeze stack state std step stft storage sub subtract sum svd swapaxes symeig T "
-    "tail take tell thumbnail tile to tolist topk transform transpose trace triu truncate type unique unbind unstack update "
-    "values value var version view where width xs char byte frac inverse cross diag det eig fix conj positive negative square "
-    "sin cos tan sinh cosh tanh asin acos atan arcsin arccos arctan floor ceil trunc maximum minimum mvlgamma logical_and "
-    "logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not outer inner vdot kron fmod remainder "
-    "exp2 expm1 log10 log1p log2 sinc hypot gcd lcm heaviside i0 absolute true_divide float_power greater greater_equal less "
-    "less_equal equal not_equal isfinite isinf isnan isneginf isposinf isreal isclose allclose array_split bincount "
-    "broadcast_to count_nonzero fliplr flipud flip moveaxis nan_to_num nanmean nanmedian nanquantile nansum nonzero roll rot90 "
-    "searchsorted tril union1d vsplit hsplit dsplit sigmoid relu map_ apply_ apply"
+# Names that objects of pandas, PIL, scikit-learn, graph and image libraries, and configurations have too.
+ELSEWHERE = (
+    "H add align angle asof backward clamp_max coalesce col_indices row_indices corr cov cpu cuda cummax cummin det detach_module "
+    "device diff div eig eq expand ge gradient gt half hist histc index inverse is_complex is_distributed is_inference is_leaf is_meta "
+    "is_neg is_nested is_quantized is_shared is_signed is_sparse layout le lerp log logit lstsq lt lu map2_ map_ mask median mod "
+    "module_load mode mul multiply names ne new numel pin_memory pow quantile query register_hook reinforce rename rename_ renorm "
+    "resize_as select share_memory_ softmax solve split sqrt stft storage sub subtract svd symeig type unbind unique values var "
+    "volatile where apply_ get_device abs addr bool byte char data dist double fix flatten float frac gather grad half int log1p "
+    "norm scatter view"
+)
+
+# Names that elsewhere are fields (`config.dim`, `conv.stride`, `array.size`) or rarely methods at all.
+FIELDS_ELSEWHERE = (
+    "dim size t stride chunk narrow long short exp sin cos tan tanh sigmoid relu softmax sqrt unbind amax amin fmax fmin expand"
 )

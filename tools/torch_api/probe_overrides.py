@@ -1,73 +1,122 @@
-"""Facts on dtype, rank and device that calling cannot show, and what must not be called."""
+"""Facts on dtype, rank and device that calling with plain tensors does not show, and what must not be called."""
 
 from __future__ import annotations
 
-SKIP = frozenset("get_rng_state retain_grad backward from_dlpack from_file".split())
-SKIP_PREFIXES = ("cudnn_", "miopen_", "mkldnn_", "fbgemm_", "quantize", "fake_quantize", "sym_", "_")
+SKIP = frozenset("get_rng_state retain_grad backward from_dlpack from_file index rename refine_names align_to".split())
+SKIP_PREFIXES = ("cudnn_", "miopen_", "mkldnn_", "fbgemm_", "quantize", "fake_quantize", "sparse_", "sym_", "_")
 
 
 def _in(namespace: str, names: str) -> str:
     return " ".join(f"{namespace}.{name}" for name in names.split())
 
 
-_FACTORIES = (
-    "zeros ones full empty rand randn randint arange range linspace logspace eye tensor as_tensor asarray from_numpy frombuffer "
-    "randperm empty_strided empty_permuted empty_quantized normal tril_indices triu_indices hann_window hamming_window "
-    "blackman_window bartlett_window kaiser_window scalar_tensor complex_tensor sparse_coo_tensor sparse_csr_tensor "
-    "sparse_compressed_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor from_file get_rng_state "
-    "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor"
+def _both(names: str) -> str:
+    return f"{_in('torch', names)} {_in('torch.Tensor', names)}"
+
+
+def _functional(names: str) -> str:
+    return _in("torch.nn.functional", names)
+
+
+_LEGACY_FLOAT = "FloatTensor DoubleTensor HalfTensor BFloat16Tensor"
+_LEGACY_INT = "LongTensor IntTensor ShortTensor CharTensor ByteTensor"
+_LEGACY = f"{_LEGACY_FLOAT} {_LEGACY_INT} BoolTensor"
+_WINDOWS = "hann_window hamming_window blackman_window bartlett_window kaiser_window"
+_FREQUENCIES = "torch.fft.fftfreq torch.fft.rfftfreq"
+_CONVOLUTIONS = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc"
+_POOLS = (
+    "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d "
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d fractional_max_pool2d fractional_max_pool3d lp_pool1d lp_pool2d "
+    "lp_pool3d"
 )
-_LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like randint_like"
-_NEW = "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"
+_NORMS = "batch_norm layer_norm group_norm instance_norm rms_norm local_response_norm normalize"
+_RESIZES = "interpolate upsample upsample_bilinear upsample_nearest pad pixel_shuffle pixel_unshuffle grid_sample channel_shuffle"
+_LOSSES = (
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits "
+    "kl_div poisson_nll_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss "
+    "multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss "
+    "triplet_margin_with_distance_loss cosine_embedding_loss ctc_loss linear_cross_entropy"
+)
+_DATA = (
+    "masked_select gather index_select take take_along_dim unique unique_consecutive reshape squeeze permute transpose "
+    "repeat_interleave tile roll flip narrow select movedim clone detach diag masked_fill masked_scatter scatter scatter_add "
+    "scatter_reduce index_fill index_put index_copy index_add chunk split tensor_split unbind split_with_sizes hsplit vsplit dsplit "
+    "cumsum cumprod cummax cummin"
+)
 
 DEVICE = {
-    "cpu-factory": f"{_in('torch', _FACTORIES.replace('complex_tensor', ''))} torch.fft.fftfreq torch.fft.rfftfreq",
-    "like": f"{_in('torch', _LIKE)} {_in('torch.Tensor', _NEW)}",
-    "host": "torch.Tensor.cpu",
-    "device": "torch.Tensor.cuda",
+    "cpu-factory": _in(
+        "torch",
+        "zeros ones full empty rand randn randint arange range linspace logspace eye tensor as_tensor asarray from_numpy frombuffer "
+        "randperm empty_strided empty_permuted empty_quantized tril_indices triu_indices scalar_tensor from_file "
+        f"Tensor {_WINDOWS} {_LEGACY}",
+    )
+    + f" {_FREQUENCIES}",
+    "like": _in("torch", "zeros_like ones_like full_like empty_like rand_like randn_like randint_like")
+    + " "
+    + _in("torch.Tensor", "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
+    "host": "torch.Tensor.cpu torch.get_rng_state torch.cuda.get_rng_state torch.random.get_rng_state",
+    "device": "torch.Tensor.cuda " + _in("torch.cuda", _LEGACY),
     "argument": "torch.Tensor.to torch.Tensor.type torch.load",
+    "unknown": "torch.from_dlpack torch.utils.dlpack.from_dlpack",
 }
 
 DTYPE = {
-    "float": _in("torch", "zeros ones empty rand randn linspace logspace eye normal hann_window hamming_window blackman_window "
-    "bartlett_window kaiser_window Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor cdist stft") + " "
-    + _in("torch.Tensor", "float double half bfloat16") + " torch.fft.fftfreq torch.fft.rfftfreq",
-    "int": _in("torch", "randint randperm nonzero argwhere bincount searchsorted bucketize tril_indices triu_indices LongTensor IntTensor "
-    "ShortTensor CharTensor ByteTensor multinomial argmax argmin argsort count_nonzero get_rng_state unravel_index") + " "
-    + _in("torch.Tensor", "long int short char byte nonzero argwhere bincount multinomial argmax argmin argsort count_nonzero")
-    + " torch.nn.functional.one_hot",
-    "bool": _in("torch", "BoolTensor isin") + " torch.Tensor.bool",
-    "same": _in("torch", "zeros_like ones_like empty_like full_like rand_like randn_like randint_like masked_select gather index_select "
-    "take take_along_dim unique unique_consecutive reshape flatten squeeze unsqueeze permute transpose repeat_interleave tile roll "
-    "flip narrow select movedim clone detach diag masked_fill scatter index_fill unfold_copy") + " "
-    + _in("torch.Tensor", "new_zeros new_ones new_empty new_full view reshape flatten squeeze unsqueeze permute transpose "
-    "expand expand_as view_as reshape_as repeat repeat_interleave tile roll flip narrow select movedim clone detach contiguous cpu cuda "
-    "masked_select gather index_select take take_along_dim unique unique_consecutive diag masked_fill scatter index_fill unfold "
-    "index_put index_copy scatter_add index_add masked_scatter pin_memory"),
-    "same,int": _in("torch", "topk sort kthvalue mode cummax cummin") + " " + _in("torch.Tensor", "topk sort kthvalue mode cummax cummin"),
-    "promote": _in("torch", "cat concat concatenate stack hstack vstack dstack"),
-    "": _in("torch", "full tensor as_tensor asarray from_numpy arange range frombuffer") + " "
-    + _in("torch.Tensor", "to type new_tensor new view_as_complex"),
-}  # fmt: skip
+    "float": _in("torch", f"zeros ones empty rand randn linspace logspace eye normal cdist stft Tensor {_WINDOWS} {_LEGACY_FLOAT}")
+    + f" {_FREQUENCIES} {_functional(_NORMS)} {_functional(_CONVOLUTIONS)} {_functional(_LOSSES)} {_in('torch.cuda', _LEGACY_FLOAT)} "
+    + _functional("dropout linear embedding embedding_bag grid_sample affine_grid scaled_dot_product_attention prelu alpha_dropout")
+    + " torch.conv1d torch.conv2d torch.conv3d torch.layer_norm torch.group_norm torch.batch_norm torch.dropout torch.view_as_real "
+    + "torch.nn.utils.clip_grad_norm_ torch.nn.utils.get_total_norm torch.Tensor.view_as_complex",
+    "int": _both("nonzero argwhere bincount multinomial argmax argmin argsort count_nonzero unravel_index")
+    + " "
+    + _in("torch", f"randint randperm searchsorted bucketize tril_indices triu_indices get_rng_state {_LEGACY_INT} where")
+    + " torch.Tensor.long torch.Tensor.int torch.Tensor.short torch.Tensor.char torch.Tensor.byte torch.nn.functional.one_hot "
+    + f"torch.cuda.get_rng_state {_in('torch.cuda', _LEGACY_INT)}",
+    "bool": "torch.BoolTensor torch.cuda.BoolTensor torch.isin torch.Tensor.bool",
+    "same": f"{_both(_DATA)} {_functional(_POOLS)} {_functional(_RESIZES)} "
+    + _in("torch", "zeros_like ones_like empty_like full_like rand_like randn_like randint_like meshgrid broadcast_tensors fft")
+    + " "
+    + _in("torch.Tensor", "new_zeros new_ones new_empty new_full view expand expand_as view_as reshape_as repeat unfold unflatten cpu cuda")
+    + " torch.nn.utils.rnn.pad_sequence torch.broadcast_to torch.Tensor.broadcast_to torch.nn.functional.fold torch.nn.functional.unfold",
+    "same,int": _both("topk sort kthvalue mode cummax cummin"),
+    "promote": _in("torch", "cat concat concatenate stack hstack vstack dstack column_stack row_stack einsum matmul bmm mm mv tensordot")
+    + " "
+    + _in("torch.Tensor", "matmul bmm mm mv where")
+    + " "
+    + _both("gcd lcm baddbmm addmm addbmm addmv lerp"),
+    "": _in("torch", "full tensor as_tensor asarray from_numpy arange range frombuffer") + " torch.Tensor.to torch.Tensor.new_tensor "
+    "torch.Tensor.type torch.Tensor.new torch.Tensor.type_as torch.dequantize torch.fft",
+}
 
 RANK = {
-    "0": "torch.scalar_tensor torch.nn.utils.clip_grad_norm_ torch.nn.utils.get_total_norm "
-    + _in(
-        "torch.nn.functional",
-        "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits "
-        "kl_div poisson_nll_loss gaussian_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss "
-        "multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss "
-        "triplet_margin_with_distance_loss cosine_embedding_loss ctc_loss",
-    ),
-    "1": _in("torch", "arange range linspace logspace randperm bincount hann_window hamming_window blackman_window bartlett_window "
-    "kaiser_window from_numpy masked_select get_rng_state frombuffer").replace("torch.from_numpy ", "")
-    + " " + _in("torch.Tensor", "masked_select bincount") + " torch.fft.fftfreq torch.fft.rfftfreq torch.nn.utils.parameters_to_vector",
-    "2": "torch.eye torch.nonzero torch.Tensor.nonzero torch.argwhere torch.Tensor.argwhere torch.tril_indices torch.triu_indices "
-    "torch.mm torch.Tensor.mm torch.addmm torch.Tensor.addmm",
-    "3": "torch.bmm torch.Tensor.bmm torch.baddbmm torch.Tensor.baddbmm",
-    "same": _in("torch.Tensor", "cpu cuda to contiguous clone detach pin_memory") + " torch.nn.functional.dropout",
-    "": "torch.zeros torch.ones torch.empty torch.full torch.rand torch.randn torch.randint torch.squeeze torch.Tensor.squeeze "
-    "torch.tensor torch.as_tensor torch.asarray torch.Tensor.view torch.reshape torch.Tensor.reshape torch.where torch.multinomial "
-    "torch.Tensor.multinomial torch.Tensor.expand torch.Tensor.repeat torch.Tensor.new_zeros torch.Tensor.new_ones "
-    "torch.Tensor.new_empty torch.Tensor.new_full torch.Tensor.new_tensor torch.Tensor.new torch.einsum torch.matmul torch.Tensor.matmul",
-}  # fmt: skip
+    "0": f"torch.scalar_tensor torch.nn.utils.clip_grad_norm_ torch.nn.utils.get_total_norm {_functional(_LOSSES)} "
+    + _both("dot vdot trace"),
+    "1": _in("torch", f"arange range linspace logspace randperm bincount frombuffer get_rng_state where {_WINDOWS}")
+    + f" {_FREQUENCIES} torch.nn.utils.parameters_to_vector "
+    + _both("masked_select bincount mv repeat_interleave unique unique_consecutive"),
+    "2": "torch.eye torch.tril_indices torch.triu_indices " + _both("nonzero argwhere mm addmm outer ger"),
+    "3": _both("bmm baddbmm"),
+    "same": _both(
+        "clone detach gather scatter scatter_add scatter_reduce index_add index_copy index_fill index_put index_select flip narrow roll "
+        "permute transpose swapaxes movedim cumsum cumprod masked_scatter chunk split tensor_split split_with_sizes sort topk cummax "
+        "cummin tril triu argsort cholesky inverse logcumsumexp renorm"
+    )
+    + " "
+    + _in("torch.Tensor", "cpu cuda to contiguous pin_memory")
+    + f" {_functional(_NORMS)} {_functional(_CONVOLUTIONS)} {_functional(_POOLS)} {_functional(_RESIZES)} "
+    + _functional("linear dropout alpha_dropout dropout2d prelu scaled_dot_product_attention softmax log_softmax")
+    + " torch.linalg.inv torch.linalg.cholesky torch.linalg.pinv torch.cat torch.concat torch.concatenate torch.conv2d torch.layer_norm "
+    "torch.softmax torch.log_softmax torch.Tensor.softmax torch.Tensor.log_softmax torch.normal torch.dropout",
+    "broadcast": _both("masked_fill") + " torch.Tensor.where",
+    "+1": "torch.stack torch.view_as_real torch.nn.functional.embedding torch.nn.functional.one_hot " + _both("unsqueeze unfold_copy")
+    + " torch.Tensor.unfold",
+    "-1": _both("kthvalue mode unbind") + " torch.view_as_complex torch.nn.functional.cosine_similarity",
+    "-2": _both("det logdet slogdet") + " torch.linalg.det torch.linalg.slogdet torch.linalg.matrix_norm",
+    "sizes": _in("torch", "zeros ones empty full rand randn")
+    + " "
+    + _in("torch.Tensor", "view reshape expand new_zeros new_ones new_empty new_full repeat"),
+    "": _both("squeeze multinomial matmul tensordot") + " " + _in(
+        "torch", f"randint tensor as_tensor asarray from_numpy reshape einsum Tensor {_LEGACY} hstack vstack dstack column_stack "
+        "row_stack block_diag cartesian_prod fft"
+    ) + " " + _in("torch.Tensor", "new_tensor new index view_as reshape_as expand_as repeat"),
+}

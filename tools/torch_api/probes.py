@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
 
-from torch_api import kinds, overrides, probe_overrides
+from torch_api import kinds, probe_overrides
 
 DTYPES = {"float": torch.float32, "int": torch.int64, "bool": torch.bool}
 RANKS = (1, 2, 3)
 SIDE = 4
 
 Table = dict[str, dict[str, str]]
+Column = Mapping[tuple[str, int], torch.Tensor]
+Results = Mapping[tuple[str, int], list[torch.Tensor]]
 
 
 @dataclass
@@ -31,11 +33,16 @@ def facts(kind: Mapping[str, Mapping[str, str]]) -> Facts:
     found = Facts()
     for namespace, names in kind.items():
         for name, its_kind in names.items():
-            if its_kind == "tensor" and not name.endswith("_") and namespace in kinds.NAMESPACES:
-                dtype, rank = probe(namespace, name)
+            if its_kind.startswith("tensor") and not name.endswith("_") and namespace in kinds.NAMESPACES:
+                dtype, rank = probe(namespace, name, its_kind)
                 _put(found.dtype, namespace, name, dtype)
                 _put(found.rank, namespace, name, rank)
-    for table, hand in ((found.dtype, probe_overrides.DTYPE), (found.rank, probe_overrides.RANK), (found.device, probe_overrides.DEVICE)):
+    by_hand = (
+        (found.dtype, probe_overrides.DTYPE),
+        (found.rank, probe_overrides.RANK),
+        (found.device, probe_overrides.DEVICE),
+    )
+    for table, hand in by_hand:
         for fact, full_names in hand.items():
             for full in full_names.split():
                 namespace, _, name = full.rpartition(".")
@@ -51,25 +58,24 @@ def _put(table: Table, namespace: str, name: str, fact: str) -> None:
         names.pop(name, None)
 
 
-def probe(namespace: str, name: str) -> tuple[str, str]:
+def probe(namespace: str, name: str, kind: str) -> tuple[str, str]:
     """(dtype fact, rank fact) of a function, empty where there is no law."""
     if name in probe_overrides.SKIP or name.startswith(probe_overrides.SKIP_PREFIXES):
         return "", ""
     member = getattr(kinds.NAMESPACES[namespace], name, None)
+    if member is None or isinstance(member, type):
+        return "", ""
     if not callable(member):
-        return _attribute(name)
+        return ("same", "same") if kind == "tensor" else ("", "")
     for pattern in ("t", "tt", "ti", "ttt", "tii", "tit"):
         results = {key: _call(member, pattern, *key) for key in itertools.product(DTYPES, RANKS)}
-        if any(result is not None for result in results.values()):
-            return _dtype_law(results, pattern), _rank_law(member, results, pattern)
+        if any(results.values()):
+            return _laws(member, results, pattern, kind)
     return "", ""
 
 
-def _attribute(name: str) -> tuple[str, str]:
-    return ("same", "same") if name in ("T", "mT", "H", "mH", "data", "grad", "real", "imag") else ("", "")
-
-
-def _call(member: Callable[..., object], pattern: str, dtype: str, rank: int, second: int | None = None) -> torch.Tensor | None:
+def _call(member: Callable[..., object], pattern: str, dtype: str, rank: int, second: int | None = None) -> list[torch.Tensor]:
+    """The tensors that a call gives, none if it fails."""
     torch.manual_seed(0)
     arguments: list[object] = []
     for index, letter in enumerate(pattern):
@@ -78,40 +84,50 @@ def _call(member: Callable[..., object], pattern: str, dtype: str, rank: int, se
     try:
         result = member(*arguments)
     except (RuntimeError, TypeError, ValueError, IndexError, AssertionError, NotImplementedError, AttributeError, ArithmeticError):
-        return None
-    return result if isinstance(result, torch.Tensor) else None
+        return []
+    found = list(result) if isinstance(result, (tuple, list)) else [result]
+    return found if all(isinstance(item, torch.Tensor) for item in found) else []
 
 
-def _dtype_law(results: Mapping[tuple[str, int], torch.Tensor | None], pattern: str) -> str:
-    seen = {dtype: {_kind(r) for (d, _), r in results.items() if d == dtype and r is not None} for dtype in DTYPES}
-    if any(len(kinds_) > 1 for kinds_ in seen.values()):
+def _laws(member: Callable[..., object], results: Results, pattern: str, kind: str) -> tuple[str, str]:
+    count = int(kind.partition(":")[2] or 1)
+    columns = [{key: found[index] for key, found in results.items() if len(found) > index} for index in range(count)]
+    dtypes = [_dtype_law(column, pattern) or "unknown" for column in columns]
+    ranks = {_rank_law(member, column, pattern) for column in columns}
+    dtype = "" if set(dtypes) == {"unknown"} else ",".join(dtypes)
+    return dtype, ranks.pop() if len(ranks) == 1 else ""
+
+
+def _dtype_law(column: Column, pattern: str) -> str:
+    seen = {dtype: {_kind(item) for (its_dtype, _), item in column.items() if its_dtype == dtype} for dtype in DTYPES}
+    if any(len(found) > 1 for found in seen.values()):
         return ""
-    law = {dtype: next(iter(kinds_)) for dtype, kinds_ in seen.items() if kinds_}
-    outcomes = set(law.values())
-    if len(outcomes) == 1:
-        return outcomes.pop() if not (len(law) == 1 and "float" not in law) else ""
-    if law.get("float") == "float" and law.get("int") == "int":
-        if law.get("bool", "bool") == "bool":
-            return "same" if pattern.count("t") == 1 else "promote"
-        return "arith" if law["bool"] == "int" else ""
+    law = {dtype: found.pop() for dtype, found in seen.items() if found}
+    follows = "same" if pattern.count("t") == 1 else "promote"
+    if len(set(law.values())) == 1:
+        # What takes integers alone takes an index, so its result says nothing of data.
+        return next(iter(law.values())) if len(law) > 1 or "float" in law else ""
+    if all(dtype == result for dtype, result in law.items()):
+        return follows
+    if law == {"float": "float", "int": "int", "bool": "int"}:
+        return "arith"
     return ""
 
 
-def _kind(result: torch.Tensor | None) -> str:
-    assert result is not None
+def _kind(result: torch.Tensor) -> str:
     if result.dtype is torch.bool:
         return "bool"
     return "float" if result.dtype.is_floating_point or result.dtype.is_complex else "int"
 
 
-def _rank_law(member: Callable[..., object], results: Mapping[tuple[str, int], torch.Tensor | None], pattern: str) -> str:
-    ranks = {(rank, result.ndim) for (_, rank), result in results.items() if result is not None}
+def _rank_law(member: Callable[..., object], column: Column, pattern: str) -> str:
+    ranks = {(rank, result.ndim) for (_, rank), result in column.items()}
+    if len(ranks) < 2:
+        return ""
     changes = {after - before for before, after in ranks}
-    if len(ranks) > 1 and {after for _, after in ranks} <= {0, 1}:
+    if len(changes) > 1:
         afters = {after for _, after in ranks}
         return str(afters.pop()) if len(afters) == 1 else ""
-    if len(ranks) < 2 or len(changes) > 1:
-        return ""
     change = changes.pop()
     if change:
         return f"{change:+d}"
@@ -121,6 +137,6 @@ def _rank_law(member: Callable[..., object], results: Mapping[tuple[str, int], t
 def _broadcasts(member: Callable[..., object], pattern: str) -> str:
     for dtype in DTYPES:
         first, second = _call(member, pattern, dtype, 0, 2), _call(member, pattern, dtype, 2, 1)
-        if first is not None and second is not None and first.ndim == 2 == second.ndim:
+        if [item.ndim for item in first + second] == [2, 2]:
             return "broadcast"
     return ""

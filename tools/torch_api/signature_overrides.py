@@ -9,7 +9,11 @@ FUNCTIONS: dict[str, str] = {
     "cumsum mean prod std var norm split chunk matmul bmm mm clamp allclose equal isclose multinomial searchsorted "
     "is_tensor set_float32_matmul_precision manual_seed softmax log_softmax asarray tril triu "
     "squeeze unsqueeze flatten reshape",
-    "torch.nn.functional": "one_hot cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
+    "torch.nn.functional": "max_pool1d max_pool3d avg_pool1d avg_pool3d conv_transpose1d conv_transpose2d conv_transpose3d unfold fold "
+    "pixel_shuffle affine_grid elu silu sigmoid tanh hardtanh relu6 rms_norm dropout2d adaptive_max_pool2d adaptive_avg_pool1d "
+    "gaussian_nll_loss poisson_nll_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
+    "multilabel_soft_margin_loss soft_margin_loss triplet_margin_with_distance_loss cosine_embedding_loss pairwise_distance upsample "
+    "one_hot cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div "
     "binary_cross_entropy binary_cross_entropy_with_logits ctc_loss softmax log_softmax gumbel_softmax dropout interpolate "
     "grid_sample layer_norm group_norm batch_norm instance_norm embedding embedding_bag normalize relu leaky_relu gelu "
     "multi_head_attention_forward pad linear conv1d conv2d conv3d scaled_dot_product_attention max_pool2d avg_pool2d "
@@ -20,34 +24,32 @@ FUNCTIONS: dict[str, str] = {
     "fill_ split chunk multinomial bincount cumsum mean prod norm index_add index_add_ record_stream",
 }
 
-_LIKE = "dtype=None layout=None device=None pin_memory=False requires_grad=False"
-
 TEXT: dict[str, str] = {
-    "torch.arange": f"start=0 end step=1 !out=None !dtype=None !layout=None !device=None !pin_memory=False !requires_grad=False",
-    "torch.randint": "low=0 high size !generator=None !out=None !dtype=None !layout=None !device=None !requires_grad=False",
-    "torch.where": "condition input=None other=None !out=None",
+    "torch.arange": "start=0 end step=1 out=None dtype=None layout=None device=None pin_memory=False requires_grad=False",
+    "torch.randint": "low=0 high size generator=None out=None dtype=None layout=None device=None requires_grad=False",
+    "torch.where": "condition input=None other=None out=None",
     "torch.Tensor.where": "condition other",
-    "torch.nonzero": "input !out=None !as_tuple=False",
-    "torch.Tensor.nonzero": "!as_tuple=False",
-    "torch.max": "input dim=None keepdim=False !out=None",
-    "torch.min": "input dim=None keepdim=False !out=None",
-    "torch.median": "input dim=None keepdim=False !out=None",
-    "torch.any": "input dim=None keepdim=False !out=None",
-    "torch.all": "input dim=None keepdim=False !out=None",
-    "torch.sum": "input dim=None keepdim=False !dtype=None !out=None",
+    "torch.nonzero": "input out=None as_tuple=False",
+    "torch.Tensor.nonzero": "as_tuple=False",
+    "torch.max": "input dim=None keepdim=False out=None",
+    "torch.min": "input dim=None keepdim=False out=None",
+    "torch.median": "input dim=None keepdim=False out=None",
+    "torch.any": "input dim=None keepdim=False out=None",
+    "torch.all": "input dim=None keepdim=False out=None",
+    "torch.sum": "input dim=None keepdim=False dtype=None out=None",
     "torch.Tensor.max": "dim=None keepdim=False",
     "torch.Tensor.min": "dim=None keepdim=False",
     "torch.Tensor.median": "dim=None keepdim=False",
     "torch.Tensor.any": "dim=None keepdim=False",
     "torch.Tensor.all": "dim=None keepdim=False",
-    "torch.Tensor.sum": "dim=None keepdim=False !dtype=None",
-    "torch.Tensor.to": "device=None dtype=None non_blocking=False copy=False !memory_format=None",
+    "torch.Tensor.sum": "dim=None keepdim=False dtype=None",
+    "torch.Tensor.to": "device=None dtype=None non_blocking=False copy=False memory_format=None",
     "torch.Tensor.cuda": "device=None non_blocking=False memory_format=None",
     "torch.Tensor.type": "dtype=None non_blocking=False",
     "torch.Tensor.view": "*size",
     "torch.Tensor.reshape": "*shape",
     "torch.Tensor.size": "dim=None",
-    "torch.nn.Module.to": "device=None dtype=None non_blocking=False !memory_format=None",
+    "torch.nn.Module.to": "device=None dtype=None non_blocking=False memory_format=None",
     "torch.nn.Module.cuda": "device=None",
     "torch.nn.Module.train": "mode=True",
     "torch.nn.Module.register_buffer": "name tensor persistent=True",

@@ -20,9 +20,14 @@ def lines() -> list[str]:
     for namespace, names in signature_overrides.FUNCTIONS.items():
         for name in names.split():
             found[f"{namespace}.{name}"] = _function(namespace, name)
+    found |= {f"torch.nn.init.{name}": of_callable(name, getattr(torch.nn.init, name)) for name in dir(torch.nn.init) if _public(name)}
     found |= signature_overrides.TEXT
     body = [f"{name} {text}".rstrip() for name, text in sorted(found.items())]
     return ["", "callables = '''", *body, "'''"]
+
+
+def _public(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
 
 
 def of_callable(name: str, member: object) -> str:
@@ -41,10 +46,9 @@ def _parameter(parameter: inspect.Parameter) -> str:
         return f"*{parameter.name}"
     if parameter.kind is parameter.VAR_KEYWORD:
         return f"**{parameter.name}"
-    star = "" if parameter.kind is not parameter.KEYWORD_ONLY else "!"
     if parameter.default is parameter.empty:
-        return f"{star}{parameter.name}"
-    return f"{star}{parameter.name}={_default(parameter.default)}"
+        return parameter.name
+    return f"{parameter.name}={_default(parameter.default)}"
 
 
 def _default(value: object) -> str:
@@ -59,19 +63,36 @@ def _function(namespace: str, name: str) -> str:
     holder = {"torch": torch, "torch.Tensor": torch.Tensor, "torch.nn.functional": torch.nn.functional}[namespace]
     member = getattr(holder, name)
     try:
-        return of_callable(f"{namespace}.{name}", member)
+        text = of_callable(f"{namespace}.{name}", member)
     except KeyError:
-        pass
-    found = max((item.parameters for item in overloads), key=len) if overloads else _documented(member)
-    return " ".join(name if default is None else f"{name}={_source(default)}" for name, default in found)
+        text = ""
+    if text and not text.startswith("*args"):
+        return text
+    return " ".join(_merged(overloads) if overloads else _worded(_documented(member)))
 
 
-def _documented(member: object) -> tuple[tuple[str, str | None], ...]:
+def _worded(found: stubs.Parameters) -> list[str]:
+    return [name if default is None else f"{name}={_source(default)}" for name, default in found]
+
+
+def _merged(overloads: list[stubs.Overload]) -> list[str]:
+    """The longest positional list, then all that go by keyword alone; what one overload lacks is optional."""
+    group = [item for item in overloads if "names" not in dict(item.keywords)] or overloads
+    longest = max((item.positional for item in group), key=len)
+    keywords = {name: default for item in group for name, default in item.keywords}
+    merged = [*longest, *((name, default) for name, default in keywords.items() if name not in dict(longest))]
+    optional = {name for name, _ in merged if any(name not in dict(item.positional + item.keywords) for item in group)}
+    renamed = {name for name, _ in longest if all(len(item.positional) >= len(longest) for item in group)}
+    return _worded(tuple((name, default or ("None" if name in optional - renamed else None)) for name, default in merged))
+
+
+def _documented(member: object) -> stubs.Parameters:
     """The parameters that the head of a docstring gives."""
     line = " ".join((inspect.getdoc(member) or "").partition("->")[0].partition(":\n")[0].split())
     tree = ast.parse(f"def {line}: ...").body[0]
     assert isinstance(tree, ast.FunctionDef), line
-    return stubs.parameters(tree.args)
+    positional, keywords = stubs.parameters(tree.args)
+    return positional + keywords
 
 
 def _source(default: str) -> str:

@@ -9,14 +9,18 @@ from pathlib import Path
 
 import torch
 
+Parameters = tuple[tuple[str, str | None], ...]
+"""Names with defaults as source text, None where required."""
+
 ROOT = Path(torch.__file__).parent
 
 
 @dataclass(frozen=True)
 class Overload:
-    """One signature of a function: its parameters, its result's annotation, whether an attribute."""
+    """One signature of a function: its parameters, its result's annotation, whether it is an attribute."""
 
-    parameters: tuple[tuple[str, str | None], ...]
+    positional: Parameters
+    keywords: Parameters
     result: str
     attribute: bool = False
 
@@ -53,21 +57,21 @@ def _read(body: list[ast.stmt]) -> dict[str, list[Overload]]:
         if isinstance(node, ast.FunctionDef):
             attribute = any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
             result = ast.unparse(node.returns) if node.returns else ""
-            found.setdefault(node.name, []).append(Overload(parameters(node.args), result, attribute))
+            found.setdefault(node.name, []).append(Overload(*parameters(node.args), result, attribute))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(Overload((), ast.unparse(node.annotation), True))
+            found.setdefault(node.target.id, []).append(Overload((), (), ast.unparse(node.annotation), True))
     return found
 
 
-def parameters(arguments: ast.arguments) -> tuple[tuple[str, str | None], ...]:
-    """Names with defaults (source text, None where required), without `self`."""
+def parameters(arguments: ast.arguments) -> tuple[Parameters, Parameters]:
+    """Those that go by position, and those that go by keyword alone; without `self`."""
     names = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(names) - len(arguments.defaults)) + [ast.unparse(item) for item in arguments.defaults]
-    found = [(name.arg, default) for name, default in zip(names, defaults, strict=True)]
+    positional = [(name.arg, default) for name, default in zip(names, defaults, strict=True)]
     if arguments.vararg:
-        found.append(("*" + arguments.vararg.arg, None))
-    found += [
+        positional.append(("*" + arguments.vararg.arg, None))
+    keywords = tuple(
         (name.arg, ast.unparse(default) if default else None)
         for name, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
-    return tuple(item for item in found if item[0] != "self")
+    )
+    return tuple(item for item in positional if item[0] != "self"), keywords

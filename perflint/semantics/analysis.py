@@ -1,0 +1,161 @@
+"""The run of the interpreter over one file that is to be checked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.semantics import calls, classes
+from perflint.semantics.frame import Budget, Frame, Recorder
+from perflint.semantics.project import Module, Project
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import (
+    Class,
+    Evidence,
+    Function,
+    Instance,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    union,
+)
+
+_STEPS_PER_NODE = 40
+"""Nodes of called functions that may be run for each node of the file."""
+
+
+def analyse(project: Project, module: Module) -> Recorder:
+    """Run a file's top level, then each of its functions once, and record what is seen."""
+    recorder = Recorder()
+    budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
+    top = Frame(project, module, budget, names={}, recorder=recorder)
+    module.names = top.names
+    top.run(module.tree.body)
+    module.names = top.names or {}
+    for info in _order(module):
+        _run_function(top, info, recorder)
+    recorder.steps = budget.steps
+    return recorder
+
+
+def _order(module: Module) -> Iterator[FunctionInfo]:
+    """Functions whose parameters are known by themselves first, then callers before callees."""
+    functions = list(module.structure.functions.values())
+    waiting = {info for info in functions if _needs_callers(info)}
+    for info in functions:
+        if info.outer in waiting:
+            waiting.add(info)
+    yield from (info for info in functions if info not in waiting)
+    by_name: dict[str, list[FunctionInfo]] = {}
+    for info in functions:
+        by_name.setdefault(info.name, []).append(info)
+    done: set[FunctionInfo] = set()
+    called_by: dict[FunctionInfo, list[FunctionInfo]] = {}
+    for caller in functions:
+        for name in caller.calls:
+            for callee in by_name.get(name, ()):
+                called_by.setdefault(callee, []).append(caller)
+    for info in functions:
+        if info in waiting:
+            yield from _callers_first(info, called_by, waiting, done)
+
+
+def _callers_first(
+    info: FunctionInfo,
+    called_by: dict[FunctionInfo, list[FunctionInfo]],
+    waiting: set[FunctionInfo],
+    done: set[FunctionInfo],
+) -> Iterator[FunctionInfo]:
+    stack = [info]
+    entered: set[FunctionInfo] = set()
+    while stack:
+        current = stack[-1]
+        if current in done:
+            stack.pop()
+            continue
+        before = [] if current in entered else [
+            other for other in (*called_by.get(current, ()), current.outer)
+            if other is not None and other in waiting and other not in done and other not in entered
+        ]  # fmt: skip
+        entered.add(current)
+        if before:
+            stack.extend(before)
+            continue
+        stack.pop()
+        done.add(current)
+        yield current
+
+
+def _needs_callers(info: FunctionInfo) -> bool:
+    args = info.node.args
+    ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    if info.owner and ordered and ordered[0].arg in ("self", "cls"):
+        ordered = ordered[1:]
+    return any(arg.annotation is None for arg in ordered)
+
+
+def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
+    module, node = top.module, info.node
+    receiver = _receiver(module, info)
+    owner = f"{module.name}.{info.owner}" if info.owner else ""
+    function = Function(module.name, info.qualname, node.lineno, node.col_offset, owner, receiver)
+    if owner and owner not in top.project.knowledge.classes:
+        klass = module.klass(info.owner)
+        if klass is not None:
+            classes.class_at(top.project, module, klass.node)
+    inner = calls.enter(top, module, info, function, None)
+    _take_observed(inner, info, recorder)
+    inner.recorder = recorder
+    if inner.owner == "" and info.outer is not None:
+        _inherit_self(inner, info)
+    calls.run_body(inner, info)
+
+
+def _inherit_self(inner: Frame, info: FunctionInfo) -> None:
+    """A function nested in a method sees its `self`."""
+    outer = info.outer
+    while outer is not None and not outer.owner:
+        outer = outer.outer
+    if outer is not None:
+        inner.owner = f"{inner.module.name}.{outer.owner}"
+        inner.receiver = Instance(inner.owner)
+
+
+def _receiver(module: Module, info: FunctionInfo) -> Value | None:
+    if not info.owner:
+        return None
+    decorators = classes.decorator_names(info.node)
+    if "staticmethod" in decorators:
+        return None
+    name = f"{module.name}.{info.owner}"
+    return Class(name) if "classmethod" in decorators else Instance(name)
+
+
+def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
+    """Parameters of which nothing is said take what this file's calls pass."""
+    seen = recorder.arguments.get((info.node.lineno, info.node.col_offset))
+    if not seen or inner.names is None:
+        return
+    args = info.node.args
+    ordered = [*args.posonlyargs, *args.args]
+    if inner.receiver is not None:
+        ordered = ordered[1:]
+    for index, arg in enumerate(ordered):
+        if arg.annotation is not None:
+            continue
+        passed = [dict(keywords).get(arg.arg, positional[index] if index < len(positional) else None)
+                  for positional, keywords in seen]  # fmt: skip
+        known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
+        if known and len(known) == len([value for value in passed if value is not None]):
+            _refine(inner, arg, union(known), len(known) < len(passed))
+
+
+def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:
+    assert inner.names is not None
+    assumed = inner.names[arg.arg]
+    tensor = assumed.tensor
+    if isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE):
+        inner.names[arg.arg] = value
+    elif may_default or not isinstance(assumed, Tensor):
+        inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed

@@ -1,0 +1,255 @@
+"""What annotations, defaults, docstrings and conventions say of a parameter."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from perflint.semantics import classes, torch_api
+from perflint.semantics.frame import Frame
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    scalar_type,
+    union,
+)
+
+_SEQUENCES = {
+    "list": "list",
+    "List": "list",
+    "Sequence": "list",
+    "MutableSequence": "list",
+    "Iterable": "list",
+    "Collection": "list",
+    "set": "set",
+    "Set": "set",
+    "frozenset": "set",
+    "tuple": "tuple",
+    "Tuple": "tuple",
+    "Iterator": "iterator",
+    "Generator": "iterator",
+}
+_MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"})
+_WRAPPERS = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"})
+_TENSOR_TYPES = frozenset({"FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "ByteTensor"})
+
+
+def annotated(frame: Frame, node: ast.expr | None, device: Device = Device.CALLER) -> Value:
+    """The value that an annotation promises; UNKNOWN where it says nothing."""
+    if node is None:
+        return UNKNOWN
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return NONE
+        return _quoted(frame, node.value, device) if isinstance(node.value, str) else UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return union([annotated(frame, node.left, device), annotated(frame, node.right, device)])
+    if isinstance(node, ast.Subscript):
+        return _generic(frame, node, device)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _plain(frame, frame.evaluate(node), device)
+    return UNKNOWN
+
+
+def _quoted(frame: Frame, text: str, device: Device) -> Value:
+    try:
+        return annotated(frame, _parsed(text), device)
+    except SyntaxError:
+        return UNKNOWN
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _plain(frame: Frame, value: Value, device: Device) -> Value:
+    if isinstance(value, Class):
+        return instance_of(frame, value.name, device)
+    if not isinstance(value, Name):
+        # A type alias: `Size = tuple[int, int]`.
+        return value if isinstance(value, (Sequence, Mapping, Tensor)) else UNKNOWN
+    name = value.name
+    last = name.rpartition(".")[2]
+    if name.startswith("torch."):
+        return _torch_type(name, last, device)
+    if name.startswith("builtins."):
+        return _builtin(last)
+    if name in ("numpy.ndarray", "PIL.Image.Image", "pandas.DataFrame", "pandas.Series", "numpy.typing.NDArray"):
+        return Array()
+    if last in _SEQUENCES and name.startswith(("typing.", "collections.")):
+        return Sequence(_SEQUENCES[last])
+    if last in _MAPPINGS and name.startswith(("typing.", "collections.")):
+        return Mapping()
+    if name in ("typing.Any", "typing.Callable") or name.startswith(("typing.", "collections.")):
+        return UNKNOWN
+    if name.startswith("jaxtyping."):
+        return UNKNOWN
+    return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+def _builtin(name: str) -> Value:
+    if name in ("int", "float", "bool", "str", "bytes", "complex"):
+        return Scalar(name)
+    if name in _SEQUENCES:
+        return Sequence(_SEQUENCES[name])
+    return Mapping() if name == "dict" else UNKNOWN
+
+
+def _torch_type(name: str, last: str, device: Device) -> Value:
+    if name == "torch.Tensor" or name == "torch.nn.Parameter":
+        leaf = "parameter" if last == "Parameter" else ""
+        return Tensor(Device.MODEL if leaf else device, evidence=Evidence.ANNOTATION, leaf=leaf)
+    if last in _TENSOR_TYPES:
+        kind = {"Bool": Kind.BOOL, "Long": Kind.INT, "Int": Kind.INT, "Byte": Kind.INT}
+        return Tensor(device, kind.get(last.removesuffix("Tensor"), Kind.FLOAT), evidence=Evidence.ANNOTATION)
+    if name == "torch.device":
+        return DeviceValue(Device.CALLER)
+    if name == "torch.dtype":
+        return Dtype()
+    if name == "torch.Size":
+        return Sequence("size", Scalar("int"))
+    return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+def instance_of(frame: Frame, name: str, device: Device) -> Value:
+    """An object of a class; a tensor where the class is one."""
+    if classes.is_tensor_class(frame, name):
+        return Tensor(device, evidence=Evidence.ANNOTATION)
+    return Instance(name)
+
+
+def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:
+    base = frame.evaluate(node.value)
+    name = base.name if isinstance(base, (Name, Class)) else ""
+    last = name.rpartition(".")[2]
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if name == "typing.Optional":
+        return union([annotated(frame, inner[0], device), NONE])
+    if name == "typing.Union":
+        return union(annotated(frame, part, device) for part in inner)
+    if last in _WRAPPERS:
+        return annotated(frame, inner[-1 if last == "Coroutine" else 0], device)
+    if name.startswith("jaxtyping."):
+        return annotated(frame, inner[0], device)
+    if last == "Literal":
+        return _literal(inner)
+    if last in ("tuple", "Tuple"):
+        if len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is ...:
+            return Sequence("tuple", annotated(frame, inner[0], device))
+        items = tuple(annotated(frame, part, device) for part in inner)
+        return Sequence("tuple", union(items), items)
+    if last in _SEQUENCES and (name.startswith(("builtins.", "typing.", "collections."))):
+        return Sequence(_SEQUENCES[last], annotated(frame, inner[0], device))
+    if last in _MAPPINGS:
+        return Mapping(annotated(frame, inner[-1], device))
+    if isinstance(base, Class):
+        return instance_of(frame, base.name, device)
+    return _plain(frame, base, device)
+
+
+def _literal(parts: list[ast.expr]) -> Value:
+    return union(
+        Scalar(scalar_type(Const(part.value))) if part.value is not None else NONE
+        for part in parts
+        if isinstance(part, ast.Constant)
+    )
+
+
+# Parameters
+
+
+def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | None, device: Device) -> Value:
+    """What a parameter may be when nobody says what is passed."""
+    value = annotated(frame, arg.annotation, device)
+    if isinstance(value, Unknown):
+        value = _from_docstring(frame, info, arg.arg, device)
+    if isinstance(value, Unknown) and default is not None and default != NONE:
+        return _defaulted(default)
+    if isinstance(value, Unknown):
+        value = _by_use(info, arg.arg, device)
+    if isinstance(value, Scalar) and isinstance(default, Const) and scalar_type(default) == value.type:
+        return Scalar(value.type, default)
+    if default == NONE and not isinstance(value, Unknown):
+        return union([value, NONE])
+    return value
+
+
+def _defaulted(default: Value) -> Value:
+    if isinstance(default, Const):
+        kind = scalar_type(default)
+        return Scalar(kind, default) if kind in ("int", "float", "bool", "str") else UNKNOWN
+    if isinstance(default, Sequence):
+        return Sequence(default.type, _defaulted(default.element))
+    return default
+
+
+def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
+    if info.uses.get(name, frozenset()) & torch_api.tensor_only_methods():
+        return Tensor(device, evidence=Evidence.USE)
+    if name == "device":
+        return DeviceValue(Device.CALLER)
+    if name.endswith(("loader", "loaders")) and not name.endswith("loaders"):
+        return Instance("torch.utils.data.DataLoader")
+    return UNKNOWN
+
+
+_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)
+_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*([\w.\[\], |`~:]+?)(?:, optional.*)?\s*$", re.MULTILINE)
+_SPHINX = re.compile(r":type\s+(\w+):\s*([^\n]+)|:param\s+([\w.]+)\s+(\w+):")
+_IS_TENSOR = re.compile(r"(?:^|[\s`~.:|(])(?:torch\.)?(?:Float|Long|Bool|Int)?Tensor\b")
+_IS_OTHER = re.compile(
+    r"\b(?:list|tuple|dict|sequence|iterable|array|ndarray|str|bool|callable|path|image|module|set)\b", re.IGNORECASE
+)
+
+
+def _from_docstring(frame: Frame, info: FunctionInfo, name: str, device: Device) -> Value:
+    text = _documented(frame, info).get(name)
+    if text is None:
+        return UNKNOWN
+    if _IS_TENSOR.search(text) and not _IS_OTHER.search(text):
+        tensor = Tensor(device, evidence=Evidence.CONVENTION)
+        return union([tensor, NONE]) if "None" in text else tensor
+    head = text.split(",")[0].strip(" `")
+    return Scalar(head) if head in ("int", "float", "bool", "str") else UNKNOWN
+
+
+def _documented(frame: Frame, info: FunctionInfo) -> dict[str, str]:
+    """The types that a function's docstring gives, or its class's for `__init__`."""
+    if info.documented is None:
+        text = "" if isinstance(info.node, ast.Lambda) else ast.get_docstring(info.node, clean=False) or ""
+        if info.name == "__init__" and info.owner:
+            owner = frame.module.klass(info.owner)
+            text += "\n" + (ast.get_docstring(owner.node, clean=False) or "" if owner is not None else "")
+        info.documented = _types(text) if "ensor" in text or ":type" in text else {}
+    return info.documented
+
+
+def _types(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for match in _GOOGLE.finditer(text):
+        found.setdefault(match.group(1), match.group(2))
+    for match in _NUMPY.finditer(text):
+        found.setdefault(match.group(1), match.group(2))
+    for match in _SPHINX.finditer(text):
+        name, kind = (match.group(1), match.group(2)) if match.group(1) else (match.group(4), match.group(3))
+        found.setdefault(name, kind)
+    return found

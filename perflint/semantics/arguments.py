@@ -1,0 +1,46 @@
+"""The arguments of a call, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perflint.semantics.values import NONE, UNKNOWN, Const, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a call passes. `unpacked` says that `*args` or `**kwargs` may pass more."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    unpacked: bool = False
+
+    def at(self, position: int) -> Value:
+        """A positional argument, UNKNOWN where there is none."""
+        return self.positional[position] if position < len(self.positional) else UNKNOWN
+
+    def keyword(self, name: str) -> Value | None:
+        """A keyword argument."""
+        for key, value in self.keywords:
+            if key == name:
+                return value
+        return None
+
+    def get(self, name: str, position: int | None) -> Value | None:
+        """An argument by keyword or position."""
+        found = self.keyword(name)
+        if found is None and position is not None and position < len(self.positional):
+            return self.positional[position]
+        return found
+
+    def has(self, name: str, position: int | None) -> bool:
+        """Whether an argument is given, and is neither None nor False."""
+        value = self.get(name, position)
+        return value is not None and value != NONE and value != Const(False)
+
+    def values(self) -> Iterator[Value]:
+        """All arguments."""
+        yield from self.positional
+        for _, value in self.keywords:
+            yield value

@@ -1,0 +1,290 @@
+"""Python's own functions and the methods of its own types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perflint.semantics.arguments import Arguments
+from perflint.semantics.frame import Frame
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Instance,
+    Mapping,
+    Scalar,
+    Sequence,
+    Value,
+    join,
+    scalar_type,
+    union,
+)
+
+_SCALARS = {
+    "len": "int",
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "complex": "complex",
+    "str": "str",
+    "repr": "str",
+    "format": "str",
+    "isinstance": "bool",
+    "issubclass": "bool",
+    "callable": "bool",
+    "hasattr": "bool",
+    "id": "int",
+    "hash": "int",
+    "ord": "int",
+    "chr": "str",
+    "any": "bool",
+    "all": "bool",
+    "input": "str",
+    "round": "float",
+}
+
+
+def function(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """The result of a builtin function."""
+    special = _FUNCTIONS.get(name)
+    if special is not None:
+        return special(frame, arguments)
+    if name in _SCALARS:
+        first = arguments.at(0)
+        if name in ("int", "float", "bool", "str") and isinstance(first, Const) and len(arguments.positional) == 1:
+            return _converted(name, first)
+        return Scalar(_SCALARS[name])
+    return NONE if name in ("print", "setattr", "delattr") else UNKNOWN
+
+
+def _converted(name: str, value: Const) -> Value:
+    if isinstance(value.value, (int, float, bool)):
+        kind = {"int": int, "float": float, "bool": bool, "str": str}[name]
+        try:
+            return Const(kind(value.value))
+        except (OverflowError, ValueError):
+            return Scalar(name)
+    return Scalar(name)
+
+
+def _range(frame: Frame, arguments: Arguments) -> Value:
+    return Sequence("range", Scalar("int"))
+
+
+def _enumerate(frame: Frame, arguments: Arguments) -> Value:
+    pair = (Scalar("int"), frame.iterate(arguments.at(0)))
+    return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
+
+
+def _zip(frame: Frame, arguments: Arguments) -> Value:
+    if arguments.unpacked:
+        return Sequence("iterator")
+    items = tuple(frame.iterate(value) for value in arguments.positional)
+    return Sequence("iterator", Sequence("tuple", union(items), items))
+
+
+def _same_elements(kind: str) -> Callable[[Frame, Arguments], Value]:
+    def convert(frame: Frame, arguments: Arguments) -> Value:
+        if not arguments.positional:
+            return Sequence(kind, union(()), () if kind in ("tuple",) else None)
+        value = arguments.at(0)
+        items = value.items if isinstance(value, Sequence) else None
+        return Sequence(kind, frame.iterate(value), items if kind != "set" else None)
+
+    return convert
+
+
+def _dict(frame: Frame, arguments: Arguments) -> Value:
+    first = arguments.at(0)
+    base = first if isinstance(first, Mapping) else Mapping(union(()) if not arguments.positional else UNKNOWN)
+    items = {**dict(base.items), **dict(arguments.keywords)}
+    return Mapping(union([base.element, *items.values()]), tuple(items.items()))
+
+
+def _map(frame: Frame, arguments: Arguments) -> Value:
+    given = tuple(frame.iterate(value) for value in arguments.positional[1:])
+    return Sequence("iterator", frame.apply(arguments.at(0), Arguments(given)))
+
+
+def _filter(frame: Frame, arguments: Arguments) -> Value:
+    return Sequence("iterator", frame.iterate(arguments.at(1)))
+
+
+def _sorted(frame: Frame, arguments: Arguments) -> Value:
+    key = arguments.keyword("key")
+    element = frame.iterate(arguments.at(0))
+    if key is not None:
+        frame.apply(key, Arguments((element,)))
+    return Sequence("list", element)
+
+
+def _reversed(frame: Frame, arguments: Arguments) -> Value:
+    value = arguments.at(0)
+    items = tuple(reversed(value.items)) if isinstance(value, Sequence) and value.items is not None else None
+    return Sequence("iterator", frame.iterate(value), items)
+
+
+def _iter(frame: Frame, arguments: Arguments) -> Value:
+    return Sequence("iterator", frame.iterate(arguments.at(0)))
+
+
+def _next(frame: Frame, arguments: Arguments) -> Value:
+    value = frame.iterate(arguments.at(0))
+    default = arguments.get("default", 1)
+    return value if default is None else join(value, default)
+
+
+def _sum(frame: Frame, arguments: Arguments) -> Value:
+    element = frame.iterate(arguments.at(0))
+    if element.tensor is not None:
+        return element.tensor
+    if isinstance(element, (Const, Scalar)):
+        return Scalar("float" if scalar_type(element) == "float" else "int")
+    return UNKNOWN
+
+
+def _extreme(frame: Frame, arguments: Arguments) -> Value:
+    values = arguments.positional
+    if len(values) == 1:
+        return frame.iterate(values[0])
+    return union(Scalar(scalar_type(v)) if isinstance(v, Const) and v != NONE else v for v in values)
+
+
+def _abs(frame: Frame, arguments: Arguments) -> Value:
+    return arguments.at(0)
+
+
+def _getattr(frame: Frame, arguments: Arguments) -> Value:
+    name = arguments.at(1)
+    value = UNKNOWN
+    if isinstance(name, Const) and isinstance(name.value, str):
+        value = frame.attribute(arguments.at(0), name.value)
+    return value if len(arguments.positional) < 3 else join(value, arguments.at(2))
+
+
+def _round(frame: Frame, arguments: Arguments) -> Value:
+    tensor = arguments.at(0).tensor
+    if tensor is not None:
+        return tensor
+    return Scalar("float" if len(arguments.positional) > 1 else "int")
+
+
+def _type(frame: Frame, arguments: Arguments) -> Value:
+    first = arguments.at(0)
+    return Class(first.cls) if isinstance(first, Instance) else UNKNOWN
+
+
+def _sliced(frame: Frame, arguments: Arguments) -> Value:
+    return Scalar("slice")
+
+
+_FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "list": _same_elements("list"),
+    "tuple": _same_elements("tuple"),
+    "set": _same_elements("set"),
+    "frozenset": _same_elements("set"),
+    "dict": _dict,
+    "map": _map,
+    "filter": _filter,
+    "sorted": _sorted,
+    "reversed": _reversed,
+    "iter": _iter,
+    "next": _next,
+    "sum": _sum,
+    "max": _extreme,
+    "min": _extreme,
+    "abs": _abs,
+    "getattr": _getattr,
+    "round": _round,
+    "type": _type,
+    "slice": _sliced,
+}
+
+
+def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
+    """The result of a method of a builtin type; methods that change the receiver rebind it."""
+    kind, _, called = name.removeprefix("builtins.").rpartition(".")
+    if isinstance(receiver, Mapping):
+        return _of_mapping(receiver, called, arguments)
+    if isinstance(receiver, Sequence):
+        return _of_sequence(frame, receiver, called, arguments)
+    if kind in ("str", "bytes"):
+        return _of_text(called)
+    return UNKNOWN
+
+
+def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
+    everything = union([receiver.element, *(value for _, value in receiver.items)])
+    if name in ("get", "pop", "setdefault"):
+        key = arguments.at(0)
+        value = receiver.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else everything
+        default = arguments.at(1) if len(arguments.positional) > 1 else NONE if name == "get" else None
+        known = isinstance(key, Const) and any(item == key.value for item, _ in receiver.items)
+        return value if default is None or known else join(value, default)
+    if name == "values":
+        return Sequence("iterator", everything)
+    if name == "keys":
+        return Sequence("iterator", Scalar("str"))
+    if name == "items":
+        return Sequence("iterator", Sequence("tuple", everything, (Scalar("str"), everything)))
+    return receiver if name == "copy" else UNKNOWN
+
+
+def _of_sequence(frame: Frame, receiver: Sequence, name: str, arguments: Arguments) -> Value:
+    if name in ("pop", "__getitem__"):
+        return frame.iterate(receiver)
+    if name in ("copy", "union", "difference", "intersection"):
+        return Sequence(receiver.type, receiver.element)
+    if name in ("index", "count", "numel"):
+        return Scalar("int")
+    return UNKNOWN
+
+
+_TEXT = {
+    "split": Sequence("list", Scalar("str")),
+    "rsplit": Sequence("list", Scalar("str")),
+    "splitlines": Sequence("list", Scalar("str")),
+    "partition": Sequence("tuple", Scalar("str"), (Scalar("str"),) * 3),
+    "rpartition": Sequence("tuple", Scalar("str"), (Scalar("str"),) * 3),
+    "find": Scalar("int"),
+    "rfind": Scalar("int"),
+    "index": Scalar("int"),
+    "count": Scalar("int"),
+    "startswith": Scalar("bool"),
+    "endswith": Scalar("bool"),
+    "encode": Scalar("bytes"),
+}
+
+
+def _of_text(name: str) -> Value:
+    if name.startswith("is"):
+        return Scalar("bool")
+    return _TEXT.get(name, Scalar("str"))
+
+
+GROWING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1}
+"""Methods that put an argument into their receiver, with its position."""
+
+
+def grown(receiver: Value, name: str, arguments: Arguments, element: Value) -> Value | None:
+    """The receiver after a method that puts something into it; None when nothing changes."""
+    if isinstance(receiver, Sequence) and receiver.type in ("list", "set"):
+        if name in GROWING:
+            return Sequence(receiver.type, join(receiver.element, arguments.at(GROWING[name])))
+        if name in ("extend", "update"):
+            return Sequence(receiver.type, join(receiver.element, element))
+        return None
+    if isinstance(receiver, Mapping) and name == "update":
+        first = arguments.at(0)
+        added = dict(arguments.keywords)
+        if isinstance(first, Mapping):
+            added = {**dict(first.items), **added}
+            return Mapping(join(receiver.element, first.element), tuple({**dict(receiver.items), **added}.items()))
+        return Mapping(join(receiver.element, UNKNOWN), tuple({**dict(receiver.items), **added}.items()))
+    return None
+
+

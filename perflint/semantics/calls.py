@@ -1,0 +1,562 @@
+"""Calls: which function is meant, what it is passed, what it returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from perflint.semantics import builtin_calls, classes, libraries, tensors, torch_api
+from perflint.semantics.annotations import annotated, parameter
+from perflint.semantics.arguments import Arguments
+from perflint.semantics.frame import Frame
+from perflint.semantics.project import Module
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import (
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Evidence,
+    Function,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Origin,
+    Partial,
+    Scalar,
+    Sequence,
+    Super,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    union,
+)
+
+DEEPEST_CALL = 5
+"""Calls into the project that are followed, one below the other."""
+
+Outcome = tuple[str, Value]
+"""The full name of what was called, and what it returned."""
+
+
+def call(frame: Frame, node: ast.Call) -> Value:
+    """The value of a call, whose target is recorded when the frame records."""
+    callee = frame.evaluate(node.func)
+    arguments = _arguments(frame, node)
+    target, value = apply(frame, callee, arguments, node)
+    if isinstance(node.func, ast.Attribute):
+        _grow(frame, node.func, arguments)
+    if not target and isinstance(node.func, ast.Attribute):
+        target, value = _by_name_alone(frame, node, arguments, value)
+    if target and frame.recorder is not None:
+        frame.recorder.targets[node] = target
+    return value
+
+
+def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
+    """Rebind a list or dict that a method puts something into."""
+    if func.attr not in _GROWS or frame.names is None:
+        return
+    path = ast.unparse(func.value) if isinstance(func.value, (ast.Name, ast.Attribute)) else ""
+    receiver = frame.names.get(path)
+    if receiver is None and path.startswith("self.") and frame.owner:
+        receiver = frame.evaluate(func.value)
+    if receiver is not None:
+        changed = builtin_calls.grown(receiver, func.attr, arguments, frame.iterate(arguments.at(0)))
+        if changed is not None:
+            frame.names[path] = changed
+            if path.count(".") == 1 and path.startswith("self.") and frame.owner:
+                classes.note_attribute(frame, path[5:], changed)
+
+
+_GROWS = frozenset({*builtin_calls.GROWING, "extend", "update"})
+
+
+def _arguments(frame: Frame, node: ast.Call) -> Arguments:
+    positional: list[Value] = []
+    keywords: list[tuple[str, Value]] = []
+    unpacked = False
+    for arg in node.args:
+        value = frame.evaluate(arg)
+        if not isinstance(arg, ast.Starred):
+            positional.append(value)
+        elif isinstance(value, Sequence) and value.items is not None and not unpacked:
+            positional += value.items
+        else:
+            unpacked = True
+    for keyword in node.keywords:
+        value = frame.evaluate(keyword.value)
+        if keyword.arg is not None:
+            keywords.append((keyword.arg, value))
+        elif isinstance(value, Mapping):
+            keywords += value.items
+            unpacked = unpacked or not isinstance(value.element, type(NEVER)) and not value.items
+        else:
+            unpacked = True
+    return Arguments(tuple(positional), tuple(keywords), unpacked)
+
+
+def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:
+    """Call a value."""
+    if isinstance(callee, Name):
+        return _apply_name(frame, callee, arguments, node)
+    if isinstance(callee, Function):
+        return _function_name(callee), invoke(frame, callee, arguments)
+    if isinstance(callee, Class):
+        return callee.name, construct(frame, callee.name, arguments, node)
+    if isinstance(callee, Instance):
+        return _apply_instance(frame, callee, arguments)
+    if isinstance(callee, Partial):
+        merged = Arguments(
+            (*callee.positional, *arguments.positional), (*callee.keywords, *arguments.keywords), arguments.unpacked
+        )
+        return apply(frame, callee.function, merged, node)
+    if isinstance(callee, Union):
+        outcomes = [apply(frame, member, arguments, node) for member in callee.members]
+        target = next((name for name, _ in outcomes if name), "")
+        return target, union(value for _, value in outcomes)
+    return "", UNKNOWN
+
+
+def _function_name(function: Function) -> str:
+    return f"{function.module}.{function.qualname}"
+
+
+def _by_name_alone(frame: Frame, node: ast.Call, arguments: Arguments, value: Value) -> Outcome:
+    """A method that only tensors have, called on something unknown."""
+    assert isinstance(node.func, ast.Attribute)
+    name = node.func.attr
+    if name in torch_api.tensor_only_methods() and isinstance(node.func.value, (ast.Name, ast.Attribute, ast.Call)):
+        return f"torch.Tensor.{name}", tensors.method(name, Tensor(evidence=Evidence.USE), arguments)
+    return "", value
+
+
+# What is outside the project
+
+
+def _apply_name(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Outcome:
+    name, receiver = callee.name, callee.receiver
+    if receiver is not None:
+        return _apply_method(frame, name, receiver, arguments)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return name, special(frame, arguments)
+    if name.startswith("builtins."):
+        return name, builtin_calls.function(frame, name[9:], arguments)
+    if name.startswith("torch."):
+        return _apply_torch(frame, name, arguments, node)
+    if libraries.is_transparent(name):
+        return name, arguments.at(0)
+    known = libraries.result(name, arguments.at(0))
+    if known is not None:
+        return name, known
+    return name, _construct_outside(frame, name, arguments, node)
+
+
+def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Outcome:
+    if name.startswith("torch.Tensor."):
+        return name, tensors.method(name[13:], receiver, arguments)
+    if name.startswith("builtins."):
+        return name, builtin_calls.method(frame, name, receiver, arguments)
+    if name.startswith("torch.nn.Module.") and isinstance(receiver, Instance):
+        return name, _module_method(frame, name[16:], receiver, arguments)
+    if name.startswith("numpy.ndarray."):
+        return name, libraries.array_method(name[14:], receiver)
+    if name.endswith(".from_pretrained") or name.endswith(".load_from_checkpoint"):
+        return name, receiver if isinstance(receiver, Instance) else Instance("torch.nn.Module")
+    return name, _object_method(frame, name, receiver, arguments)
+
+
+def _object_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
+    method = name.rpartition(".")[2]
+    if name.startswith("torch.distributions.") and method in ("sample", "rsample", "log_prob", "entropy", "cdf"):
+        return _sampled(receiver, arguments)
+    if name.startswith("torch.cuda.Event.") or name.startswith("torch.Event."):
+        return Scalar("float") if method == "elapsed_time" else NONE
+    return UNKNOWN
+
+
+def _sampled(receiver: Value, arguments: Arguments) -> Value:
+    """A sample lives with the parameters of its distribution."""
+    given = [value for _, value in (receiver.arguments or ())] if isinstance(receiver, Instance) else []
+    found = [value.tensor for value in (*given, *arguments.values()) if value.tensor is not None]
+    if not found:
+        numbers = given and all(isinstance(value, (Const, Scalar)) for value in given)
+        return Tensor(Device.CPU if numbers else Device.UNKNOWN, Kind.FLOAT)
+    return Tensor(found[0].device, Kind.FLOAT, evidence=found[0].evidence)
+
+
+def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
+    made = tensors.function(name, arguments)
+    if made is not None:
+        return name, made
+    if name.startswith("torch.Tensor."):
+        receiver = arguments.at(0).tensor
+        if receiver is not None:
+            rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)
+            return name, tensors.method(name[13:], receiver, rest)
+    known = libraries.result(name, arguments.at(0))
+    if known is not None:
+        kept = arguments.at(0)
+        return name, kept if isinstance(kept, (Instance, Function)) else known
+    return name, _construct_outside(frame, name, arguments, node)
+
+
+def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    last = name.rpartition(".")[2]
+    if not last[:1].isupper():
+        return UNKNOWN
+    if name.endswith("Tensor") and name.startswith("torch."):
+        return Tensor(Device.CUDA if name.startswith("torch.cuda.") else Device.CPU)
+    return Instance(name, _bound_arguments(name, arguments), _origin(frame, node))
+
+
+def _bound_arguments(name: str, arguments: Arguments) -> tuple[tuple[str, Value], ...] | None:
+    if arguments.unpacked:
+        return None
+    names = torch_api.parameters(name) or ()
+    bound: list[tuple[str, Value]] = []
+    for position, value in enumerate(arguments.positional):
+        known = position < len(names) and not names[position].startswith("*")
+        bound.append((names[position] if known else str(position), value))
+    return (*bound, *arguments.keywords)
+
+
+def _origin(frame: Frame, node: ast.Call | None) -> Origin | None:
+    return None if node is None else Origin(frame.module.name, node.lineno, node.col_offset)
+
+
+# Modules and other objects
+
+
+_RETURN_SELF = frozenset(
+    "to cuda cpu half float double bfloat16 eval train requires_grad_ type apply to_empty xpu ipu share_memory".split()
+)
+
+
+def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
+    if name in _RETURN_SELF:
+        return receiver
+    parameter_ = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
+    if name == "parameters":
+        return Sequence("iterator", parameter_)
+    if name == "buffers":
+        return Sequence("iterator", Tensor(Device.MODEL, leaf="buffer"))
+    if name in ("named_parameters", "named_buffers"):
+        pair = (Scalar("str"), parameter_)
+        return Sequence("iterator", Sequence("tuple", union(pair), pair))
+    if name in ("modules", "children"):
+        return Sequence("iterator", Instance("torch.nn.Module"))
+    if name in ("named_modules", "named_children"):
+        pair_ = (Scalar("str"), Instance("torch.nn.Module"))
+        return Sequence("iterator", Sequence("tuple", union(pair_), pair_))
+    if name == "state_dict":
+        return Mapping(Tensor(Device.MODEL))
+    if name == "register_buffer" and isinstance(arguments.at(0), Const):
+        _register(frame, receiver, str(arguments.at(0).value), arguments.get("tensor", 1))  # type: ignore[attr-defined]
+    elif name == "register_parameter" and isinstance(arguments.at(0), Const):
+        _register(frame, receiver, str(arguments.at(0).value), arguments.get("param", 1))  # type: ignore[attr-defined]
+    elif name == "forward":
+        return _apply_instance(frame, receiver, arguments)[1]
+    return UNKNOWN
+
+
+def _register(frame: Frame, receiver: Instance, name: str, value: Value | None) -> None:
+    tensor = value.tensor if value is not None else None
+    if tensor is None:
+        kept: Value = NONE if value == NONE else Tensor(Device.MODEL, leaf="buffer")
+    else:
+        kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf="buffer")
+                      for m in (value or tensor).members])  # fmt: skip
+    if frame.owner and receiver == frame.receiver:
+        classes.note_attribute(frame, name, kept)
+        if frame.names is not None:
+            frame.names[f"self.{name}"] = kept
+
+
+def _apply_instance(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
+    """Calling an object: `forward` of a module, `__call__` of anything else."""
+    is_module = classes.is_module(frame, callee.cls)
+    target = "torch.nn.Module.__call__" if is_module else f"{callee.cls}.__call__"
+    for name in ("forward", "__call__") if is_module else ("__call__",):
+        method = classes.attribute(frame, callee, name)
+        if isinstance(method, Function):
+            return target, invoke(frame, method, arguments)
+    if callee.cls == "torch.nn.Sequential" and callee.arguments:
+        return target, _sequential(frame, callee, arguments)
+    if not is_module:
+        return target, UNKNOWN
+    return target, module_result(frame, callee, arguments)
+
+
+def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
+    steps: list[Value] = []
+    for _, child in callee.arguments or ():
+        steps += child.items or () if isinstance(child, Sequence) else [child]
+    if not steps:
+        return _output(arguments)
+    value: Value = _output(arguments)
+    for index, step in enumerate(steps):
+        value = apply(frame, step, arguments if index == 0 else Arguments((value,)))[1]
+        if isinstance(value, Unknown):
+            return _output(arguments)
+    return value
+
+
+def _output(arguments: Arguments) -> Tensor:
+    given = next((value.tensor for value in arguments.values() if value.tensor is not None), None)
+    device = given.device if given is not None and given.device is Device.CUDA else Device.MODEL
+    return Tensor(device, Kind.FLOAT, evidence=Evidence.ANNOTATION)
+
+
+def module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
+    """What calling an object of torch's module classes gives, or of a module class that is not known."""
+    output = _output(arguments)
+    known = next((name for name in classes.lineage(frame, callee.cls) if name != "torch.nn.Module"
+                  and torch_api.module(name) is not None), None)  # fmt: skip
+    facts = torch_api.module(known) if known is not None else None
+    if facts is None or facts.name == "torch.nn.Module":
+        # A model that nobody knows gives a tensor, or an object or tuple of tensors.
+        return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
+    if facts.loss:
+        reduced = callee.argument("reduction") in (None, Const("mean"), Const("sum"))
+        return output.with_(rank=0 if reduced else None)
+    return _shaped(facts.result, output)
+
+
+def _shaped(result: str, output: Tensor) -> Value:
+    if result == "tensor":
+        return output
+    if result == "tensor,tensor|none":
+        second = union([output, NONE])
+        return Sequence("tuple", union([output, NONE]), (output, second))
+    if result == "tensor,(tensor,tensor)":
+        pair = Sequence("tuple", output, (output, output))
+        return Sequence("tuple", union([output, pair]), (output, pair))
+    if result == "tensor,tensor":
+        return Sequence("tuple", output, (output, output))
+    return UNKNOWN
+
+
+def construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    """An object of a class of the project."""
+    if classes.is_tensor_class(frame, name):
+        data = arguments.at(0).tensor
+        return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
+    facts = classes.facts_of(frame, name)
+    fields = _field_names(frame, name) if facts is not None else None
+    bound: list[tuple[str, Value]] = []
+    for position, value in enumerate(arguments.positional):
+        bound.append((fields[position] if fields and position < len(fields) else str(position), value))
+    given = None if arguments.unpacked else (*bound, *arguments.keywords)
+    return Instance(name, given, _origin(frame, node))
+
+
+def _field_names(frame: Frame, name: str) -> list[str]:
+    """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
+    for cls in classes.lineage(frame, name):
+        facts = classes.facts_of(frame, cls)
+        module = frame.project.loaded(facts.module) if facts is not None else None
+        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        if info is None:
+            continue
+        init = info.methods.get("__init__")
+        if init is not None:
+            return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
+        fields = [s.target.id for s in info.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        if fields:
+            return fields
+    return []
+
+
+# Functions of the project
+
+
+def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """What a call of a project function returns; remembered by its arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    if frame.recorder is not None and function.module == frame.module.name:
+        seen = frame.recorder.arguments.setdefault((function.line, function.column), [])
+        if not arguments.unpacked:
+            seen.append((arguments.positional, arguments.keywords))
+    declared = _declared_result(frame, module, info)
+    if _is_plain(declared):
+        return declared
+    knowledge = frame.project.knowledge
+    key = (function, arguments.positional, arguments.keywords)
+    known = knowledge.results.get(key)
+    if known is not None:
+        return known
+    budget = frame.budget
+    if frame.depth >= DEEPEST_CALL or key in knowledge.running or budget.left < info.size:
+        return declared
+    knowledge.running.add(key)
+    budget.left -= info.size
+    value = activate(frame, function, arguments)
+    knowledge.running.discard(key)
+    if isinstance(value, Unknown) or value is NEVER:
+        value = declared
+    knowledge.results[key] = value
+    return value
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether an annotation says all there is to know: a number, a text, nothing."""
+    return all(isinstance(m, Scalar) or m == NONE for m in value.members) and value is not NEVER
+
+
+def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
+    if isinstance(info.node, ast.Lambda) or info.node.returns is None:
+        return UNKNOWN
+    inner = Frame(frame.project, module, frame.budget, names={})
+    return annotated(inner, info.node.returns, Device.UNKNOWN)
+
+
+def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """Run a project function on arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    inner = enter(frame, module, info, function, arguments)
+    return run_body(inner, info)
+
+
+def run_body(inner: Frame, info: FunctionInfo) -> Value:
+    """Run a function's body in its frame; what it returns."""
+    if isinstance(info.node, ast.Lambda):
+        return inner.evaluate(info.node.body)
+    inner.run(info.node.body)
+    if info.is_generator:
+        return Sequence("iterator", union(inner.yields))
+    if inner.names is not None and not classes.decorator_names(info.node) & {"abstractmethod", "overload"}:
+        inner.returns.append(NONE)
+    result = union(inner.returns)
+    if classes.decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
+        return Sequence("iterator", union(inner.yields))
+    return result
+
+
+def enter(
+    frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None
+) -> Frame:
+    """The frame of an activation; without arguments, of one that nobody is known to make."""
+    closure = module.closures.get((function.line, function.column))
+    inner = Frame(
+        frame.project,
+        module,
+        frame.budget,
+        names={},
+        outer=() if closure is None else (closure,),
+        function=info,
+        owner=function.owner,
+        receiver=function.receiver,
+        depth=frame.depth + (0 if arguments is None else 1),
+    )
+    inner.names = _parameters(inner, info, function, arguments)
+    return inner
+
+
+def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:
+    node = info.node.args
+    names: dict[str, Value] = {}
+    ordered = [*node.posonlyargs, *node.args]
+    defaults: dict[str, ast.expr] = dict(
+        zip([arg.arg for arg in ordered][len(ordered) - len(node.defaults) :], node.defaults, strict=True)
+    )
+    defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None})
+    given = _given(inner, function, ordered, arguments)
+    device = parameter_device(inner, info)
+    for arg in (*ordered, *node.kwonlyargs):
+        passed = given.get(arg.arg)
+        default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
+        if passed is not None and not isinstance(passed, Unknown):
+            names[arg.arg] = passed
+        elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
+            names[arg.arg] = default
+        else:
+            names[arg.arg] = parameter(inner, info, arg, default, device)
+    if node.vararg is not None:
+        declared = annotated(inner, node.vararg.annotation, device)
+        names[node.vararg.arg] = Sequence("tuple", declared)
+    if node.kwarg is not None:
+        names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
+    return names
+
+
+def _given(inner: Frame, function: Function, ordered: list[ast.arg], arguments: Arguments | None) -> dict[str, Value]:
+    given: dict[str, Value] = {}
+    positional = list(arguments.positional) if arguments is not None else []
+    if function.receiver is not None and ordered:
+        positional.insert(0, function.receiver)
+    for arg, value in zip(ordered, positional, strict=False):
+        given[arg.arg] = value
+    if arguments is not None:
+        given.update(arguments.keywords)
+    return given
+
+
+_DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
+
+
+def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
+    """Where a function's tensor parameters live when nothing else is known."""
+    if frame.owner and info.name in _DEVICE_METHODS and classes.is_module(frame, frame.owner):
+        return Device.MODEL
+    return Device.CALLER
+
+
+# Functions that need more than facts
+
+
+def _partial(frame: Frame, arguments: Arguments) -> Value:
+    if not arguments.positional:
+        return UNKNOWN
+    return Partial(arguments.positional[0], arguments.positional[1:], arguments.keywords)
+
+
+def _super(frame: Frame, arguments: Arguments) -> Value:
+    receiver = frame.receiver if len(arguments.positional) < 2 else arguments.at(1)
+    return Super(frame.owner, receiver) if frame.owner and receiver is not None else UNKNOWN
+
+
+def _first(frame: Frame, arguments: Arguments) -> Value:
+    return arguments.at(0)
+
+
+def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
+    # The code is linted for a machine with a GPU.
+    return Const(True)
+
+
+def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
+    rest = Arguments(arguments.positional[1:], (), arguments.unpacked)
+    return apply(frame, arguments.at(0), rest)[1]
+
+
+def _current_device(frame: Frame, arguments: Arguments) -> Value:
+    return DeviceValue(Device.CUDA)
+
+
+_SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
+    "functools.partial": _partial,
+    "builtins.super": _super,
+    "torch.cuda.is_available": _cuda_available,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.cuda.current_device": _current_device,
+    "torch.get_default_device": lambda frame, arguments: DeviceValue(Device.UNKNOWN),
+    "copy.copy": _first,
+    "copy.deepcopy": _first,
+    "typing.cast": lambda frame, arguments: arguments.at(1),
+    "torch.compile": _first,
+    "torch.nn.DataParallel": _first,
+    "torch.nn.parallel.DistributedDataParallel": _first,
+}

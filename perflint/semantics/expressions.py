@@ -1,0 +1,565 @@
+"""Expressions: what each evaluates to."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from perflint.semantics import calls, classes
+from perflint.semantics.frame import Frame, join_names
+from perflint.semantics.narrowing import narrow
+from perflint.semantics.values import (
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    Evidence,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    join,
+    operate_devices,
+    scalar_type,
+    union,
+)
+
+_LONGEST_LITERAL = 64
+"""Elements of a list, tuple or dict that are told apart."""
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression, recorded when the frame records."""
+    frame.budget.steps += 1
+    handler = _EXPRESSIONS.get(type(node))
+    value = UNKNOWN if handler is None else handler(frame, node)
+    if frame.recorder is not None:
+        frame.recorder.values[node] = value
+    return value
+
+
+def iterate(frame: Frame, value: Value) -> Value:
+    """What a `for` loop over `value` yields."""
+    if isinstance(value, Union):
+        return union(iterate(frame, member) for member in value.members if member != NONE)
+    if isinstance(value, Sequence):
+        if value.type == "batch":
+            return value.element
+        return value.element if value.items is None else union(value.items)
+    if isinstance(value, Tensor):
+        rank = None if value.rank is None else max(value.rank - 1, 0)
+        return value.with_(rank=rank, leaf="")
+    if isinstance(value, Array):
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return Scalar("str")
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return Scalar("str")
+    if isinstance(value, Instance):
+        return classes.iterated(frame, value)
+    return UNKNOWN
+
+
+# Leaves
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Value:
+    return Const(node.value)
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    return lookup(frame, node.id)
+
+
+def lookup(frame: Frame, name: str) -> Value:
+    """What a plain name means here."""
+    found = frame.get(name)
+    if found is not None:
+        return found
+    return classes.global_name(frame, frame.module, name)
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    receiver = evaluate(frame, node.value)
+    if frame.names is not None:
+        path = _path(node)
+        if path is not None and path in frame.names:
+            return frame.names[path]
+    return classes.attribute(frame, receiver, node.attr)
+
+
+def _path(node: ast.Attribute) -> str | None:
+    if isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    if isinstance(node.value, ast.Attribute):
+        inner = _path(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    return None
+
+
+# Operators
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    return binary(evaluate(frame, node.left), node.op, evaluate(frame, node.right))
+
+
+def binary(left: Value, op: ast.operator, right: Value) -> Value:
+    """The value of a binary operation."""
+    one, other = left.tensor, right.tensor
+    if one is not None or other is not None:
+        return tensor_operation(left, right, type(op))
+    if isinstance(left, Union) or isinstance(right, Union):
+        return union(binary(a, op, b) for a in left.members for b in right.members)
+    if isinstance(left, Array) or isinstance(right, Array):
+        return Array()
+    if isinstance(left, Sequence) or isinstance(right, Sequence):
+        return _sequence_operation(left, op, right)
+    return _arithmetic(left, op, right)
+
+
+def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value:
+    """The result of an arithmetic or bitwise operation in which a tensor takes part."""
+    tensors = [value.tensor for value in (left, right) if value.tensor is not None]
+    kind = _promoted(left, right)
+    if op is ast.Div and kind in (Kind.INT, Kind.BOOL):
+        kind = Kind.FLOAT
+    result = Tensor(
+        device=operate_devices(tensor.device for tensor in tensors),
+        kind=kind,
+        rank=_broadcast(tensors),
+        evidence=max(tensor.evidence for tensor in tensors),
+    )
+    # A tensor that meets a number or an array stays one; two unions may have met elsewhere.
+    certain = all(len(value.members) == 1 for value in (left, right) if value.tensor is not None)
+    others = [value for value in (left, right) if value.tensor is None]
+    if certain or (len(tensors) == 2):
+        return result
+    if any(isinstance(value, (Const, Scalar)) for value in others) or tensors[0].evidence >= Evidence.ANNOTATION:
+        plain = union(member for value in (left, right) for member in value.members if member.tensor is None)
+        numbers = [Scalar(scalar_type(member)) for member in plain.members if scalar_type(member) in ("int", "float")]
+        return union([result, *numbers[:1]]) if numbers and len(tensors) == 1 else result
+    return Union((result, UNKNOWN))
+
+
+def _promoted(left: Value, right: Value) -> Kind:
+    kinds = [_kind(left), _kind(right)]
+    if Kind.FLOAT in kinds:
+        return Kind.FLOAT
+    if Kind.UNKNOWN in kinds:
+        return Kind.UNKNOWN
+    return Kind.INT if Kind.INT in kinds else Kind.BOOL
+
+
+def _kind(value: Value) -> Kind:
+    if value.tensor is not None:
+        return value.tensor.kind
+    return {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}.get(scalar_type(value), Kind.UNKNOWN)
+
+
+def _broadcast(tensors: list[Tensor]) -> int | None:
+    ranks = [tensor.rank for tensor in tensors]
+    known = [rank for rank in ranks if rank is not None]
+    return max(known) if len(known) == len(ranks) else None
+
+
+def _sequence_operation(left: Value, op: ast.operator, right: Value) -> Value:
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        if left.items is not None and right.items is not None:
+            items = (*left.items, *right.items)
+            if len(items) <= _LONGEST_LITERAL:
+                return Sequence(left.type, union(items), items)
+        return Sequence(left.type, join(left.element, right.element))
+    if isinstance(left, Sequence) and isinstance(op, ast.Mult):
+        if left.items is not None and isinstance(right, Const) and isinstance(right.value, int):
+            items = left.items * right.value if 0 <= right.value * len(left.items) <= _LONGEST_LITERAL else None
+            return Sequence(left.type, left.element, items)
+        return Sequence(left.type, left.element)
+    if isinstance(right, Sequence) and isinstance(op, ast.Mult):
+        return _sequence_operation(right, op, left)
+    known = left if isinstance(left, Sequence) else right
+    return Sequence(known.type, UNKNOWN) if isinstance(known, Sequence) else UNKNOWN
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+}
+_LARGEST_FOLDED = 2**53
+
+
+def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
+    types = (scalar_type(left), scalar_type(right))
+    if isinstance(left, Const) and isinstance(right, Const):
+        folded = _fold(left.value, op, right.value)
+        if folded is not None:
+            return folded
+    if isinstance(op, ast.Mod) and types[0] in ("str", "bytes"):
+        return Scalar(types[0])
+    if types == ("str", "str"):
+        return Scalar("str")
+    if not (set(types) <= {"int", "float", "bool"}):
+        return UNKNOWN
+    if isinstance(op, ast.Div) or "float" in types:
+        return Scalar("float")
+    return Scalar("int")
+
+
+def _fold(left: object, op: ast.operator, right: object) -> Const | None:
+    function = _ARITHMETIC.get(type(op))
+    numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
+    if function is None or not numbers:
+        return None
+    if max(abs(left), abs(right)) > _LARGEST_FOLDED:  # type: ignore[arg-type]
+        return None
+    try:
+        return Const(function(left, right))
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = evaluate(frame, node.operand)
+    if isinstance(node.op, ast.Not):
+        return Scalar("bool")
+    tensor = value.tensor
+    if tensor is not None:
+        return tensor.with_(leaf="")
+    if isinstance(value, Const) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
+        return Const(-value.value)
+    if isinstance(value, (Scalar, Array)):
+        return value
+    return UNKNOWN
+
+
+def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+    is_and = isinstance(node.op, ast.And)
+    before = frame.names
+    values: list[Value] = []
+    for index, operand in enumerate(node.values):
+        value = evaluate(frame, operand)
+        last = index == len(node.values) - 1
+        values.append(value if last else _after_test(value, is_and))
+        if not last:
+            frame.names = narrow(frame, operand, frame.names, is_and)
+    # What an operand narrows or binds holds only if it was reached.
+    frame.names = join_names(before, frame.names) if any(_binds(value) for value in node.values) else before
+    return union(values)
+
+
+def _after_test(value: Value, is_and: bool) -> Value:
+    """What a non-final operand may hand on: falsy values for `and`, truthy ones for `or`."""
+    if is_and:
+        kept = [m for m in value.members if not isinstance(m, (Instance, Sequence, Mapping, Name))]
+        return union(kept)
+    return union(member for member in value.members if member != NONE and member != Const(False))
+
+
+def _binds(node: ast.expr) -> bool:
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))
+
+
+_COMPARES_VALUES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    values = [evaluate(frame, node.left)]
+    values += [evaluate(frame, comparator) for comparator in node.comparators]
+    if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES_VALUES):
+        left, right = values
+        if _compares_identity(left, right, node.ops[0]):
+            return Scalar("bool")
+        if left.tensor is not None or right.tensor is not None:
+            result = tensor_operation(left, right, ast.BitAnd)
+            return union(
+                m.with_(kind=Kind.BOOL, leaf="") if isinstance(m, Tensor) else Scalar("bool") if scalar_type(m) else m
+                for m in result.members
+            )
+        if isinstance(left, Array) or isinstance(right, Array):
+            return Array(Kind.BOOL)
+        if isinstance(left, Unknown) and isinstance(right, Unknown):
+            return UNKNOWN
+    return Scalar("bool")
+
+
+def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
+    """`x == "auto"` and `x == None` are no element-wise comparisons that anyone means."""
+    if not isinstance(op, (ast.Eq, ast.NotEq)):
+        return False
+    return any(scalar_type(value) in ("str", "None") for value in (left, right))
+
+
+def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    evaluate(frame, node.test)
+    before = frame.names
+    frame.names = narrow(frame, node.test, before, True)
+    yes = evaluate(frame, node.body)
+    frame.names = narrow(frame, node.test, before, False)
+    no = evaluate(frame, node.orelse)
+    frame.names = before
+    return join(yes, no)
+
+
+def _named(frame: Frame, node: ast.NamedExpr) -> Value:
+    from perflint.semantics.statements import assign
+
+    value = evaluate(frame, node.value)
+    assign(frame, node.target, value)
+    return value
+
+
+# Displays and comprehensions
+
+
+def _elements(frame: Frame, elements: list[ast.expr], kind: str) -> Value:
+    values: list[Value] = []
+    exact = len(elements) <= _LONGEST_LITERAL
+    element: Value = NEVER
+    for node in elements:
+        if isinstance(node, ast.Starred):
+            inner = evaluate(frame, node.value)
+            if isinstance(inner, Sequence) and inner.items is not None:
+                values += inner.items
+            else:
+                exact = False
+            element = join(element, iterate(frame, inner))
+            continue
+        value = evaluate(frame, node)
+        element = join(element, value)
+        values.append(value)
+    return Sequence(kind, element, tuple(values) if exact else None)
+
+
+def _list(frame: Frame, node: ast.List) -> Value:
+    return _elements(frame, node.elts, "list")
+
+
+def _tuple(frame: Frame, node: ast.Tuple) -> Value:
+    return _elements(frame, node.elts, "tuple")
+
+
+def _set(frame: Frame, node: ast.Set) -> Value:
+    return _elements(frame, node.elts, "set")
+
+
+def _dict(frame: Frame, node: ast.Dict) -> Value:
+    element: Value = NEVER
+    items: dict[str, Value] = {}
+    for key, value_node in zip(node.keys, node.values, strict=True):
+        value = evaluate(frame, value_node)
+        if key is None:
+            if isinstance(value, Mapping):
+                items.update(value.items)
+                element = join(element, value.element)
+            continue
+        evaluate(frame, key)
+        element = join(element, value)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and len(items) < _LONGEST_LITERAL:
+            items[key.value] = value
+    return Mapping(element, tuple(items.items()))
+
+
+def _comprehension(frame: Frame, generators: list[ast.comprehension], body: Callable[[], Value]) -> Value:
+    from perflint.semantics.statements import assign
+
+    before = frame.names
+    frame.names = dict(before) if before is not None else None
+    for generator in generators:
+        assign(frame, generator.target, iterate(frame, evaluate(frame, generator.iter)))
+        for condition in generator.ifs:
+            evaluate(frame, condition)
+            frame.names = narrow(frame, condition, frame.names, True)
+    value = body()
+    frame.names = before
+    return value
+
+
+def _list_comprehension(frame: Frame, node: ast.ListComp) -> Value:
+    return Sequence("list", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+
+
+def _set_comprehension(frame: Frame, node: ast.SetComp) -> Value:
+    return Sequence("set", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+
+
+def _generator(frame: Frame, node: ast.GeneratorExp) -> Value:
+    return Sequence("iterator", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+
+
+def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
+    def body() -> Value:
+        evaluate(frame, node.key)
+        return evaluate(frame, node.value)
+
+    return Mapping(_comprehension(frame, node.generators, body))
+
+
+# Subscripts
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    receiver = evaluate(frame, node.value)
+    index = evaluate(frame, node.slice)
+    return union(_item(frame, member, index, node.slice) for member in receiver.members)
+
+
+def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
+    if isinstance(receiver, Tensor):
+        return receiver.with_(rank=_indexed_rank(receiver, index, node), leaf="", pinned=False)
+    if isinstance(receiver, Sequence):
+        return _sequence_item(receiver, index, node)
+    if isinstance(receiver, Mapping):
+        return receiver.get(index.value) if isinstance(index, Const) and isinstance(index.value, str) else (
+            join(receiver.element, union(value for _, value in receiver.items))
+        )
+    if isinstance(receiver, Array):
+        return Array(receiver.kind)
+    if isinstance(receiver, Instance):
+        return classes.indexed(frame, receiver, index)
+    if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
+        return Scalar("str")
+    if isinstance(receiver, Name):
+        return receiver
+    return UNKNOWN
+
+
+def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:
+    if receiver.type == "batch":
+        return receiver.element
+    if isinstance(node, ast.Slice):
+        kind = "tuple" if receiver.type == "size" else receiver.type
+        return Sequence(kind, receiver.element, _sliced(receiver, node))
+    if receiver.items is not None and isinstance(index, Const) and isinstance(index.value, int):
+        if -len(receiver.items) <= index.value < len(receiver.items):
+            return receiver.items[index.value]
+    return receiver.element
+
+
+def _sliced(receiver: Sequence, node: ast.Slice) -> tuple[Value, ...] | None:
+    bounds: list[int | None] = []
+    for part in (node.lower, node.upper, node.step):
+        if part is None:
+            bounds.append(None)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, int):
+            bounds.append(part.value)
+        elif (
+            isinstance(part, ast.UnaryOp)
+            and isinstance(part.op, ast.USub)
+            and isinstance(part.operand, ast.Constant)
+            and isinstance(part.operand.value, int)
+        ):
+            bounds.append(-part.operand.value)
+        else:
+            return None
+    return None if receiver.items is None or bounds[2] == 0 else receiver.items[slice(*bounds)]
+
+
+def _indexed_rank(receiver: Tensor, index: Value, node: ast.expr) -> int | None:
+    """The rank after an index of integers, slices, None and Ellipsis; None when anything else is in it."""
+    if receiver.rank is None:
+        return None
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    values = index.items if isinstance(node, ast.Tuple) and isinstance(index, Sequence) else (index,)
+    rank = receiver.rank
+    for part, value in zip(parts, values or (), strict=False):
+        if isinstance(part, ast.Slice) or value == Const(...):
+            continue
+        if value == NONE:
+            rank += 1
+        elif scalar_type(value) == "int":
+            rank -= 1
+        else:
+            return None
+    return max(rank, 0)
+
+
+def _slice(frame: Frame, node: ast.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(frame, part)
+    return Name("builtins.slice")
+
+
+# The rest
+
+
+def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            evaluate(frame, part.value)
+            if part.format_spec is not None:
+                evaluate(frame, part.format_spec)
+    return Scalar("str")
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    closure: dict[str, Value] = {}
+    for names in reversed(frame.outer):
+        closure.update(names)
+    closure.update(frame.names or {})
+    frame.module.closures[node.lineno, node.col_offset] = closure
+    return classes.function_value(frame.module, node)
+
+
+def _yield(frame: Frame, node: ast.Yield) -> Value:
+    frame.yields.append(NONE if node.value is None else evaluate(frame, node.value))
+    return UNKNOWN
+
+
+def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
+    frame.yields.append(iterate(frame, evaluate(frame, node.value)))
+    return UNKNOWN
+
+
+def _await(frame: Frame, node: ast.Await) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _starred(frame: Frame, node: ast.Starred) -> Value:
+    return evaluate(frame, node.value)
+
+
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: calls.call,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.NamedExpr: _named,
+    ast.List: _list,
+    ast.Tuple: _tuple,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.ListComp: _list_comprehension,
+    ast.SetComp: _set_comprehension,
+    ast.GeneratorExp: _generator,
+    ast.DictComp: _dict_comprehension,
+    ast.Slice: _slice,
+    ast.JoinedStr: _joined_string,
+    ast.Lambda: _lambda,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Await: _await,
+    ast.Starred: _starred,
+}

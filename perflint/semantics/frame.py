@@ -1,0 +1,169 @@
+"""The state of the interpreter in one function, class body or module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perflint.semantics.values import Value, join
+
+if TYPE_CHECKING:
+    from perflint.semantics.arguments import Arguments
+    from perflint.semantics.project import Module, Project
+    from perflint.semantics.structure import FunctionInfo
+
+Names = dict[str, Value]
+"""What plain names and attribute paths such as "self.mask" are bound to."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps what the interpreter sees in the file that is checked."""
+
+    values: dict[ast.expr, Value] = field(default_factory=dict)
+    targets: dict[ast.Call, str] = field(default_factory=dict)
+    arguments: dict[tuple[int, int], list[tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]]] = field(
+        default_factory=dict
+    )
+    """The arguments that calls in this file pass to its functions, by position of the function."""
+    steps: int = 0
+    """Nodes that were run, those of called functions too."""
+
+
+class Budget:
+    """How much work the calls of one file may still take; keeps a run linear in the file's size."""
+
+    __slots__ = ("left", "steps")
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+        self.steps = 0
+
+
+class Frame:
+    """One activation. `names` is None after a statement that never completes."""
+
+    __slots__ = (
+        "budget",
+        "breaks",
+        "continues",
+        "depth",
+        "function",
+        "loops",
+        "module",
+        "names",
+        "outer",
+        "owner",
+        "project",
+        "receiver",
+        "recorder",
+        "returns",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        project: Project,
+        module: Module,
+        budget: Budget,
+        *,
+        names: Names,
+        outer: tuple[Names, ...] = (),
+        function: FunctionInfo | None = None,
+        owner: str = "",
+        receiver: Value | None = None,
+        recorder: Recorder | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.project = project
+        self.module = module
+        self.budget = budget
+        self.names: Names | None = names
+        self.outer = outer
+        self.function = function
+        self.owner = owner
+        """Full name of the class whose method runs."""
+        self.receiver = receiver
+        """What `self` (or `cls`) is."""
+        self.recorder = recorder
+        self.depth = depth
+        """Calls between the code that is checked and this one."""
+        self.loops = 0
+        self.returns: list[Value] = []
+        self.yields: list[Value] = []
+        self.breaks: list[Names] = []
+        self.continues: list[Names] = []
+
+    # The interpreter's parts call each other in circles; they meet here.
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression in this frame."""
+        from perflint.semantics.expressions import evaluate
+
+        return evaluate(self, node)
+
+    def run(self, body: Iterable[ast.stmt]) -> None:
+        """Run statements in this frame."""
+        from perflint.semantics.statements import run
+
+        run(self, body)
+
+    def iterate(self, value: Value) -> Value:
+        """What a loop over a value yields."""
+        from perflint.semantics.expressions import iterate
+
+        return iterate(self, value)
+
+    def apply(self, callee: Value, arguments: Arguments) -> Value:
+        """What calling a value returns."""
+        from perflint.semantics.calls import apply
+
+        return apply(self, callee, arguments)[1]
+
+    def attribute(self, value: Value, name: str) -> Value:
+        """An attribute of a value."""
+        from perflint.semantics.classes import attribute
+
+        return attribute(self, value, name)
+
+    def get(self, name: str) -> Value | None:
+        """What a plain name is bound to in this function and those around it."""
+        if self.names is not None and name in self.names:
+            return self.names[name]
+        for names in self.outer:
+            if name in names:
+                return names[name]
+        return None
+
+
+def join_names(left: Names | None, right: Names | None) -> Names | None:
+    """The names after two ways of getting to one place."""
+    if left is None or right is None:
+        return right if left is None else left
+    if left is right:
+        return left
+    joined: Names = {}
+    for name, value in left.items():
+        other = right.get(name)
+        if other is value:
+            joined[name] = value
+        elif other is not None:
+            joined[name] = join(value, other)
+        elif "." not in name:
+            joined[name] = value
+    for name, value in right.items():
+        # A path that only one side knows is looked up in the class again.
+        if name not in left and "." not in name:
+            joined[name] = value
+    return joined
+
+
+def forget_paths(names: Names, root: str) -> None:
+    """Drop what is known of the attributes of a name that is rebound."""
+    prefix = root + "."
+    for path in [path for path in names if path.startswith(prefix)]:
+        del names[path]
+
+

@@ -1,0 +1,193 @@
+"""How often a line runs: the loops, guards and functions around it, and who calls these."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.findings import Heat
+from perflint.semantics.values import Instance, Sequence
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.semantics.structure import FunctionInfo
+
+_HOT_METHODS = frozenset(
+    "forward training_step validation_step test_step predict_step compute_loss backward __torch_function__".split()
+)
+_COLD_FUNCTIONS = frozenset(
+    """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
+    init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
+    save_pretrained configure_optimizers setup prepare_data main parse_args get_parser build_parser export
+    on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
+    conftest switch_to_deploy fuse_model""".split()
+)
+_COLD_PREFIXES = ("save_", "load_", "plot_", "test_", "init_", "_init_", "convert_checkpoint", "export_", "build_", "setup_")
+_RARE_TESTS = frozenset(
+    """is_tracing is_scripting is_exporting is_in_onnx_export is_compiling is_main_process is_rank_zero is_global_zero
+    is_master verbose debug should_log do_log log_this_step""".split()
+)
+
+
+class HeatMap:
+    """The heat of every node of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._known: dict[ast.AST, Heat] = {}
+        self._functions: dict[FunctionInfo, Heat] = {}
+        self._running: set[FunctionInfo] = set()
+        self._callers: dict[str, list[ast.Call]] | None = None
+
+    def of(self, node: ast.AST) -> Heat:
+        """How often a node runs."""
+        chain: list[ast.AST] = []
+        current: ast.AST | None = node
+        while current is not None and current not in self._known:
+            chain.append(current)
+            current = self._model.parent(current)
+        for inner in reversed(chain):
+            self._known[inner] = self._step(inner)
+        return self._known[node]
+
+    def _step(self, node: ast.AST) -> Heat:
+        """The heat of a node from that of the node around it."""
+        parent = self._model.parent(node)
+        if parent is None:
+            return Heat.COLD
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return self._known[parent]
+        if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self._function(parent) if node in parent.body else self._known[parent]
+        around = self._known[parent]
+        if isinstance(parent, (ast.For, ast.AsyncFor)) and node in parent.body:
+            return self._loop(parent, around)
+        if isinstance(parent, ast.While):
+            return self._loop(parent, around) if node not in parent.orelse else around
+        if isinstance(parent, ast.If) and _is_guarded(parent, node):
+            return Heat.COLD
+        if isinstance(node, (ast.ExceptHandler, ast.Raise)):
+            return Heat.COLD
+        if isinstance(parent, ast.Assert) and node is parent.msg:
+            return Heat.COLD
+        return around
+
+    # Loops
+
+    def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
+        if around is Heat.HOT:
+            return Heat.HOT
+        works, holds_loop = self._work_in(loop)
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and self._over_batches(loop.iter):
+            return Heat.HOT
+        if works:
+            return Heat.HOT
+        if holds_loop:
+            # An epoch loop: what stands beside the inner loop runs once an epoch.
+            return Heat.COLD if around is Heat.COLD else around
+        return around
+
+    def _work_in(self, loop: ast.stmt) -> tuple[bool, bool]:
+        """Whether a loop's own body trains or runs a model, and whether an inner loop does."""
+        works = inner = False
+        stack: list[ast.AST] = list(ast.iter_child_nodes(loop))
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+                over = not isinstance(node, ast.While) and self._over_batches(node.iter)
+                inner_works, deeper = self._work_in(node)
+                inner = inner or inner_works or deeper or over
+                continue
+            if isinstance(node, ast.Call) and self._is_work(node):
+                works = True
+            stack.extend(ast.iter_child_nodes(node))
+        return works and not inner, inner
+
+    def _is_work(self, call: ast.Call) -> bool:
+        target = self._model.target(call)
+        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward", "torch.optim.Optimizer.step"):
+            return True
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr in ("backward", "training_step") or (
+                call.func.attr == "step" and _mentions(call.func.value, "optim")
+            )
+        return False
+
+    def _over_batches(self, node: ast.expr) -> bool:
+        value = self._model.value(node)
+        for member in value.members:
+            if isinstance(member, Instance) and member.cls.endswith("DataLoader"):
+                return True
+            if isinstance(member, Sequence):
+                elements = member.element.items if isinstance(member.element, Sequence) else None
+                parts = (member.element, *(elements or ()))
+                if any(isinstance(part, Sequence) and part.type == "batch" for part in parts):
+                    return True
+        return False
+
+    # Functions
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Heat:
+        info = self._model.module.function(node.lineno, node.col_offset)
+        if info is None:
+            return Heat.WARM
+        known = self._functions.get(info)
+        if known is None:
+            if info in self._running:
+                return Heat.WARM
+            self._running.add(info)
+            known = self._functions[info] = self._function_heat(info)
+            self._running.discard(info)
+        return known
+
+    def _function_heat(self, info: FunctionInfo) -> Heat:
+        name = info.name
+        if name in _HOT_METHODS and (info.owner or name == "forward"):
+            return Heat.HOT
+        if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES):
+            return Heat.COLD
+        callers = self._calls_of(info)
+        heats = {self.of(call) for call in callers}
+        if Heat.HOT in heats:
+            return Heat.HOT
+        is_private = name.startswith("_") or info.outer is not None
+        if heats == {Heat.COLD} and is_private:
+            return Heat.COLD
+        return Heat.WARM
+
+    def _calls_of(self, info: FunctionInfo) -> list[ast.Call]:
+        if self._callers is None:
+            self._callers = {}
+            for node in self._model.module.structure.parents:
+                if isinstance(node, ast.Call):
+                    target = self._model.target(node)
+                    if target:
+                        self._callers.setdefault(target, []).append(node)
+        return self._callers.get(f"{self._model.module.name}.{info.qualname}", [])
+
+
+def _mentions(node: ast.expr, text: str) -> bool:
+    return text in ast.unparse(node).lower()
+
+
+def _is_guarded(parent: ast.If, node: ast.AST) -> bool:
+    """Whether a branch runs only now and then: every k steps, on one rank, while tracing."""
+    if node is parent.test or node in parent.orelse:
+        return False
+    return any(_is_rare(part) for part in ast.walk(parent.test))
+
+
+def _is_rare(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        left = node.left
+        modulo = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)
+        return modulo or any(
+            isinstance(c, ast.BinOp) and isinstance(c.op, ast.Mod) for c in node.comparators
+        )
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return True
+    if isinstance(node, ast.Attribute):
+        return node.attr in _RARE_TESTS
+    return isinstance(node, ast.Name) and node.id in _RARE_TESTS

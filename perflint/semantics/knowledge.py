@@ -1,0 +1,39 @@
+"""What has been learned of the project so far: the interpreter's memory, without any syntax tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perflint.semantics.values import Function, Value
+
+CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...]]
+
+
+@dataclass(slots=True)
+class ClassFacts:
+    """A class of the project: its bases and what its instances hold."""
+
+    name: str
+    """Full name: module and qualified name."""
+    module: str
+    qualname: str
+    lineage: tuple[str, ...] = ()
+    """Full names of the class and its bases in method resolution order, those outside the project too."""
+    attributes: dict[str, Value] = field(default_factory=dict)
+    """What the methods run so far assign to `self`, joined."""
+    methods_run: set[str] = field(default_factory=set)
+    body: dict[str, Value] | None = None
+    """What the class body itself binds, once it has been run."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """Memory of one run over a project."""
+
+    classes: dict[str, ClassFacts] = field(default_factory=dict)
+    results: dict[CallKey, Value] = field(default_factory=dict)
+    """What calls return, by function and arguments."""
+    running: set[CallKey] = field(default_factory=set)
+    resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)
+    """What imported names stand for, by the root of the importing module and full name."""

@@ -1,0 +1,157 @@
+"""What a test says of the names in it, where it is true and where it is false."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.annotations import annotated
+from perflint.semantics.frame import Frame, Names
+from perflint.semantics.values import (
+    NONE,
+    Class,
+    Const,
+    Evidence,
+    Instance,
+    Name,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+    union,
+    without,
+)
+
+
+def narrow(frame: Frame, test: ast.expr, names: Names | None, truth: bool) -> Names | None:
+    """A copy of `names` in which `test` is known to be `truth`."""
+    if names is None:
+        return None
+    narrowed = dict(names)
+    _narrow(frame, test, narrowed, truth)
+    return narrowed
+
+
+def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        _narrow(frame, test.operand, names, not truth)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is truth:
+            for operand in test.values:
+                _narrow(frame, operand, names, truth)
+    elif isinstance(test, ast.NamedExpr):
+        _narrow(frame, test.target, names, truth)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _compare(frame, test, names, truth)
+    elif isinstance(test, ast.Call):
+        _call(frame, test, names, truth)
+    elif isinstance(test, (ast.Name, ast.Attribute)):
+        if truth:
+            _refine(frame, test, names, lambda value: without(value, NONE))
+
+
+def _path(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _path(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    return None
+
+
+def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
+    path = _path(node)
+    if path is None:
+        return None
+    if path in names:
+        return names[path]
+    before, frame.names = frame.names, names
+    recorder, frame.recorder = frame.recorder, None
+    value = frame.evaluate(node)
+    frame.names, frame.recorder = before, recorder
+    return value
+
+
+def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
+    value = _current(frame, node, names)
+    path = _path(node)
+    if value is not None and path is not None:
+        changed = change(value)  # type: ignore[operator]
+        if changed is not value and changed.members:
+            names[path] = changed
+
+
+def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None:
+    operator, right = test.ops[0], test.comparators[0]
+    if isinstance(right, ast.Constant) and right.value is None:
+        is_none = isinstance(operator, (ast.Is, ast.Eq)) is truth
+        if isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+            if is_none:
+                _refine(frame, test.left, names, lambda value: NONE)
+            else:
+                _refine(frame, test.left, names, lambda value: without(value, NONE))
+    elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
+        # `mode == "auto"`: there, it is that text and no tensor.
+        _refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
+
+
+def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
+    if not test.args:
+        return
+    callee = _current(frame, test.func, names)
+    name = callee.name if isinstance(callee, Name) else ""
+    if name in ("torch.is_tensor", "torch.overrides.is_tensor_like"):
+        _refine(frame, test.args[0], names, lambda value: _is_tensor(value, truth))
+    elif name == "builtins.isinstance" and len(test.args) == 2:
+        _isinstance(frame, test.args[0], test.args[1], names, truth)
+    elif name == "builtins.callable" and truth:
+        _refine(frame, test.args[0], names, lambda value: union(m for m in value.members if not isinstance(m, Tensor)))
+
+
+def _is_tensor(value: Value, truth: bool) -> Value:
+    if not truth:
+        return union(member for member in value.members if not isinstance(member, Tensor))
+    tensor = value.tensor
+    if tensor is not None:
+        return tensor if tensor.evidence >= Evidence.ANNOTATION else tensor.with_(evidence=Evidence.ANNOTATION)
+    return Tensor(evidence=Evidence.ANNOTATION) if any(isinstance(m, Unknown) for m in value.members) else value
+
+
+def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, truth: bool) -> None:
+    parts = types.elts if isinstance(types, ast.Tuple) else [types]
+    wanted = [annotated(frame, part) for part in parts]
+    if any(isinstance(member, Unknown) for member in wanted):
+        if truth and not any(w.tensor for w in wanted):
+            # A type that is not known, but no tensor.
+            _refine(frame, node, names, lambda value: union(m for m in value.members if not isinstance(m, Tensor)))
+        return
+
+    def change(value: Value) -> Value:
+        kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
+        if truth and any(isinstance(member, Unknown) for member in value.members):
+            kept = [member for member in kept if not isinstance(member, Unknown)]
+            present = {type(member) for member in kept}
+            for new in wanted:
+                if type(new) not in present:
+                    kept.append(new)
+        if not truth and isinstance(value, Unknown):
+            return value
+        narrowed = union(kept)
+        return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
+
+    _refine(frame, node, names, change)
+
+
+def _matches(member: Value, wanted: Value) -> bool:
+    if isinstance(wanted, Union):
+        return any(_matches(member, w) for w in wanted.members)
+    if isinstance(member, Instance) and isinstance(wanted, (Instance, Class)):
+        return True
+    if isinstance(member, Sequence) and isinstance(wanted, Sequence):
+        return member.type == wanted.type or wanted.type == "list" or member.type == "size"
+    if scalar_type(wanted):
+        return scalar_type(member) == scalar_type(wanted) or (
+            scalar_type(wanted) == "int" and scalar_type(member) == "bool"
+        )
+    return type(member) is type(wanted)

@@ -1,0 +1,168 @@
+"""Nominates the sites of a file: every place that some rule may want to look at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
+from perflint.semantics.values import Array, Evidence, Mapping, Name, Tensor, Value
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+def sites(model: Model) -> Iterator[Site]:
+    """The sites of a file, outer ones first."""
+    yield FileSite(model, ast.Constant(None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0))
+    stack: list[ast.AST] = [model.source.tree]
+    while stack:
+        node = stack.pop()
+        handler = _NODES.get(type(node))
+        if handler is not None:
+            yield from handler(model, node)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _call(model: Model, node: ast.Call) -> Iterator[Site]:
+    target = model.target(node)
+    if not target:
+        return
+    yield CallSite(model, node, target, _receiver(model, node, target))
+    yield from _formatted_by_call(model, node, target)
+
+
+def _receiver(model: Model, node: ast.Call, target: str) -> Value | None:
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    value = model.value(node.func.value)
+    if isinstance(value, Name) and value.receiver is None:
+        return None
+    if target.startswith("torch.Tensor.") and value.tensor is None:
+        return Tensor(evidence=Evidence.USE)
+    return value
+
+
+_SINKS = {"builtins.print": "print", "builtins.str": "str", "builtins.repr": "repr", "builtins.format": "format"}
+_LOG_METHODS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
+
+
+def _formatted_by_call(model: Model, node: ast.Call, target: str) -> Iterator[Site]:
+    sink = _SINKS.get(target)
+    last = target.rpartition(".")[2]
+    if sink is None and last in _LOG_METHODS and ("logging" in target or "Logger" in target or "loguru" in target):
+        sink = "logging"
+    if sink is None and target == "builtins.str.format":
+        sink = "str.format"
+    if sink is None:
+        return
+    for arg in (*node.args, *(keyword.value for keyword in node.keywords if sink == "str.format")):
+        if not isinstance(arg, (ast.Constant, ast.Starred, ast.JoinedStr)):
+            yield FormatSite(model, arg, sink)
+
+
+def _formatted(model: Model, node: ast.FormattedValue) -> Iterator[Site]:
+    yield FormatSite(model, node.value, "f-string", node.format_spec is not None or node.conversion != -1)
+
+
+def _modulo(model: Model, node: ast.BinOp) -> Iterator[Site]:
+    if isinstance(node.op, ast.Mod) and isinstance(node.left, (ast.Constant, ast.JoinedStr)):
+        parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        for part in parts:
+            yield FormatSite(model, part, "%")
+
+
+def _subscript(model: Model, node: ast.Subscript) -> Iterator[Site]:
+    if isinstance(model.value(node.value), (Mapping, Name, Array)):
+        return
+    parent = model.parent(node)
+    if isinstance(node.ctx, ast.Load):
+        yield SubscriptSite(model, node, "load")
+    elif isinstance(node.ctx, ast.Del):
+        yield SubscriptSite(model, node, "delete")
+    elif isinstance(parent, ast.AugAssign):
+        yield SubscriptSite(model, node, "augmented", parent.value)
+    else:
+        stored = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
+        yield SubscriptSite(model, node, "store", stored)
+
+
+# Truth
+
+
+def _tested(construct: str, model: Model, node: ast.expr) -> Iterator[Site]:
+    """The expressions whose truth a test asks for: through `and`, `or` and `not`."""
+    if isinstance(node, ast.BoolOp):
+        for operand in node.values:
+            yield from _tested(construct, model, operand)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield from _tested(construct, model, node.operand)
+    elif not isinstance(node, ast.Constant):
+        yield TruthSite(model, node, construct)
+
+
+def _if(model: Model, node: ast.If) -> Iterator[Site]:
+    yield from _tested("if", model, node.test)
+
+
+def _while(model: Model, node: ast.While) -> Iterator[Site]:
+    yield from _tested("while", model, node.test)
+
+
+def _assert(model: Model, node: ast.Assert) -> Iterator[Site]:
+    yield from _tested("assert", model, node.test)
+
+
+def _conditional(model: Model, node: ast.IfExp) -> Iterator[Site]:
+    yield from _tested("conditional expression", model, node.test)
+
+
+def _comprehension(model: Model, node: ast.comprehension) -> Iterator[Site]:
+    for condition in node.ifs:
+        yield from _tested("comprehension", model, condition)
+
+
+def _case(model: Model, node: ast.match_case) -> Iterator[Site]:
+    if node.guard is not None:
+        yield from _tested("case", model, node.guard)
+
+
+def _is_tested(model: Model, node: ast.expr) -> bool:
+    """Whether a construct around the expression asks for its truth already."""
+    parent = model.parent(node)
+    if isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
+        return True
+    if isinstance(parent, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        return parent.test is node
+    if isinstance(parent, ast.comprehension):
+        return node in parent.ifs
+    return isinstance(parent, ast.match_case) and parent.guard is node
+
+
+def _boolean(model: Model, node: ast.BoolOp) -> Iterator[Site]:
+    if not _is_tested(model, node):
+        construct = "and" if isinstance(node.op, ast.And) else "or"
+        for operand in node.values[:-1]:
+            yield from _tested(construct, model, operand)
+
+
+def _not(model: Model, node: ast.UnaryOp) -> Iterator[Site]:
+    if isinstance(node.op, ast.Not) and not _is_tested(model, node):
+        yield from _tested("not", model, node.operand)
+
+
+_NODES: "dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]]" = {
+    ast.Call: _call,
+    ast.FormattedValue: _formatted,
+    ast.BinOp: _modulo,
+    ast.Subscript: _subscript,
+    ast.If: _if,
+    ast.While: _while,
+    ast.Assert: _assert,
+    ast.IfExp: _conditional,
+    ast.comprehension: _comprehension,
+    ast.match_case: _case,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _not,
+}

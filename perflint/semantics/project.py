@@ -1,0 +1,193 @@
+"""The files that belong together: module names, imports, and modules parsed when they are needed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tokenize
+from collections import OrderedDict
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perflint.semantics.knowledge import Knowledge
+from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
+from perflint.semantics.values import Value
+
+if TYPE_CHECKING:
+    from perflint.source.text import Source
+
+_OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
+"""Packages whose facts are data; their source is never read, even when it lies beside the project."""
+
+_TEXT_IN_MEMORY = 1_500_000
+"""Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
+
+
+class Module:
+    """One parsed file of the project."""
+
+    def __init__(self, name: str, path: Path, root: Path, text: str, tree: ast.Module) -> None:
+        self.name = name
+        self.path = path
+        self.root = root
+        """The folder that absolute imports start from."""
+        self.weight = len(text)
+        self.tree = tree
+        self.is_package = path.name == "__init__.py"
+        self.names: dict[str, Value] | None = None
+        """What the module's top level defines, once it has been run."""
+        self.closures: dict[tuple[int, int], dict[str, Value]] = {}
+        """The names that nested functions see, by the position of the function."""
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Functions, classes and parents."""
+        return scan(self.tree)
+
+    @cached_property
+    def definitions(self) -> dict[str, ast.stmt]:
+        """The functions and classes of the top level by name, the last one where there are several."""
+        found: dict[str, ast.stmt] = {}
+        for statement in _top_level(self.tree.body):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found[statement.name] = statement
+        return found
+
+    def function(self, line: int, column: int) -> FunctionInfo | None:
+        """The function defined at a position."""
+        return self.structure.functions.get((line, column))
+
+    def klass(self, qualname: str) -> ClassInfo | None:
+        """A class by its qualified name in this file."""
+        return self.structure.classes.get(qualname)
+
+    def absolute(self, target: str | None, level: int) -> str:
+        """The full name that `from <dots><target> import` means in this module."""
+        if level == 0:
+            return target or ""
+        parts = self.name.split("~")[0].split(".")
+        keep = len(parts) - level + (1 if self.is_package else 0)
+        return ".".join([*parts[: max(keep, 0)], *([target] if target else [])])
+
+
+def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.If, ast.Try)):
+            yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+            if isinstance(statement, ast.Try):
+                for handler in statement.handlers:
+                    yield from _top_level(handler.body)
+
+
+class Project:
+    """The modules that the files to be checked belong to or import.
+
+    `paths` are the files to be checked. Imports resolve to files below the folder that
+    holds the importing file's top-level package (or script); anything else is outside.
+    """
+
+    def __init__(self, paths: Iterable[Path] = ()) -> None:
+        self.knowledge = Knowledge()
+        self._loaded: OrderedDict[str, Module] = OrderedDict()
+        self._weight = 0
+        self._is_file: dict[Path, bool] = {}
+        self._located: dict[tuple[Path, str], Path | None] = {}
+        self._keys: dict[Path, str] = {}
+        self._owners: dict[str, Path] = {}
+        self._broken: set[Path] = set()
+        for path in paths:
+            self._key(path.absolute())
+
+    def module_of(self, source: Source) -> Module:
+        """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
+        path = Path(source.path).absolute()
+        key = self._key(path)
+        known = self._loaded.get(key)
+        if known is not None and known.tree is source.tree:
+            return known
+        module = Module(key, path, self._root(path), source.text, source.tree)
+        self._keep(module)
+        return module
+
+    def find(self, name: str, importer: Module) -> Module | None:
+        """A module by the full name that a file of the project uses; None when it is outside."""
+        path = self._locate(name, importer.root)
+        return None if path is None else self._load(path)
+
+    def loaded(self, key: str) -> Module | None:
+        """A module by its own `name`, read again if it was dropped meanwhile."""
+        module = self._loaded.get(key)
+        if module is not None:
+            self._loaded.move_to_end(key)
+            return module
+        path = self._owners.get(key)
+        return None if path is None else self._load(path)
+
+    def _load(self, path: Path) -> Module | None:
+        key = self._key(path)
+        module = self._loaded.get(key)
+        if module is not None:
+            self._loaded.move_to_end(key)
+            return module
+        if path in self._broken:
+            return None
+        try:
+            with tokenize.open(path) as file:
+                text = file.read()
+            tree = ast.parse(text)
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            # What cannot be read tells nothing; it is reported where it is checked itself.
+            self._broken.add(path)
+            return None
+        module = Module(key, path, self._root(path), text, tree)
+        self._keep(module)
+        return module
+
+    def _keep(self, module: Module) -> None:
+        old = self._loaded.pop(module.name, None)
+        self._weight += module.weight - (old.weight if old else 0)
+        self._loaded[module.name] = module
+        while self._weight > _TEXT_IN_MEMORY and len(self._loaded) > 1:
+            _, oldest = self._loaded.popitem(last=False)
+            self._weight -= oldest.weight
+
+    def _locate(self, name: str, root: Path) -> Path | None:
+        known = (root, name)
+        if known in self._located:
+            return self._located[known]
+        found: Path | None = None
+        if name and name.split(".", 1)[0] not in _OUTSIDE:
+            base = root.joinpath(*name.split("."))
+            for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
+                if self._exists(candidate):
+                    found = candidate
+                    break
+        self._located[known] = found
+        return found
+
+    def _exists(self, path: Path) -> bool:
+        known = self._is_file.get(path)
+        if known is None:
+            known = self._is_file[path] = path.is_file()
+        return known
+
+    def _root(self, path: Path) -> Path:
+        folder = path.parent
+        while self._exists(folder / "__init__.py") and folder.parent != folder:
+            folder = folder.parent
+        return folder
+
+    def _key(self, path: Path) -> str:
+        key = self._keys.get(path)
+        if key is None:
+            parts = path.relative_to(self._root(path)).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+            # Two scripts of one name in different folders are two modules.
+            key = name if name not in self._owners else f"{name}~{len(self._keys)}"
+            self._keys[path] = key
+            self._owners[key] = path
+        return key

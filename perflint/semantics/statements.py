@@ -1,0 +1,419 @@
+"""Statements: assignment, branches, loops, and the order in which they run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from perflint.semantics import classes
+from perflint.semantics.annotations import annotated
+from perflint.semantics.expressions import binary, evaluate, iterate
+from perflint.semantics.frame import Frame, Names, forget_paths, join_names
+from perflint.semantics.narrowing import narrow
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Instance,
+    Mapping,
+    Name,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    union,
+)
+
+_DEEPEST_REPEATED_LOOP = 2
+"""Loops nested deeper run once a pass: time stays linear in the size of the file."""
+
+
+def run(frame: Frame, body: Iterable[ast.stmt]) -> None:
+    """Run statements in order, until one never completes."""
+    for statement in body:
+        if frame.names is None:
+            # Code that cannot be reached is still read: a constant condition may be wrong.
+            return
+        frame.budget.steps += 1
+        handler = _STATEMENTS.get(type(statement))
+        if handler is not None:
+            handler(frame, statement)
+
+
+# Binding
+
+
+def assign(frame: Frame, target: ast.expr, value: Value) -> None:
+    """Bind an assignment's target."""
+    names = frame.names
+    if names is None:
+        return
+    if isinstance(target, ast.Name):
+        forget_paths(names, target.id)
+        names[target.id] = value
+        if frame.recorder is not None:
+            frame.recorder.values[target] = value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, value)
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        _assign_item(frame, target, value)
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value) -> None:
+    parts = [_parts(frame, member, targets) for member in value.members] or [[UNKNOWN] * len(targets)]
+    for index, target in enumerate(targets):
+        assign(frame, target, union(part[index] for part in parts))
+
+
+def _parts(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
+    starred = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if isinstance(value, Sequence) and value.items is not None:
+        items = list(value.items)
+        if starred is None and len(items) == len(targets):
+            return items
+        if starred is not None and len(items) >= len(targets) - 1:
+            after = len(targets) - 1 - starred
+            middle = tuple(items[starred : len(items) - after])
+            rest = items[len(items) - after :] if after else []
+            return [*items[:starred], Sequence("list", union(middle), middle), *rest]
+    element = iterate(frame, value)
+    return [Sequence("list", element) if index == starred else element for index in range(len(targets))]
+
+
+def path_of(node: ast.expr) -> str:
+    """ "self.a.b" for an attribute of names, empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    receiver = evaluate(frame, target.value)
+    if frame.recorder is not None:
+        frame.recorder.values[target] = value
+    path = path_of(target)
+    if path and frame.names is not None:
+        forget_paths(frame.names, path)
+        frame.names[path] = value
+    if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
+        classes.note_attribute(frame, target.attr, value)
+
+
+def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
+    receiver = evaluate(frame, target.value)
+    evaluate(frame, target.slice)
+    if frame.recorder is not None:
+        frame.recorder.values[target] = value
+    path = path_of(target.value)
+    if not path or frame.names is None:
+        return
+    if isinstance(receiver, Mapping):
+        if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
+            key = target.slice.value
+            items = (*(item for item in receiver.items if item[0] != key), (key, value))
+            frame.names[path] = Mapping(receiver.element, items[-64:])
+        else:
+            frame.names[path] = Mapping(join(receiver.element, value), receiver.items)
+    elif isinstance(receiver, Sequence) and receiver.type == "list":
+        frame.names[path] = Sequence("list", join(receiver.element, value))
+
+
+def _assign_statement(frame: Frame, node: ast.Assign) -> None:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        assign(frame, target, value)
+
+
+def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
+    declared = annotated(frame, node.annotation)
+    if node.value is None:
+        value = declared
+    else:
+        value = evaluate(frame, node.value)
+        if isinstance(value, Unknown):
+            value = declared
+        elif isinstance(declared, Tensor) and value.tensor is not None:
+            value = value.tensor
+    assign(frame, node.target, value)
+
+
+def _aug_assign(frame: Frame, node: ast.AugAssign) -> None:
+    left = evaluate(frame, node.target)
+    right = evaluate(frame, node.value)
+    value = binary(left, node.op, right)
+    if frame.recorder is not None:
+        frame.recorder.values[node.target] = left
+    if not isinstance(node.target, ast.Subscript):
+        assign(frame, node.target, value)
+    elif left.tensor is None:
+        _assign_item(frame, node.target, value)
+
+
+# Definitions
+
+
+def _define_function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+        evaluate(frame, default)
+    for decorator in node.decorator_list:
+        evaluate(frame, decorator)
+    names = frame.names
+    if names is None:
+        return
+    names[node.name] = classes.function_value(frame.module, node)
+    if frame.function is not None:
+        frame.module.closures[node.lineno, node.col_offset] = _closure(frame)
+
+
+def _closure(frame: Frame) -> Names:
+    seen: Names = {}
+    for names in reversed(frame.outer):
+        seen.update(names)
+    seen.update(frame.names or {})
+    return seen
+
+
+def _define_class(frame: Frame, node: ast.ClassDef) -> None:
+    if frame.names is not None:
+        frame.names[node.name] = classes.class_value(frame, node)
+    for decorator in node.decorator_list:
+        evaluate(frame, decorator)
+    for base in node.bases:
+        evaluate(frame, base)
+    inner = Frame(
+        frame.project,
+        frame.module,
+        frame.budget,
+        names={},
+        outer=(frame.names or {}, *frame.outer) if frame.function is not None else (),
+        recorder=frame.recorder,
+        depth=frame.depth,
+    )
+    run(inner, [statement for statement in node.body if not isinstance(statement, ast.ClassDef)])
+
+
+def _import(frame: Frame, node: ast.Import) -> None:
+    for alias in node.names:
+        if alias.asname is None:
+            top = alias.name.split(".", 1)[0]
+            _bind(frame, top, Name(top))
+        else:
+            _bind(frame, alias.asname, Name(alias.name))
+
+
+def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
+    base = frame.module.absolute(node.module, node.level)
+    for alias in node.names:
+        if alias.name != "*":
+            _bind(frame, alias.asname or alias.name, classes.imported(frame, base, alias.name))
+            continue
+        for name, value in classes.star_import(frame, base):
+            _bind(frame, name, value)
+
+
+def _bind(frame: Frame, name: str, value: Value) -> None:
+    if frame.names is not None:
+        forget_paths(frame.names, name)
+        frame.names[name] = value
+
+
+# Control flow
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    test = evaluate(frame, node.test)
+    before = frame.names
+    decided = truth(test)
+    after: list[Names | None] = []
+    for branch, body in ((True, node.body), (False, node.orelse)):
+        frame.names = narrow(frame, node.test, before, branch)
+        run(frame, body)
+        # A branch that constants rule out is read, and forgotten.
+        after.append(None if decided is (not branch) and frame.recorder is None else frame.names)
+    frame.names = join_names(after[0], after[1])
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value is true for certain, None when it depends."""
+    return bool(value.value) if isinstance(value, Const) else None
+
+
+def _loop(frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+    outer_breaks, outer_continues = frame.breaks, frame.continues
+    frame.loops += 1
+    passes = 2 if frame.loops <= _DEEPEST_REPEATED_LOOP else 1
+    before = frame.names
+    breaks: list[Names] = []
+    for _ in range(passes):
+        frame.breaks, frame.continues = [], []
+        start = frame.names
+        frame.names = dict(start) if start is not None else None
+        enter()
+        run(frame, body)
+        ends: Names | None = frame.names
+        for names in frame.continues:
+            ends = join_names(ends, names)
+        breaks += frame.breaks
+        frame.names = join_names(start, ends)
+        if frame.names == before:
+            break
+        before = frame.names
+    frame.loops -= 1
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    run(frame, orelse)
+    for names in breaks:
+        frame.names = join_names(frame.names, names)
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    iterable = evaluate(frame, node.iter)
+    element = iterate(frame, iterable)
+    _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    def enter() -> None:
+        evaluate(frame, node.test)
+        frame.names = narrow(frame, node.test, frame.names, True)
+
+    _loop(frame, enter, node.body, node.orelse)
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    for item in node.items:
+        manager = evaluate(frame, item.context_expr)
+        if item.optional_vars is not None:
+            assign(frame, item.optional_vars, classes.entered(frame, manager))
+    run(frame, node.body)
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    before = frame.names
+    frame.names = dict(before) if before is not None else None
+    run(frame, node.body)
+    failed = join_names(before, frame.names)
+    run(frame, node.orelse)
+    done = frame.names
+    for handler in node.handlers:
+        frame.names = dict(failed) if failed is not None else None
+        if handler.type is not None:
+            evaluate(frame, handler.type)
+        if handler.name and frame.names is not None:
+            frame.names[handler.name] = UNKNOWN
+        run(frame, handler.body)
+        done = join_names(done, frame.names)
+    frame.names = done
+    if node.finalbody and frame.names is None:
+        frame.names = dict(failed) if failed is not None else None
+        run(frame, node.finalbody)
+        frame.names = None
+    else:
+        run(frame, node.finalbody)
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    subject = evaluate(frame, node.subject)
+    before = frame.names
+    done: Names | None = before
+    for case in node.cases:
+        frame.names = dict(before) if before is not None else None
+        _bind_pattern(frame, case.pattern, subject)
+        if case.guard is not None:
+            evaluate(frame, case.guard)
+        run(frame, case.body)
+        done = join_names(done, frame.names)
+    frame.names = done
+
+
+def _bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
+    for child in ast.walk(pattern):
+        name = getattr(child, "name", None) or getattr(child, "rest", None)
+        if isinstance(name, str) and frame.names is not None:
+            is_whole = isinstance(child, ast.MatchAs) and (child is pattern)
+            frame.names[name] = subject if is_whole else iterate(frame, subject)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    frame.returns.append(NONE if node.value is None else evaluate(frame, node.value))
+    frame.names = None
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    for part in (node.exc, node.cause):
+        if part is not None:
+            evaluate(frame, part)
+    frame.names = None
+
+
+def _break(frame: Frame, node: ast.Break) -> None:
+    if frame.names is not None:
+        frame.breaks.append(frame.names)
+    frame.names = None
+
+
+def _continue(frame: Frame, node: ast.Continue) -> None:
+    if frame.names is not None:
+        frame.continues.append(frame.names)
+    frame.names = None
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    evaluate(frame, node.test)
+    before = frame.names
+    if node.msg is not None:
+        frame.names = narrow(frame, node.test, before, False)
+        evaluate(frame, node.msg)
+    frame.names = narrow(frame, node.test, before, True)
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            if frame.names is not None:
+                frame.names.pop(target.id, None)
+        else:
+            evaluate(frame, target)
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant):
+        evaluate(frame, node.value)
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign_statement,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.FunctionDef: _define_function,
+    ast.AsyncFunctionDef: _define_function,
+    ast.ClassDef: _define_class,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+}

@@ -1,0 +1,149 @@
+"""The structure of one file, from one walk over its tree: functions, classes, parents, uses.
+
+Nothing here knows about values; it is what the interpreter looks up while it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(slots=True, eq=False)
+class FunctionInfo:
+    """A `def` or `lambda`: where it stands and how its names are used."""
+
+    node: FunctionNode
+    qualname: str
+    owner: str
+    """The class that it is a method of, by qualified name in the file; "" for functions."""
+    outer: FunctionInfo | None
+    """The function that it is nested in."""
+    uses: dict[str, set[str]] = field(default_factory=dict)
+    """The attributes read of each plain name in the body."""
+    calls: set[str] = field(default_factory=set)
+    """The plain names called in the body, and the attributes called of `self`."""
+    is_generator: bool = False
+    documented: dict[str, str] | None = None
+    """The types that the docstring gives to parameters, once it has been read."""
+    size: int = 0
+    """Nodes in the body."""
+
+    @property
+    def name(self) -> str:
+        """The function's own name; "<lambda>" for lambdas."""
+        return self.qualname.rsplit(".", 1)[-1]
+
+
+@dataclass(slots=True, eq=False)
+class ClassInfo:
+    """A class: its methods by name and which methods assign which attributes of `self`."""
+
+    node: ast.ClassDef
+    qualname: str
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    assigned_in: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Structure:
+    """What one walk over a file finds."""
+
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    functions: dict[tuple[int, int], FunctionInfo] = field(default_factory=dict)
+    """By position of the `def` or `lambda` keyword's node."""
+    classes: dict[str, ClassInfo] = field(default_factory=dict)
+    """By qualified name in the file."""
+    classes_at: dict[tuple[int, int], ClassInfo] = field(default_factory=dict)
+    size: int = 0
+
+
+def scan(tree: ast.Module) -> Structure:
+    """The structure of a file."""
+    walker = _Walker()
+    for statement in tree.body:
+        walker.visit(statement, tree, "", None, None)
+    return walker.structure
+
+
+class _Walker:
+    def __init__(self) -> None:
+        self.structure = Structure()
+
+    def visit(
+        self, node: ast.AST, parent: ast.AST, prefix: str, function: FunctionInfo | None, owner: ClassInfo | None
+    ) -> None:
+        structure = self.structure
+        stack: list[tuple[ast.AST, ast.AST]] = [(node, parent)]
+        while stack:
+            node, parent = stack.pop()
+            structure.parents[node] = parent
+            structure.size += 1
+            if function is not None:
+                function.size += 1
+            if isinstance(node, _FUNCTIONS):
+                self._function(node, prefix, function, owner)
+                continue
+            if isinstance(node, ast.ClassDef):
+                self._class(node, prefix, function)
+                continue
+            if function is not None:
+                _note(node, function, owner)
+            stack.extend((child, node) for child in reversed(list(ast.iter_child_nodes(node))))
+
+    def _function(
+        self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None
+    ) -> None:
+        name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+        is_method = owner is not None and (outer is None or outer.owner != owner.qualname)
+        info = FunctionInfo(
+            node, f"{prefix}.{name}".lstrip("."), owner.qualname if owner and is_method else "", outer
+        )
+        self.structure.functions[node.lineno, node.col_offset] = info
+        if owner is not None and is_method and not isinstance(node, ast.Lambda):
+            owner.methods.setdefault(name, info)
+        if not isinstance(node, ast.Lambda):
+            for part in (*node.decorator_list, *([node.returns] if node.returns else [])):
+                self.visit(part, node, prefix, outer, None)
+        self.visit(node.args, node, prefix, outer, None)
+        inner = owner if is_method else None
+        for child in [node.body] if isinstance(node, ast.Lambda) else node.body:
+            self.visit(child, node, info.qualname, info, inner)
+
+    def _class(self, node: ast.ClassDef, prefix: str, function: FunctionInfo | None) -> None:
+        info = ClassInfo(node, f"{prefix}.{node.name}".lstrip("."))
+        self.structure.classes[info.qualname] = info
+        self.structure.classes_at[node.lineno, node.col_offset] = info
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part, node, prefix, function, None)
+        for child in node.body:
+            self.visit(child, node, info.qualname, None, info)
+
+
+def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:
+    if isinstance(node, ast.Attribute):
+        if isinstance(node.value, ast.Name):
+            function.uses.setdefault(node.value.id, set()).add(node.attr)
+            if owner is not None and isinstance(node.ctx, ast.Store) and node.value.id == "self":
+                _assigned(owner, node.attr, function)
+    elif isinstance(node, ast.Call):
+        callee = node.func
+        if isinstance(callee, ast.Name):
+            function.calls.add(callee.id)
+        elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
+            if callee.value.id == "self":
+                function.calls.add(callee.attr)
+                if owner is not None and callee.attr in ("register_buffer", "register_parameter"):
+                    if node.args and isinstance(node.args[0], ast.Constant):
+                        _assigned(owner, str(node.args[0].value), function)
+    elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+        function.is_generator = True
+
+
+def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo) -> None:
+    methods = owner.assigned_in.setdefault(attribute, [])
+    if function not in methods:
+        methods.append(function)

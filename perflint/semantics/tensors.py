@@ -1,0 +1,395 @@
+"""Tensors: what their attributes, methods and torch's functions give."""
+
+from __future__ import annotations
+
+
+
+from perflint.semantics import torch_api
+from perflint.semantics.arguments import Arguments
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Kind,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    operate_devices,
+    scalar_type,
+    union,
+)
+
+_PROPERTIES = frozenset(
+    """T H mT mH data grad real imag shape dtype device is_cuda is_cpu is_sparse is_quantized is_meta is_leaf
+    ndim requires_grad layout names itemsize nbytes grad_fn output_nr is_nested is_mps is_xla is_xpu""".split()
+)
+
+
+def attribute(tensor: Tensor, name: str) -> Value:
+    """An attribute of a tensor; methods stay bound to it."""
+    if name not in _PROPERTIES:
+        return Name(f"torch.Tensor.{name}", tensor) if name in torch_api.tensor_methods() else UNKNOWN
+    if name == "device":
+        return DeviceValue(tensor.device)
+    if name == "shape":
+        size = Sequence("size", Scalar("int"))
+        return size if tensor.rank is None else Sequence("size", Scalar("int"), (Scalar("int"),) * tensor.rank)
+    if name == "dtype":
+        return Dtype({Kind.BOOL: "bool"}.get(tensor.kind, ""))
+    if name in ("T", "H", "mT", "mH", "data", "grad", "real", "imag"):
+        return tensor.with_(leaf="")
+    if name in ("ndim", "itemsize", "nbytes", "output_nr"):
+        return Scalar("int")
+    return Scalar("bool") if name.startswith("is_") or name == "requires_grad" else UNKNOWN
+
+
+def method(name: str, receiver: Value, arguments: Arguments) -> Value:
+    """The result of `receiver.name(…)`, `receiver` being a tensor or a batch of them."""
+    if isinstance(receiver, Sequence):
+        element = method(name, receiver.element, arguments)
+        return Sequence(receiver.type, element)
+    assert isinstance(receiver, Tensor)
+    special = _METHODS.get(name)
+    if special is not None:
+        return special(receiver, arguments)
+    return _by_facts(f"torch.Tensor.{name}", arguments, receiver)
+
+
+def function(name: str, arguments: Arguments) -> Value | None:
+    """The result of a function of torch; None when the facts do not know it."""
+    special = _FUNCTIONS.get(name)
+    if special is not None:
+        return special(arguments)
+    if torch_api.result(name) is None:
+        return None
+    return _by_facts(name, arguments, None)
+
+
+def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value:
+    facts = torch_api.result(name)
+    if facts is None:
+        return UNKNOWN
+    if facts.variants:
+        facts = facts.variant(arguments.has, lambda position: arguments.at(position).tensor is not None)
+    operands = _operands(arguments, receiver)
+    return _typed(facts, arguments, operands)
+
+
+def _typed(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> Value:
+    kind = facts.kind
+    if kind in ("tensor", "self"):
+        return _tensor(facts, facts.dtype, arguments, operands)
+    if kind.startswith("tensors"):
+        dtypes = facts.dtype.split(",")
+        if facts.count is None:
+            return Sequence("tuple", _tensor(facts, dtypes[0], arguments, operands))
+        dtypes += [dtypes[-1]] * (facts.count - len(dtypes))
+        items = tuple(_tensor(facts, dtype, arguments, operands) for dtype in dtypes[: facts.count])
+        return Sequence("tuple", union(items), items)
+    return _PLAIN.get(kind, UNKNOWN)
+
+
+_PLAIN: dict[str, Value] = {
+    "int": Scalar("int"),
+    "float": Scalar("float"),
+    "bool": Scalar("bool"),
+    "scalar": Scalar("float"),
+    "size": Sequence("size", Scalar("int")),
+    "dtype": Dtype(),
+    "device": DeviceValue(),
+    "str": Scalar("str"),
+    "list": Sequence("list", Scalar("float")),
+    "none": NONE,
+    "array": Array(),
+}
+
+
+def _operands(arguments: Arguments, receiver: Tensor | None) -> list[Tensor]:
+    found = [] if receiver is None else [receiver]
+    for value in arguments.values():
+        tensor = value.tensor
+        if tensor is None and isinstance(value, Sequence):
+            tensor = value.element.tensor
+        if tensor is not None:
+            found.append(tensor)
+    return found
+
+
+def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands: list[Tensor]) -> Tensor:
+    return Tensor(
+        device=_device(facts.device, arguments, operands),
+        kind=_kind(dtype, arguments, operands),
+        rank=_rank(facts, operands),
+        evidence=max((tensor.evidence for tensor in operands), default=Evidence.CERTAIN)
+        if facts.device != "cpu-factory"
+        else Evidence.CERTAIN,
+    )
+
+
+def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> Device:
+    given = arguments.keyword("device")
+    if rule in ("cpu-factory", "like") and given is not None and given != NONE:
+        return device_of(given)
+    if rule == "cpu-factory":
+        return Device.UNKNOWN if arguments.unpacked else Device.CPU
+    if rule == "host":
+        return Device.CPU
+    if rule == "device":
+        return Device.CUDA
+    if rule == "like" and operands:
+        return operands[0].device
+    if not operands:
+        return Device.UNKNOWN
+    return operate_devices(tensor.device for tensor in operands)
+
+
+def device_of(value: Value) -> Device:
+    """The device that a `device=` argument means."""
+    if isinstance(value, Union):
+        known = {device_of(member) for member in value.members if member != NONE}
+        return known.pop() if len(known) == 1 else Device.UNKNOWN
+    if isinstance(value, DeviceValue):
+        return value.device
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return _NAMED.get(value.value.split(":", 1)[0], Device.UNKNOWN)
+        return Device.CUDA if type(value.value) is int else Device.UNKNOWN
+    if isinstance(value, Scalar) and value.type == "int":
+        # A device index: `model.to(local_rank)`.
+        return Device.CUDA
+    return Device.UNKNOWN
+
+
+_NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
+
+
+def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
+    given = arguments.keyword("dtype")
+    if isinstance(given, Dtype) and given.name:
+        return given.kind
+    if given is not None and given != NONE:
+        return Kind.UNKNOWN
+    if rule in ("bool", "int", "float"):
+        return Kind(rule)
+    if rule in ("same", "arith") and operands:
+        kind = operands[0].kind
+        return Kind.INT if rule == "arith" and kind is Kind.BOOL else kind
+    if rule == "promote" and operands:
+        kinds = {tensor.kind for tensor in operands}
+        for kind in (Kind.FLOAT, Kind.UNKNOWN, Kind.INT):
+            if kind in kinds:
+                return kind
+        return Kind.BOOL
+    return Kind.UNKNOWN
+
+
+def _rank(facts: torch_api.Result, operands: list[Tensor]) -> int | None:
+    if facts.rank is not None:
+        return facts.rank
+    if not operands or not facts.shape:
+        return None
+    if facts.shape == "broadcast":
+        ranks = [tensor.rank for tensor in operands]
+        return None if None in ranks else max(rank for rank in ranks if rank is not None)
+    if operands[0].rank is None:
+        return None
+    return operands[0].rank if facts.shape == "same" else max(0, operands[0].rank + int(facts.shape))
+
+
+# What the facts cannot say
+
+
+def _to(tensor: Tensor, arguments: Arguments) -> Value:
+    device, kind = tensor.device, tensor.kind
+    for value in arguments.values():
+        for member in value.members:
+            if isinstance(member, Dtype):
+                kind = member.kind if member.name else kind
+            elif isinstance(member, Tensor):
+                device, kind = member.device, member.kind
+            elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int"):
+                device = device_of(member)
+    first = arguments.at(0)
+    if isinstance(first, Unknown) and arguments.positional and arguments.keyword("device") is None:
+        # A device or a dtype: nothing is known of the place any more.
+        device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
+    keyword = arguments.keyword("device")
+    if isinstance(keyword, Unknown):
+        device = Device.UNKNOWN
+    return tensor.with_(device=device, kind=kind, leaf="", pinned=tensor.pinned and device is tensor.device)
+
+
+def _cpu(tensor: Tensor, arguments: Arguments) -> Value:
+    return tensor.with_(device=Device.CPU, leaf="")
+
+
+def _cuda(tensor: Tensor, arguments: Arguments) -> Value:
+    return tensor.with_(device=Device.CUDA, leaf="", pinned=False)
+
+
+def _item(tensor: Tensor, arguments: Arguments) -> Value:
+    return Scalar({Kind.BOOL: "bool", Kind.INT: "int"}.get(tensor.kind, "float"))
+
+
+def _tolist(tensor: Tensor, arguments: Arguments) -> Value:
+    scalar = _item(tensor, arguments)
+    if tensor.rank == 0:
+        return scalar
+    return Sequence("list", scalar if tensor.rank == 1 else UNKNOWN)
+
+
+def _numpy(tensor: Tensor, arguments: Arguments) -> Value:
+    return Array(tensor.kind)
+
+
+def _size(tensor: Tensor, arguments: Arguments) -> Value:
+    if arguments.has("dim", 0):
+        return Scalar("int")
+    return attribute(tensor, "shape")
+
+
+def _type(tensor: Tensor, arguments: Arguments) -> Value:
+    value = arguments.get("dtype", 0)
+    if value is None:
+        return Scalar("str")
+    if isinstance(value, Dtype):
+        return tensor.with_(kind=value.kind, leaf="")
+    if isinstance(value, Name):
+        cuda = value.name.startswith("torch.cuda.")
+        return tensor.with_(kind=_TYPES.get(value.name.rpartition(".")[2], Kind.UNKNOWN), leaf="",
+                            device=Device.CUDA if cuda else Device.CPU)  # fmt: skip
+    if isinstance(value, Const) and isinstance(value.value, str):
+        cuda = value.value.startswith("torch.cuda.")
+        return tensor.with_(leaf="", kind=Kind.UNKNOWN, device=Device.CUDA if cuda else Device.CPU)
+    return tensor.with_(kind=Kind.UNKNOWN, leaf="")
+
+
+_TYPES = {
+    "BoolTensor": Kind.BOOL,
+    "LongTensor": Kind.INT,
+    "IntTensor": Kind.INT,
+    "ByteTensor": Kind.INT,
+    "FloatTensor": Kind.FLOAT,
+    "HalfTensor": Kind.FLOAT,
+    "DoubleTensor": Kind.FLOAT,
+    "Tensor": Kind.FLOAT,
+}
+
+
+def _like(tensor: Tensor, arguments: Arguments) -> Value:
+    other = arguments.at(0).tensor
+    if other is None:
+        return tensor.with_(device=Device.UNKNOWN, kind=Kind.UNKNOWN, leaf="")
+    return tensor.with_(device=other.device, kind=other.kind, leaf="")
+
+
+def _pin(tensor: Tensor, arguments: Arguments) -> Value:
+    return tensor.with_(pinned=True, leaf="")
+
+
+_METHODS = {
+    "to": _to,
+    "cpu": _cpu,
+    "cuda": _cuda,
+    "item": _item,
+    "tolist": _tolist,
+    "numpy": _numpy,
+    "__array__": _numpy,
+    "size": _size,
+    "type": _type,
+    "type_as": _like,
+    "pin_memory": _pin,
+}
+
+
+def _device_constructor(arguments: Arguments) -> Value:
+    return DeviceValue(device_of(arguments.get("type", 0) or UNKNOWN))
+
+
+def _tensor_constructor(arguments: Arguments) -> Value:
+    data = arguments.get("data", 0) or UNKNOWN
+    given = arguments.keyword("device")
+    if given is not None and given != NONE:
+        device = device_of(given)
+    else:
+        device = Device.UNKNOWN if arguments.unpacked else Device.CPU
+    return Tensor(device=device, kind=_literal_kind(data, arguments), rank=_literal_rank(data))
+
+
+def _as_tensor(arguments: Arguments) -> Value:
+    data = (arguments.get("data", 0) or UNKNOWN).tensor
+    made = _tensor_constructor(arguments)
+    assert isinstance(made, Tensor)
+    if data is None:
+        return made
+    given = arguments.keyword("device")
+    moved = given is not None and given != NONE
+    return data.with_(device=made.device if moved else data.device, leaf="")
+
+
+def _literal_kind(data: Value, arguments: Arguments) -> Kind:
+    given = arguments.get("dtype", None)
+    if isinstance(given, Dtype) and given.name:
+        return given.kind
+    if given is not None and given != NONE:
+        return Kind.UNKNOWN
+    while isinstance(data, Sequence):
+        data = data.element
+    return {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}.get(scalar_type(data), Kind.UNKNOWN)
+
+
+def _literal_rank(data: Value) -> int | None:
+    rank = 0
+    while isinstance(data, Sequence):
+        rank, data = rank + 1, data.element
+    return rank if scalar_type(data) in ("bool", "int", "float") else None
+
+
+def _where(arguments: Arguments) -> Value:
+    if arguments.has("input", 1) or arguments.unpacked:
+        return _by_facts("torch.where", arguments, None)
+    condition = arguments.at(0).tensor
+    index = Tensor(
+        device=condition.device if condition is not None else Device.UNKNOWN, kind=Kind.INT, rank=1
+    )
+    return Sequence("tuple", index)
+
+
+def _parameter(arguments: Arguments) -> Value:
+    data = arguments.get("data", 0)
+    tensor = data.tensor if data is not None else None
+    kind = tensor.kind if tensor is not None else Kind.FLOAT
+    rank = tensor.rank if tensor is not None else None
+    return Tensor(Device.MODEL, kind, rank, leaf="parameter")
+
+
+def _legacy_tensor(device: Device) -> Tensor:
+    return Tensor(device, Kind.FLOAT)
+
+
+_FUNCTIONS = {
+    "torch.device": _device_constructor,
+    "torch.tensor": _tensor_constructor,
+    "torch.asarray": _as_tensor,
+    "torch.as_tensor": _as_tensor,
+    "torch.where": _where,
+    "torch.nn.Parameter": _parameter,
+    "torch.Tensor": lambda arguments: _legacy_tensor(Device.CPU),
+    "torch.FloatTensor": lambda arguments: _legacy_tensor(Device.CPU),
+    "torch.cuda.FloatTensor": lambda arguments: _legacy_tensor(Device.CUDA),
+    "torch.cuda.LongTensor": lambda arguments: Tensor(Device.CUDA, Kind.INT),
+    "torch.LongTensor": lambda arguments: Tensor(Device.CPU, Kind.INT),
+    "torch.BoolTensor": lambda arguments: Tensor(Device.CPU, Kind.BOOL),
+    "torch.finfo": lambda arguments: UNKNOWN,
+}
+
+
