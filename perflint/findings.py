@@ -94,13 +94,16 @@ class Edit:
 class Fix:
     """Edits that belong together, and imports that they need.
 
-    `imports` holds statements such as `import torch`; they are added once a file.
+    `imports` holds statements such as `import torch`; they are added once a file. `leaves` holds
+    the codes of the smaller findings that stand where the cured one was: one bulk copy for many
+    reads, one read after a loop for one in each turn.
     """
 
     message: str
     safety: Safety
     edits: tuple[Edit, ...]
     imports: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
