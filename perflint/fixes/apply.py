@@ -23,8 +23,8 @@ from perflint.fixes.imports import import_edits
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
 from perflint.source.text import Source
 
-Relint = Callable[[str], Sequence[Finding]]
-"""Checks a text as its file is checked, and says what is to be shown of it."""
+Relint = Callable[[str], Sequence[Finding] | None]
+"""Checks a text as its file is checked, and says what is shown of it; None where a rule crashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,10 @@ class _Round:
             changed = changed.then(rewrite(edited, import_edits(edited, statements)))
         if changed.text == self.source.text:
             return "it changes nothing"
-        after = tuple(self.relint(changed.text))
-        return self.harm(groups, changed, after) or (changed.text, after)
+        after = self.relint(changed.text)
+        if after is None:
+            return "perflint cannot check what it would leave"
+        return self.harm(groups, changed, after) or (changed.text, tuple(after))
 
     def harm(self, groups: list[_Group], changed: Rewrite, after: Sequence[Finding]) -> str | None:
         """Why the findings after a change speak against it."""
@@ -125,7 +127,11 @@ class _Round:
         cured = _located((f for group in groups for f in group.findings), offsets, changed.place_before)
         now = _located(after, Offsets(Source(self.source.path, changed.text)), changed.place_after)
         allowed = was - cured
+        left = Counter(code for group in groups for code in group.fix.leaves)
         for key, count in now.items():
+            if count > was[key] and left[key[0]] >= count - was[key]:
+                left[key[0]] -= count - was[key]
+                continue
             if count > was[key]:
                 return f"it would bring {key[0]}"
             if count > allowed[key]:
@@ -165,9 +171,7 @@ def _overlaps_itself(group: _Group, offsets: Offsets) -> bool:
     return any(start < end_before for (_, end_before), (start, _) in pairwise(ranges))
 
 
-def _apart(
-    offsets: Offsets, waiting: list[_Group], accepted: list[_Group]
-) -> tuple[list[_Group], list[_Group]]:
+def _apart(offsets: Offsets, waiting: list[_Group], accepted: list[_Group]) -> tuple[list[_Group], list[_Group]]:
     """The fixes that touch neither each other nor those accepted, and the others."""
     taken = [offsets.range(edit.span) for group in accepted for edit in group.fix.edits]
     chosen: list[_Group] = []
@@ -220,9 +224,7 @@ def _drops_comment(old: str, changed: Rewrite) -> bool:
     """Whether a comment is gone that was not deleted along with its statement."""
     deleted = [piece for stage in changed.stages for piece in stage if piece.new_start == piece.new_end]
     before = Counter(
-        text
-        for offset, text in _comments(old)
-        if not any(piece.start <= offset < piece.end for piece in deleted)
+        text for offset, text in _comments(old) if not any(piece.start <= offset < piece.end for piece in deleted)
     )
     return bool(before - Counter(text for _, text in _comments(changed.text)))
 

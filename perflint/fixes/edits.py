@@ -132,10 +132,10 @@ def _after_comma(call: cst.Call, last: cst.Arg, comma: cst.Comma, added: cst.Arg
         between = cst.Comma(whitespace_after=spread or cst.SimpleWhitespace(" "))
         return [last.with_changes(comma=between), added.with_changes(comma=comma)]
     return [
-        last.with_changes(comma=comma.with_changes(whitespace_after=spread.with_changes(first_line=closing.first_line))),
-        added.with_changes(
-            comma=cst.Comma(whitespace_after=closing.with_changes(first_line=cst.TrailingWhitespace()))
+        last.with_changes(
+            comma=comma.with_changes(whitespace_after=spread.with_changes(first_line=closing.first_line))
         ),
+        added.with_changes(comma=cst.Comma(whitespace_after=closing.with_changes(first_line=cst.TrailingWhitespace()))),
     ]
 
 

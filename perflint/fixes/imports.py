@@ -95,13 +95,16 @@ def _rebound(tree: ast.Module, at: ast.AST) -> set[str]:
     while waiting:
         node = waiting.pop()
         found.update(_bound_by(node))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            if not node.lineno <= line <= (node.end_lineno or 0):
-                continue
+        if isinstance(node, _SCOPES) and not node.lineno <= line <= (node.end_lineno or 0):
+            continue
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
             continue
         waiting.extend(ast.iter_child_nodes(node))
     return found
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 def _bound_by(node: ast.AST) -> Iterator[str]:
@@ -109,9 +112,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, ast.arg):
         yield node.arg
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+    elif isinstance(node, _NAMED) and node.name:
         yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest:
         yield node.rest
@@ -135,9 +136,7 @@ def _has(tree: ast.Module, text: str) -> bool:
     return all(any(_gives(statement, wanted, alias) for statement in _imports(tree.body)) for alias in wanted.names)
 
 
-def _gives(
-    statement: ast.Import | ast.ImportFrom, wanted: ast.Import | ast.ImportFrom, alias: ast.alias
-) -> bool:
+def _gives(statement: ast.Import | ast.ImportFrom, wanted: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
     if isinstance(wanted, ast.ImportFrom):
         if not isinstance(statement, ast.ImportFrom):
             return False

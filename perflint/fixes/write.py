@@ -24,7 +24,9 @@ def write_file(path: str, before: bytes, after: bytes) -> None:
     status = os.stat(target)
     if not os.access(target, os.W_OK):
         raise PermissionError(13, os.strerror(13), path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target))
+    handle, temporary = tempfile.mkstemp(
+        prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target)
+    )
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(after)

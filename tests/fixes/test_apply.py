@@ -205,3 +205,10 @@ def test_code_that_only_parses_is_fixed_too() -> None:
 def test_what_no_longer_compiles_is_refused_though_it_parses() -> None:
     outcome = fix("def f():\n    return old\n", word("def f\\(\\):", "if f:"))
     assert reasons(outcome) == ["it would leave invalid Python"]
+
+
+def test_what_cannot_be_checked_is_refused() -> None:
+    toy = word("old", "new")
+    text = "x = old\n"
+    outcome = apply_fixes(text, toy(Source("x.py", text)), lambda now: None)
+    assert outcome.text == text and reasons(outcome) == ["perflint cannot check what it would leave"]

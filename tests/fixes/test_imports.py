@@ -85,10 +85,16 @@ def added(text: str, *statements: str) -> str:
         ("# licence\n\n@d\ndef f(): pass\n", "# licence\n\nimport torch\n\n@d\ndef f(): pass\n"),
         ('"""Doc."""\n\nx = 1\n', '"""Doc."""\n\nimport torch\n\nx = 1\n'),
         ('"""Doc."""', '"""Doc."""\n\nimport torch'),
-        ("from __future__ import annotations\n\nx = 1\n", "from __future__ import annotations\n\nimport torch\n\nx = 1\n"),
+        (
+            "from __future__ import annotations\n\nx = 1\n",
+            "from __future__ import annotations\n\nimport torch\n\nx = 1\n",
+        ),
         ("import os\n\nx = 1\n", "import os\nimport torch\n\nx = 1\n"),
         ("import os", "import os\nimport torch"),
-        ("import os\nfrom torch import nn\nimport zlib\n", "import os\nimport torch\nfrom torch import nn\nimport zlib\n"),
+        (
+            "import os\nfrom torch import nn\nimport zlib\n",
+            "import os\nimport torch\nfrom torch import nn\nimport zlib\n",
+        ),
         ("from os import (\r\n    path,\r\n)\r\n", "from os import (\r\n    path,\r\n)\r\nimport torch\r\n"),
         ("import torch as th\n", "import torch\nimport torch as th\n"),
         ("def f():\n    import torch\n", "import torch\n\ndef f():\n    import torch\n"),
@@ -99,7 +105,8 @@ def test_place_of_an_import(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["import torch\n", "import os, torch\n", "import torch.nn\n", "try:\n    import torch\nexcept ImportError: pass\n"]
+    "text",
+    ["import torch\n", "import os, torch\n", "import torch.nn\n", "try:\n    import torch\nexcept ImportError: pass\n"],
 )
 def test_what_is_there_is_not_added(text: str) -> None:
     assert added(text, "import torch") == text
@@ -112,5 +119,8 @@ def test_each_import_once_and_in_order() -> None:
 
 
 def test_from_imports_are_told_apart() -> None:
-    assert added("from torch import nn as N\n", "from torch import nn") == "from torch import nn\nfrom torch import nn as N\n"
+    assert (
+        added("from torch import nn as N\n", "from torch import nn")
+        == "from torch import nn\nfrom torch import nn as N\n"
+    )
     assert added("from torch import nn\n", "from torch import nn") == "from torch import nn\n"

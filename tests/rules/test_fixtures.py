@@ -38,7 +38,9 @@ def test_enough_cases(case: Case) -> None:
 @by_rule
 def test_default_profile(case: Case) -> None:
     fixture = load(case)
-    differences = compare(case.fixture, fixture.text, fixture.error, lint(fixture.text, [case.rule], "default"), "default")
+    differences = compare(
+        case.fixture, fixture.text, fixture.error, lint(fixture.text, [case.rule], "default"), "default"
+    )
     assert not differences, "\n" + "\n".join(differences)
 
 

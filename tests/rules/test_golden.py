@@ -45,7 +45,9 @@ def test_golden(case: Case, update_golden: bool) -> None:
     if after == before:
         assert not case.golden.exists(), f"{case} fixes nothing, so {case.golden.name} must not be there"
         return
-    assert case.golden.exists(), f"{case} has fixes: write {case.golden.name}, or run pytest --update-golden and read it"
+    assert case.golden.exists(), (
+        f"{case} has fixes: write {case.golden.name}, or run pytest --update-golden and read it"
+    )
     golden = case.golden.read_text(encoding="utf-8")
     diff = difflib.unified_diff(golden.splitlines(True), after.splitlines(True), "golden", "fixed")
     assert after == golden, "\n" + "".join(diff)

@@ -11,7 +11,15 @@ from tests.rules.harness import compare, parse_fixture, silent_blocks
 
 def finding(line: int, code: str = "TPF101") -> Finding:
     return Finding(
-        "example.py", Span(line, 1, line, 2), code, "x", "said", Severity.WARNING, Confidence.HIGH, Heat.HOT, Effect.SYNC
+        "example.py",
+        Span(line, 1, line, 2),
+        code,
+        "x",
+        "said",
+        Severity.WARNING,
+        Confidence.HIGH,
+        Heat.HOT,
+        Effect.SYNC,
     )
 
 
@@ -32,7 +40,9 @@ def test_both_markers_on_a_line() -> None:
 
 
 def test_malformed_markers_are_reported() -> None:
-    fixture = parse_fixture("a = 1  # error TPF101\nb = 1  # errors: TPF101\nc = 1  # error: TPF1\nd = 1  # Audit: TPF101\n")
+    fixture = parse_fixture(
+        "a = 1  # error TPF101\nb = 1  # errors: TPF101\nc = 1  # error: TPF1\nd = 1  # Audit: TPF101\n"
+    )
     assert len(fixture.malformed) == 4
 
 
