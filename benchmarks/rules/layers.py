@@ -1,0 +1,472 @@
+"""What layer sizes, biases before norms and unused attention weights cost on this machine's GPU.
+
+Prints the rows of `perflint/rules/worth.toml`: medians of interleaved runs, in milliseconds.
+Usage: python benchmarks/rules/layers.py [PREFIX …]  (only the rows whose name starts so)
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+Run = Callable[[], object]
+DEVICE = "cuda"
+REPEATS = 9
+TARGET_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pattern and its cure; `make` builds both when their turn comes, so that memory is freed between."""
+
+    name: str
+    rule: str
+    pattern: str
+    dtype: str
+    shape: str
+    make: Callable[[], tuple[Run, Run]]
+    scope: str = "operation"
+    tf32: bool = False
+
+
+def seconds(run: Run, times: int) -> float:
+    """Mean wall time of a run, in seconds, with the device's work."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(times):
+        run()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / times
+
+
+def measure(pair: Pair) -> str:
+    """The pair's row."""
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = pair.tf32
+    bad, good = pair.make()
+    for _ in range(3):
+        bad()
+        good()
+    times = max(3, min(300, int(TARGET_SECONDS / seconds(good, 5))))
+    runs = [(seconds(bad, times), seconds(good, times)) for _ in range(REPEATS)]
+    ratios = [left / right for left, right in runs]
+    fields = {
+        "run": '"layers"',
+        "rules": f'["{pair.rule}"]',
+        "pattern": f'"{pair.pattern}"',
+        "scope": f'"{pair.scope}"',
+        "dtype": f'"{pair.dtype}"',
+        "shape": f'"{pair.shape}"',
+        "bad_ms": round(statistics.median(left for left, _ in runs) * 1e3, 4),
+        "good_ms": round(statistics.median(right for _, right in runs) * 1e3, 4),
+        "ratio": round(statistics.median(ratios), 3),
+        "low": round(min(ratios), 3),
+        "high": round(max(ratios), 3),
+    }
+    return "\n".join([f"[rows.{pair.name}]", *(f"{key} = {value}" for key, value in fields.items()), ""])
+
+
+def tensor(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+    """Standard normal values on the device."""
+    return torch.randn(*shape, device=DEVICE).to(dtype)
+
+
+def product(rows: int, inner: int, columns: int, dtype: torch.dtype) -> Run:
+    """A matrix product as `nn.Linear` does it: the weight is (columns, inner)."""
+    left, weight = tensor(rows, inner, dtype=dtype), tensor(columns, inner, dtype=dtype)
+    return lambda: F.linear(left, weight)
+
+
+def training(module: nn.Module, batch: torch.Tensor, dtype: torch.dtype | None = None) -> Run:
+    """Forward and backward; autocast to `dtype` where one is given."""
+    module = module.to(DEVICE)
+
+    def step() -> None:
+        with torch.autocast(DEVICE, dtype or torch.bfloat16, enabled=dtype is not None):
+            out = module(batch)
+        out = out[0] if isinstance(out, tuple) else out
+        out.float().mean().backward()
+
+    return step
+
+
+def matmuls() -> Iterator[Pair]:
+    """Sizes of linear layers."""
+    sizes = [
+        (4096, 1024, 1004, 1008),
+        (4096, 1024, 1002, 1008),
+        (4096, 1024, 1000, 1024),
+        (65536, 100, 100, 104),
+        (65536, 300, 300, 304),
+        (65536, 30, 30, 32),
+        (65536, 20, 20, 24),
+        (65536, 768, 10, 16),
+        (65536, 768, 100, 104),
+        (65536, 768, 365, 368),
+        (65536, 13, 64, 64),
+        (65536, 515, 512, 512),
+    ]
+    dtypes = [("bfloat16", torch.bfloat16, False), ("float16", torch.float16, False), ("tf32", torch.float32, True)]
+    for label, dtype, tf32 in dtypes:
+        for rows, inner, columns, padded in sizes:
+            better = inner if inner == 1024 or inner == 768 else -(-inner // 8) * 8
+            yield Pair(
+                f"linear-{inner}-{columns}-{label}",
+                "TPF351",
+                f"matmul of {inner} × {columns} against {better} × {padded}",
+                "float32 with TF32" if tf32 else label,
+                f"{rows} rows",
+                lambda r=rows, i=inner, c=columns, b=better, p=padded, d=dtype: (  # type: ignore[misc]
+                    product(r, i, c, d),
+                    product(r, b, p, d),
+                ),
+                tf32=tf32,
+            )
+
+
+def trained_linears() -> Iterator[Pair]:
+    """Linear layers, forward and backward."""
+    for width, padded in ((300, 304), (1001, 1008), (765, 768)):
+        yield Pair(
+            f"linear-train-{width}-bfloat16",
+            "TPF351",
+            f"Linear({width}, {width}) against {padded}, forward and backward",
+            "bfloat16 autocast",
+            f"16384 × {width}",
+            lambda w=width, p=padded: (  # type: ignore[misc]
+                training(nn.Linear(w, w), tensor(16384, w, dtype=torch.float32), torch.bfloat16),
+                training(nn.Linear(p, p), tensor(16384, p, dtype=torch.float32), torch.bfloat16),
+            ),
+        )
+
+
+def convolution(channels: int, out: int, kernel: int, dtype: torch.dtype, last: bool) -> Run:
+    """A convolution's forward on 32 images of 56 × 56."""
+    layout = torch.channels_last if last else torch.contiguous_format
+    module = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=False).to(DEVICE, dtype)
+    module.weight.data = module.weight.data.contiguous(memory_format=layout)
+    batch = tensor(32, channels, 56, 56, dtype=dtype).contiguous(memory_format=layout)
+
+    def run() -> None:
+        with torch.no_grad():
+            module(batch)
+
+    return run
+
+
+def convolutions() -> Iterator[Pair]:
+    """Channels of convolutions."""
+    square = [(20, 20, 3), (36, 36, 3), (100, 100, 3), (254, 254, 3), (100, 100, 1)]
+    sizes = [*square, (30, 60, 3), (256, 255, 1), (3, 64, 7)]
+    for label, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
+        for last in (False, True):
+            for channels, out, kernel in sizes:
+                better, padded = -(-channels // 8) * 8, -(-out // 8) * 8
+                yield Pair(
+                    f"conv-{channels}-{out}-{kernel}x{kernel}-{label}{'-channels-last' if last else ''}",
+                    "TPF351",
+                    f"convolution of {channels} to {out} channels against {better} to {padded}",
+                    label if label == "bfloat16" else "float32 with TF32 in cuDNN",
+                    f"{kernel} × {kernel}, 32 × C × 56 × 56, forward" + (", channels_last" if last else ""),
+                    lambda c=channels, o=out, k=kernel, b=better, p=padded, d=dtype, cl=last: (  # type: ignore[misc]
+                        convolution(c, o, k, d, cl),
+                        convolution(b, p, k, d, cl),
+                    ),
+                )
+
+
+def vocabularies() -> Iterator[Pair]:
+    """Output heads over a vocabulary."""
+    for label, dtype, tf32 in (("bfloat16", torch.bfloat16, False), ("tf32", torch.float32, True)):
+        for size, padded in ((50264, 50304), (50260, 50304), (32003, 32064), (10001, 10048)):
+            yield Pair(
+                f"vocabulary-{size}-{label}",
+                "TPF352",
+                f"output head of {size} tokens against {padded}",
+                "float32 with TF32" if tf32 else label,
+                f"4096 × 768 @ 768 × {size}",
+                lambda s=size, p=padded, d=dtype: (  # type: ignore[misc]
+                    product(4096, 768, s, d),
+                    product(4096, 768, p, d),
+                ),
+                tf32=tf32,
+            )
+    ids = torch.randint(0, 50000, (8, 1024), device=DEVICE)
+
+    def lookup(size: int) -> Run:
+        table = nn.Embedding(size, 768).to(DEVICE)
+        return lambda: torch.autograd.backward(table(ids).sum())
+
+    yield Pair(
+        "embedding-50257-train",
+        "TPF352",
+        "lookup in an embedding of 50257 tokens against 50304, forward and backward",
+        "float32",
+        "8 × 1024 tokens, width 768",
+        lambda: (lookup(50257), lookup(50304)),
+    )
+
+
+def heads() -> Iterator[Pair]:
+    """Sizes of attention heads, and recurrent layers."""
+    for size, padded in ((50, 56), (100, 104), (191, 192)):
+
+        def attention(width: int) -> Run:
+            query = tensor(8, 12, 1024, width, dtype=torch.bfloat16).requires_grad_()
+            return lambda: torch.autograd.backward(F.scaled_dot_product_attention(query, query, query).sum())
+
+        yield Pair(
+            f"attention-head-{size}-bfloat16",
+            "TPF351",
+            f"attention with heads of {size} against {padded}, forward and backward",
+            "bfloat16",
+            f"8 × 12 × 1024 × {size}",
+            lambda s=size, p=padded, a=attention: (a(s), a(p)),  # type: ignore[misc]
+        )
+    for width, padded in ((300, 304), (301, 304)):
+        yield Pair(
+            f"lstm-{width}-bfloat16",
+            "TPF351",
+            f"LSTM({width}, {width}) against {padded}, forward and backward",
+            "bfloat16 autocast",
+            f"64 × 128 × {width}",
+            lambda w=width, p=padded: (  # type: ignore[misc]
+                training(nn.LSTM(w, w, batch_first=True), tensor(64, 128, w, dtype=torch.float32), torch.bfloat16),
+                training(nn.LSTM(p, p, batch_first=True), tensor(64, 128, p, dtype=torch.float32), torch.bfloat16),
+            ),
+        )
+
+
+class Attention(nn.Module):
+    """Self-attention that throws the weights away."""
+
+    def __init__(self, weights: bool) -> None:
+        super().__init__()
+        self.inner, self.weights = nn.MultiheadAttention(512, 8, batch_first=True), weights
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens, 512) to the same."""
+        out: torch.Tensor = self.inner(x, x, x, need_weights=self.weights)[0]
+        return out
+
+
+class Encoder(nn.Module):
+    """Six transformer layers of width 512."""
+
+    def __init__(self, weights: bool) -> None:
+        super().__init__()
+        self.attention = nn.ModuleList(Attention(weights) for _ in range(6))
+        self.mixing = nn.ModuleList(
+            nn.Sequential(nn.LayerNorm(512), nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(6)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch, tokens, 512) to the same."""
+        for attention, mixing in zip(self.attention, self.mixing):
+            x = x + attention(x)
+            x = x + mixing(x)
+        return x
+
+
+def whole_step(model: nn.Module, batch: torch.Tensor, dtype: torch.dtype | None) -> Run:
+    """A training step with AdamW."""
+    run = training(model, batch, dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        run()
+        optimizer.step()
+
+    return step
+
+
+def attention_weights() -> Iterator[Pair]:
+    """`need_weights=True` against `False`."""
+    for label, dtype in (("float32", None), ("bfloat16", torch.bfloat16)):
+        condition = "float32" if dtype is None else "bfloat16 autocast"
+        for batch, tokens in ((16, 512), (8, 1024), (4, 2048)):
+            yield Pair(
+                f"attention-weights-{tokens}-{label}",
+                "TPF302",
+                "need_weights=True against False, forward and backward",
+                condition,
+                f"MultiheadAttention(512, 8) on {batch} × {tokens} × 512",
+                lambda b=batch, t=tokens, d=dtype: (  # type: ignore[misc]
+                    training(Attention(True), tensor(b, t, 512, dtype=torch.float32), d),
+                    training(Attention(False), tensor(b, t, 512, dtype=torch.float32), d),
+                ),
+            )
+        yield Pair(
+            f"attention-weights-step-{label}",
+            "TPF302",
+            "need_weights=True against False in a training step",
+            condition,
+            "6 transformer layers of width 512, 8 × 1024 tokens, AdamW fused",
+            lambda d=dtype: (  # type: ignore[misc]
+                whole_step(Encoder(True), tensor(8, 1024, 512, dtype=torch.float32), d),
+                whole_step(Encoder(False), tensor(8, 1024, 512, dtype=torch.float32), d),
+            ),
+            scope="step",
+        )
+
+
+def stack(layer: Callable[[bool], nn.Module], norm: Callable[[], nn.Module], bias: bool) -> nn.Sequential:
+    """Ten times layer, norm and ReLU."""
+    return nn.Sequential(*[each for _ in range(10) for each in (layer(bias), norm(), nn.ReLU())])
+
+
+def biases() -> Iterator[Pair]:
+    """A bias before a norm that cancels it."""
+    kinds: list[tuple[str, str, str, Callable[[bool], nn.Module], Callable[[], nn.Module], tuple[int, ...]]] = [
+        (
+            "linear",
+            "Linear bias before BatchNorm1d",
+            "10 × (Linear(1024, 1024), BatchNorm1d, ReLU) on 4096 × 1024",
+            lambda bias: nn.Linear(1024, 1024, bias=bias),
+            lambda: nn.BatchNorm1d(1024),
+            (4096, 1024),
+        ),
+        (
+            "conv1d",
+            "Conv1d bias before BatchNorm1d",
+            "10 × (Conv1d(256, 256, 3), BatchNorm1d, ReLU) on 32 × 256 × 1024",
+            lambda bias: nn.Conv1d(256, 256, 3, padding=1, bias=bias),
+            lambda: nn.BatchNorm1d(256),
+            (32, 256, 1024),
+        ),
+        (
+            "instance-norm",
+            "convolution bias before InstanceNorm",
+            "10 × (Conv2d(128, 128, 3), InstanceNorm2d, ReLU) on 32 × 128 × 56 × 56",
+            lambda bias: nn.Conv2d(128, 128, 3, padding=1, bias=bias),
+            lambda: nn.InstanceNorm2d(128),
+            (32, 128, 56, 56),
+        ),
+    ]
+    for kind, pattern, shape, layer, norm, size in kinds:
+        for label, dtype in (("float32", None), ("bfloat16", torch.bfloat16)):
+            yield Pair(
+                f"bias-before-norm-{kind}-train-{label}",
+                "TPF301",
+                f"{pattern}, training",
+                "float32" if dtype is None else "bfloat16 autocast",
+                shape,
+                lambda la=layer, no=norm, si=size, d=dtype: (  # type: ignore[misc]
+                    whole_step(stack(la, no, True), tensor(*si, dtype=torch.float32), d),
+                    whole_step(stack(la, no, False), tensor(*si, dtype=torch.float32), d),
+                ),
+                scope="step",
+            )
+
+
+def convolutional_step(width: int, dtype: torch.dtype | None, last: bool) -> Run:
+    """A training step of a stack of convolutions on 32 images of 56 × 56."""
+    layout = torch.channels_last if last else torch.contiguous_format
+    model = stack(lambda bias: nn.Conv2d(width, width, 3, padding=1, bias=bias), lambda: nn.BatchNorm2d(width), False)
+    for parameter in model.parameters():
+        if parameter.dim() == 4:
+            parameter.data = parameter.data.contiguous(memory_format=layout)
+    return whole_step(model, tensor(32, width, 56, 56, dtype=torch.float32).contiguous(memory_format=layout), dtype)
+
+
+def steps() -> Iterator[Pair]:
+    """Whole training steps of stacks whose width no tile divides."""
+    for width, padded in ((60, 64), (63, 64), (100, 104), (254, 256)):
+        for label, dtype in (("float32", None), ("bfloat16", torch.bfloat16)):
+            for last in (False, True):
+
+                yield Pair(
+                    f"conv-step-{width}-{label}{'-channels-last' if last else ''}",
+                    "TPF351",
+                    f"a training step with {width} channels against {padded}",
+                    "float32 with TF32 in cuDNN" if dtype is None else "bfloat16 autocast",
+                    f"10 × (Conv2d(C, C, 3), BatchNorm2d, ReLU) on 32 × C × 56 × 56{', channels_last' if last else ''}",
+                    lambda w=width, p=padded, d=dtype, cl=last: (  # type: ignore[misc]
+                        convolutional_step(w, d, cl),
+                        convolutional_step(p, d, cl),
+                    ),
+                    scope="step",
+                )
+    for width, padded in ((300, 304), (1001, 1008)):
+
+        def linears_of(w: int) -> Run:
+            model = nn.Sequential(*[each for _ in range(8) for each in (nn.Linear(w, w), nn.GELU())])
+            return whole_step(model, tensor(16384, w, dtype=torch.float32), torch.bfloat16)
+
+        yield Pair(
+            f"linear-step-{width}-bfloat16",
+            "TPF351",
+            f"a training step of width {width} against {padded}",
+            "bfloat16 autocast",
+            "8 × (Linear, GELU) on 16384 rows",
+            lambda w=width, p=padded, make=linears_of: (make(w), make(p)),  # type: ignore[misc]
+            scope="step",
+        )
+
+
+def eight_bits() -> Iterator[Pair]:
+    """INT8 and FP8 products."""
+
+    def integers(inner: int, columns: int) -> Run:
+        left = torch.randint(-9, 9, (4096, inner), device=DEVICE, dtype=torch.int8)
+        right = torch.randint(-9, 9, (columns, inner), device=DEVICE, dtype=torch.int8).t()
+        return lambda: torch._int_mm(left, right)
+
+    def floats(inner: int, columns: int) -> Run:
+        left = tensor(4096, inner, dtype=torch.float8_e4m3fn)
+        right = tensor(columns, inner, dtype=torch.float8_e4m3fn).t()
+        one = torch.ones((), device=DEVICE)
+        return lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+    for inner in (1040, 1056, 1072, 1088, 1120):
+        yield Pair(
+            f"matmul-{inner}-1024-int8",
+            "TPF374",
+            f"matmul of {inner} × 1024 against 1152 × 1024",
+            "int8",
+            "4096 rows",
+            lambda i=inner: (integers(i, 1024), integers(1152, 1024)),  # type: ignore[misc]
+        )
+    for inner, columns, better, padded in (
+        (1024, 1000, 1024, 1024),
+        (1024, 1008, 1024, 1024),
+        (1024, 1016, 1024, 1024),
+        (1000, 1024, 1024, 1024),
+        (1008, 1024, 1024, 1024),
+        (1016, 1024, 1024, 1024),
+    ):
+        for label, make in (("int8", integers), ("float8", floats)):
+            yield Pair(
+                f"matmul-{inner}-{columns}-{label}",
+                "TPF374",
+                f"matmul of {inner} × {columns} against {better} × {padded}",
+                label,
+                "4096 rows",
+                lambda i=inner, c=columns, b=better, p=padded, m=make: (m(i, c), m(b, p)),  # type: ignore[misc]
+            )
+
+
+def main(prefixes: tuple[str, ...]) -> None:
+    """Measure the rows whose name starts with one of these, and print them."""
+    print(f'[runs.layers]\ndevice = "{torch.cuda.get_device_name()}"\ntorch = "{torch.__version__}"')
+    print('source = "benchmarks/rules/layers.py"\n')
+    sizes = (matmuls, trained_linears, convolutions, vocabularies, heads, steps, eight_bits)
+    families = (*sizes, attention_weights, biases)
+    for pair in (pair for family in families for pair in family()):
+        if pair.name.startswith(prefixes):
+            try:
+                print(measure(pair), flush=True)
+            except RuntimeError as error:
+                print(f"# {pair.name}: {str(error).splitlines()[0]}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main(tuple(sys.argv[1:]) or ("",))
