@@ -1,0 +1,36 @@
+"""Where `torch.inference_mode` may stand for `torch.no_grad`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.findings import Confidence
+from perflint.rules.evaluation._escape import escapes
+from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS
+from perflint.rules.evaluation._runs import modes
+from perflint.rules.evaluation._scopes import Scope, Survey, last_name, words
+
+_FEEDS_OTHERS = frozenset(
+    {"embed", "embedding", "embeddings", "encode", "extract", "feature", "features", "teacher", "target"}
+)
+_TRACES = frozenset({"export", "make_graphed_callables", "script", "trace"})
+_COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\(")
+
+
+def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
+    """How sure it is that `within` can run in inference mode; None where it had better not.
+
+    High where no tensor leaves it, low where tensors may, by a function that is named as
+    evaluations or generators are.
+    """
+    calls = [node for node in ast.walk(within) if isinstance(node, ast.Call)]
+    if any(last_name(call) in _TRACES for call in calls):
+        return None
+    named = {word for around in scope.chain for word in words(around.name)}
+    if escapes(survey, scope, within):
+        switched = any(mode.evaluating for mode in modes(survey, scope))
+        if named & _FEEDS_OTHERS or not (switched or named & (EVALUATING_WORDS | GENERATING_WORDS)):
+            return None
+        return Confidence.LOW
+    return Confidence.LOW if _COMPILES.search(survey.model.source.text) else Confidence.HIGH

@@ -1,0 +1,132 @@
+"""Where a function runs a model: calls of module objects, and of what uses one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, last_name, words
+from perflint.semantics.values import Class, Function, Instance, Value
+
+_MODULE_CALL = "torch.nn.Module.__call__"
+_MODEL_WORDS = frozenset({"model", "net", "network"})
+_VERBS = frozenset(
+    {"apply", "build", "compile", "convert", "create", "evaluate", "export", "freeze", "fuse", "get", "init", "load",
+     "make", "prepare", "print", "prune", "quantize", "run", "save", "script", "setup", "test", "validate", "wrap"}
+)  # fmt: skip
+_NO_MODEL = ("Loss", "Metric", "Criterion", "Transform", "Transforms", "Compose", "Tokenizer")
+_RUNNING_METHODS = frozenset(
+    {"forward", "forward_features", "forward_head", "val_step", "test_step", "validation_step"}
+)
+_RUNNING_WORDS = frozenset({"compute", "decode", "encode", "extract", "get"})
+_RESULT_WORDS = frozenset({"embeddings", "feature", "features", "image", "logits", "loss", "text", "outputs", "output"})
+
+
+class Surety(IntEnum):
+    """How sure it is that a call runs a model."""
+
+    PASSED = 1
+    """A model is handed to a function that is not seen."""
+    NAMED = 2
+    """What is called is named as models are, and nothing says that it is something else."""
+    PROVEN = 3
+    """The object called is a module, by its class or because the code switches its mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A call that runs a model."""
+
+    call: ast.Call
+    receiver: str
+    """The text of the model: "self.model"."""
+    surety: Surety
+
+
+def runs(survey: Survey, scope: Scope) -> Iterator[Run]:
+    """The calls of a scope that run a model, in source order."""
+    modules = {mode.receiver for mode in modes(survey, scope)}
+    inside = survey.is_module_class(scope.klass)
+    for call in scope.calls:
+        if inside and dotted(call.func) in ("self", "self.forward"):
+            yield Run(call, "self", Surety.PROVEN)
+            continue
+        run = _run(survey, call, modules)
+        if run is not None:
+            yield run
+
+
+def modes(survey: Survey, scope: Scope) -> list[Mode]:
+    """The switches that may concern the models of a scope: its own, those around it, its class's."""
+    found = [mode for around in scope.chain for mode in around.modes]
+    for sibling in survey.siblings(scope):
+        if sibling is not scope:
+            found.extend(mode for mode in sibling.modes if mode.receiver.startswith("self."))
+    return found
+
+
+def mode_before(scope: Scope, run: Run) -> bool | None:
+    """Whether the last switch of the model before the run, in the same function, was to evaluation."""
+    last: bool | None = None
+    for mode in scope.modes:
+        if mode.line <= run.call.lineno and mode.receiver == run.receiver:
+            last = mode.evaluating
+    return last
+
+
+def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
+    receiver, target = dotted(call.func), survey.model.target(call)
+    if target == _MODULE_CALL:
+        value = survey.model.value(call.func)
+        return Run(call, receiver, Surety.PROVEN) if receiver and _is_model(value) else None
+    if target and not target.startswith("torch.nn.Module."):
+        return None
+    if receiver in modules:
+        return Run(call, receiver, Surety.PROVEN)
+    if isinstance(call.func, ast.Attribute) and dotted(call.func.value) in modules | {"self.model"}:
+        return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call.func.attr) else None
+    if receiver and _is_named_as_model(survey, receiver, survey.model.value(call.func)):
+        return Run(call, receiver, Surety.NAMED)
+    return _passed(survey, call, modules)
+
+
+def _is_model(value: Value) -> bool:
+    """Whether a module object is what one evaluates, not a loss, a metric or a transform."""
+    classes = [member.cls for member in value.members if isinstance(member, Instance)]
+    return not classes or any(
+        not name.endswith(_NO_MODEL) and not name.startswith(("torchmetrics.", "torchvision.transforms."))
+        for name in classes
+    )
+
+
+def _is_running_method(name: str) -> bool:
+    parts = words(name)
+    return name in _RUNNING_METHODS or bool(
+        parts and parts[0] in _RUNNING_WORDS and _RESULT_WORDS.intersection(parts[1:])
+    )
+
+
+def _is_named_as_model(survey: Survey, receiver: str, value: Value) -> bool:
+    name = receiver.rsplit(".", 1)[-1]
+    if isinstance(value, (Class, Function)) or not name.islower() or name in survey.by_name or name in survey.imported:
+        return False
+    parts = words(name)
+    return bool(parts) and parts[-1] in _MODEL_WORDS and parts[0] not in _VERBS
+
+
+def _passed(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
+    """A model handed to something that is not seen and whose result is used: `self.step(self.model, batch)`."""
+    if survey.called(call) or _VERBS.intersection(words(last_name(call))):
+        return None
+    around = survey.model.parent(call)
+    kept = {dotted(target) for target in around.targets} if isinstance(around, ast.Assign) else set()
+    if isinstance(around, ast.Expr):
+        return None
+    for argument in (*call.args, *call.keywords):
+        text = dotted(argument.value if isinstance(argument, ast.keyword) else argument)
+        named = isinstance(argument, ast.keyword) and argument.arg == "model"
+        if text and text not in kept and (named or (text in modules and isinstance(call.func, ast.Attribute))):
+            return Run(call, text, Surety.PASSED)
+    return None

@@ -1,0 +1,194 @@
+"""Evaluation of a model that is still in training mode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Rule
+from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
+from perflint.rules.evaluation._runs import Run, Surety, modes
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey, words
+from perflint.semantics.sites import FileSite
+from perflint.semantics.values import Instance
+from perflint.source.concrete import cst
+
+_SET_ELSEWHERE = re.compile(
+    r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("
+)
+_SAMPLED = frozenset({"bayes", "bayesian", "dropout", "ensemble", "mc", "montecarlo", "stochastic", "uncertainty"})
+_MODAL = re.compile(r"[Dd]ropout|BatchNorm|InstanceNorm|Transformer|MultiheadAttention|LSTM|GRU|RNN|RReLU|DropPath")
+
+
+class MissingEvalMode(Rule):
+    """A model is evaluated in training mode.
+
+    ## What it does
+    Looks for functions named for evaluation, and loops over held-out data, that run a model
+    although nothing in the function, around it, in its class or in its callers of the same
+    file calls `eval()` or `train(False)` on it.
+
+    ## Why is this bad
+    First of all the results are wrong: dropout keeps dropping, and batch normalisation
+    normalises with the statistics of the batch and updates its running averages from held-out
+    data. It also costs time: those updates and the dropout kernels run, and
+    `nn.TransformerEncoder` and `nn.MultiheadAttention` have a fast path that needs evaluation
+    mode.
+
+    ## When it is fine
+    - Dropout is sampled on purpose (Monte Carlo dropout).
+    - A caller in another file sets the mode.
+    - The model has no layer that the mode changes.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 8))
+
+
+    def train(loader, optimizer):
+        for x, y in loader:
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+    @torch.inference_mode()
+    def validate(loader):
+        correct = 0
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum()
+        return correct.item()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 8))
+
+
+    def train(loader, optimizer):
+        model.train()
+        for x, y in loader:
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+    @torch.inference_mode()
+    def validate(loader):
+        model.eval()
+        correct = 0
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum()
+        return correct.item()
+    ```
+
+    ## Fix safety
+    No fix: where the mode is to be set, and set back with `train()`, is the author's to say.
+
+    ## How a GPU shows it
+    Kernels of dropout and of batch normalisation's training path run in the evaluation, and
+    `num_batches_tracked` grows.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval
+    - https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
+    """
+
+    code, name = "TPF503", "missing-eval-mode"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        file = survey(site.model)
+        for region in regions(file):
+            sure = _confidence(region)
+            run = next((run for run in region.runs if run.surety is not Surety.PASSED), None)
+            if sure is None or run is None:
+                continue
+            name = site.text(run.call.func)
+            yield self.finding(
+                site,
+                f"`{name}` is evaluated in training mode: dropout drops and batch normalisation learns from this data",
+                confidence=sure,
+                heat=region.heat,
+                span=site.model.source.span(run.call),
+                help=f"call `{run.receiver or name}.eval()` before, and `.train()` when training goes on",
+            )
+
+
+def _confidence(region: Region) -> Confidence | None:
+    file, scope = region.survey, region.scope
+    named = region.loop is not None or region.is_named
+    looped = region.loop is not None or any(region.loop_of(run) for run in region.runs)
+    if not named or not looped or _is_switched(region) or _samples_on_purpose(scope):
+        return None
+    if not any(_mode_matters(file, run) for run in region.runs):
+        return None
+    if region.is_foreign or _SET_ELSEWHERE.search(file.model.source.text):
+        return Confidence.LOW
+    if any(mode.evaluating is not False for other in file.scopes for mode in other.modes):
+        return Confidence.LOW
+    if not any(wants_gradient(file, other.node) for other in file.scopes[1:]) and scope not in file.callers:
+        return Confidence.LOW if scope.name else Confidence.MEDIUM
+    surest = max(run.surety for run in region.runs)
+    return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
+
+
+def _is_switched(region: Region) -> bool:
+    """Whether a switch may concern the runs: in reach of the function, or in a caller of it."""
+    receivers = {run.receiver for run in region.runs}
+    if any(mode.evaluating is not False and mode.receiver in receivers for mode in modes(region.survey, region.scope)):
+        return True
+    if any(mode.evaluating is not False for mode in region.scope.modes):
+        return True
+    return _callers_switch(region.survey, region.scope, 4)
+
+
+def _callers_switch(file: Survey, scope: Scope, depth: int) -> bool:
+    for caller, _ in file.callers.get(scope, ()) if depth else ():
+        if any(mode.evaluating is not False for around in caller.chain for mode in around.modes):
+            return True
+        if caller is not scope and _callers_switch(file, caller, depth - 1):
+            return True
+    return False
+
+
+def _samples_on_purpose(scope: Scope) -> bool:
+    return any(_SAMPLED.intersection(words(around.name)) for around in scope.chain)
+
+
+def _mode_matters(file: Survey, run: Run) -> bool:
+    """Whether the mode may change what a model does: not where its class, in this file, lacks such layers."""
+    value = file.model.value(run.call.func)
+    names = {member.cls.rsplit(".", 1)[-1] for member in value.members if isinstance(member, Instance)}
+    if not names:
+        return True
+    return any(name not in file.classes or _is_changed_by_mode(file.classes[name]) for name in names)
+
+
+def _is_changed_by_mode(node: ast.ClassDef) -> bool:
+    """Whether a module class holds layers that the mode changes, or parts that are not torch's own."""
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Name, ast.Attribute)):
+            name = last_name(inner)
+            if name == "training" or _MODAL.search(name):
+                return True
+        if isinstance(inner, ast.Call) and last_name(inner)[:1].isupper() and not _is_torchs_own(inner):
+            return True
+    return False
+
+
+def _is_torchs_own(call: ast.Call) -> bool:
+    return dotted(call.func).startswith(("nn.", "torch.nn."))

@@ -1,0 +1,150 @@
+"""no_grad where inference_mode serves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.rules.base import Rule
+from perflint.rules.evaluation._fix import torch_name
+from perflint.rules.evaluation._inference import fits
+from perflint.rules.evaluation._loops import (
+    EVALUATING_WORDS,
+    GENERATING_WORDS,
+    defines,
+    evaluates,
+    loops_over_data,
+    wants_gradient,
+)
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey
+from perflint.semantics.sites import FileSite
+from perflint.semantics.values import Name
+from perflint.source.concrete import code, cst
+
+
+class NoGradInsteadOfInferenceMode(Rule):
+    """`torch.no_grad()` around plain evaluation.
+
+    ## What it does
+    Looks for evaluation, prediction and generation code under `torch.no_grad()` whose tensors
+    stay inside: what leaves is numbers, text or NumPy arrays. Where tensors may leave, the
+    finding has low confidence.
+
+    ## Why is this bad
+    `no_grad` stops the recording of the graph but still keeps version counters and view
+    tracking for each tensor. `inference_mode` drops these too. The saving is host time only and
+    small: under 1 % for a ResNet-50 at batch 1 on an H200. This is advice, not a fault.
+
+    ## When it is fine
+    - Tensors made here meet autograd later: a teacher's output in a loss, features for a probe,
+      parameters that are initialised in place.
+    - The code is compiled or exported by a version of torch that cannot do it in inference mode.
+    - The context spans a whole trainer, whose hooks may do anything.
+
+    ## Bad
+    ```python
+    import torch
+
+
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval()
+        correct = 0
+        for images, labels in loader:
+            correct += (model(images).argmax(1) == labels).sum().item()
+        return correct
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+
+    @torch.inference_mode()
+    def evaluate(model, loader):
+        model.eval()
+        correct = 0
+        for images, labels in loader:
+            correct += (model(images).argmax(1) == labels).sum().item()
+        return correct
+    ```
+
+    ## Fix safety
+    Display only: the replacement is shown and never written. A tensor made in inference mode
+    can never enter autograd, and the code that would try may be far away.
+
+    ## How a GPU shows it
+    It does not: the time between launches on the host shrinks by well under a microsecond each.
+
+    ## References
+    - https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html
+    - https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode
+    """
+
+    code, name = "TPF502", "no-grad-instead-of-inference-mode"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (FileSite,)
+    since = (1, 9)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        if "no_grad" not in text:
+            return False
+        return ".eval()" in text or defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        file = survey(site.model)
+        for scope in file.scopes:
+            for context, within in _contexts(file, scope):
+                sure = _fits(file, scope, within)
+                if sure is not None:
+                    yield self._finding(site, file, context, within, sure)
+
+    def _finding(self, site: FileSite, file: Survey, context: ast.expr, within: ast.AST, sure: Confidence) -> Finding:
+        spelling, imports = torch_name(file, "inference_mode")
+        called = cst.parse_expression(spelling)
+        written: cst.BaseExpression = cst.Call(called) if isinstance(context, ast.Call) else called
+        span = site.model.source.span(context)
+        escaping = "" if sure is Confidence.HIGH else ", unless its tensors meet autograd later"
+        return self.finding(
+            site,
+            f"`torch.inference_mode()` does what `{site.text(context)}` does here and spares version counters and view "
+            f"tracking{escaping}",
+            confidence=sure,
+            heat=site.model.heat(within),
+            span=span,
+            help=f"use `{code(written)}`",
+            fix=Fix(f"replace by `{code(written)}`", Safety.DISPLAY, (Edit(span, code(written)),), imports),
+        )
+
+
+def _contexts(file: Survey, scope: Scope) -> Iterator[tuple[ast.expr, ast.AST]]:
+    """The uses of `torch.no_grad` that concern a scope: on its `def`, or on a `with` in it."""
+    if not isinstance(scope.node, ast.Module):
+        for decorator in scope.node.decorator_list:
+            if _is_no_grad(file, decorator):
+                yield decorator, scope.node
+    for node in scope.nodes:
+        if isinstance(node, ast.With):
+            for item in node.items:
+                if _is_no_grad(file, item.context_expr):
+                    yield item.context_expr, node
+
+
+def _is_no_grad(file: Survey, expression: ast.expr) -> bool:
+    if isinstance(expression, ast.Call) and (expression.args or expression.keywords):
+        return False
+    called = expression.func if isinstance(expression, ast.Call) else expression
+    if last_name(called) != "no_grad":
+        return False
+    value = file.model.value(called)
+    if isinstance(value, Name):
+        return value.name.startswith("torch.")
+    return dotted(called) in ("torch.no_grad", "no_grad", "torch.autograd.no_grad")
+
+
+def _fits(file: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
+    if wants_gradient(file, within) or not evaluates(file, scope, within):
+        return None
+    return fits(file, scope, within)
