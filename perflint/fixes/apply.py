@@ -2,8 +2,8 @@
 
 A fix is applied whole or not at all. Each round takes the fixes that do not touch each
 other, checks the new text, and puts aside those that break it, drop a comment, do not cure
-or bring a new finding. So each round leaves fewer findings, and rounds follow until one
-applies nothing.
+or bring a new finding, but for the smaller ones that they say they leave. Rounds follow until
+one applies nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from perflint.source.text import Source
 
 Relint = Callable[[str], Sequence[Finding] | None]
 """Checks a text as its file is checked, and says what is shown of it; None where a rule crashes."""
+
+_MOST_ROUNDS = 50
+"""Rounds end by themselves as long as what a fix leaves is no work for another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,15 @@ def apply_fixes(
     wanted = frozenset(safeties) - {Safety.DISPLAY}
     applied: list[Finding] = []
     current = tuple(findings)
-    while True:
+    skipped: tuple[Skipped, ...] = ()
+    for _ in range(_MOST_ROUNDS):
         done = _round(text, current, relint, wanted)
+        skipped = tuple(done.skipped)
         if not done.accepted:
-            return Outcome(text, tuple(applied), tuple(done.skipped), current)
+            break
         text, current = done.text, done.findings
         applied.extend(finding for group in done.accepted for finding in group.findings)
+    return Outcome(text, tuple(applied), skipped, current)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +132,31 @@ class _Round:
         was = _located(self.before, offsets, changed.place_before)
         cured = _located((f for group in groups for f in group.findings), offsets, changed.place_before)
         now = _located(after, Offsets(Source(self.source.path, changed.text)), changed.place_after)
-        allowed = was - cured
-        left = Counter(code for group in groups for code in group.fix.leaves)
-        for key, count in now.items():
-            if count > was[key] and left[key[0]] >= count - was[key]:
-                left[key[0]] -= count - was[key]
-                continue
-            if count > was[key]:
-                return f"it would bring {key[0]}"
-            if count > allowed[key]:
-                return "it does not remove the finding"
+        allowances = [_Allowance(group, offsets, changed) for group in groups if group.fix.leaves]
+        for (code, place), count in now.items():
+            more = count - was[code, place] + cured[code, place]
+            if more > 0 and not any(allowance.covers(code, place, more) for allowance in allowances):
+                return f"it would bring {code}" if count > was[code, place] else "it does not remove the finding"
         return None
+
+
+class _Allowance:
+    """What a fix says it leaves, and where: in what it writes, or where a finding was that it cures."""
+
+    def __init__(self, group: _Group, offsets: Offsets, changed: Rewrite) -> None:
+        self._codes = Counter(group.fix.leaves)
+        ranges = {offsets.range(edit.span) for edit in group.fix.edits}
+        pieces = enumerate(changed.stages[0])
+        self._places = {(0, index) for index, piece in pieces if (piece.start, piece.end) in ranges}
+        for finding in group.findings:
+            self._places.add(changed.place_before(offsets.of(finding.span.line, finding.span.column)))
+
+    def covers(self, code: str, place: Place, count: int) -> bool:
+        """Whether it allows so many findings at a place; what it allows is used up."""
+        if place not in self._places or self._codes[code] < count:
+            return False
+        self._codes[code] -= count
+        return True
 
 
 def _round(text: str, findings: Sequence[Finding], relint: Relint, wanted: frozenset[Safety]) -> _Round:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -116,6 +117,43 @@ def test_findings_that_only_move_are_not_new() -> None:
     outcome = fix("x = old; y = stays\nz = stays\n", *toys)
     assert outcome.text == "x = longer\\\n    + 1; y = stays\nz = stays\n"
     assert [found.code for found in outcome.remaining] == ["TPF002"] * 2
+
+
+def leaving(pattern: str, new: str, *leaves: str) -> Toy:
+    """A toy rule whose fix says what it leaves."""
+
+    def check(source: Source) -> list[Finding]:
+        found = word(pattern, new)(source)
+        return [replace(f, fix=replace(f.fix, leaves=leaves)) for f in found if f.fix is not None]
+
+    return check
+
+
+def test_a_fix_may_leave_what_it_says() -> None:
+    toys = word("small", None, "TPF002"), leaving("big", "f(small)", "TPF002")
+    outcome = fix("x = big + big\n", *toys)
+    assert outcome.text == "x = f(small) + f(small)\n"
+    assert [found.code for found in outcome.remaining] == ["TPF002"] * 2
+
+
+def test_a_fix_may_leave_no_more_than_it_says() -> None:
+    toys = word("small", None, "TPF002"), leaving("big", "f(small, small)", "TPF002")
+    assert reasons(fix("x = big\n", *toys)) == ["it would bring TPF002"]
+    toys = word("other", None, "TPF003"), leaving("big", "f(other)", "TPF002")
+    assert reasons(fix("x = big\n", *toys)) == ["it would bring TPF003"]
+
+
+def test_what_a_fix_leaves_stands_where_the_cured_finding_was() -> None:
+    def elsewhere(source: Source) -> list[Finding]:
+        return [finding(Span(2, 1, 2, 2), "TPF002", None)] if "new" in source.text else []
+
+    assert reasons(fix("x = old\ny = 1\n", leaving("old", "new", "TPF002"), elsewhere)) == ["it would bring TPF002"]
+    assert fix("x = 1\nold = 1\n", leaving("old", "new", "TPF002"), elsewhere).text == "x = 1\nnew = 1\n"
+
+
+def test_fixes_that_undo_each_other_end() -> None:
+    outcome = fix("x = old\n", leaving("old", "new", "TPF001"), leaving("new", "old", "TPF001"))
+    assert outcome.text in ("x = old\n", "x = new\n")
 
 
 def test_a_finding_inside_what_is_rewritten_may_stay() -> None:
