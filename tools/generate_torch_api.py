@@ -5,7 +5,7 @@
 
 Kinds of results come from torch's own stubs, dtype and rank from calling each function on
 small CPU tensors ("probing"), parameters from `inspect` and the stubs, tags from the
-operator registry. What none of these tell is in `torch_api_overrides.py`.
+operator registry. What none of these tell is in the `*overrides.py` of `torch_api/`.
 """
 
 from __future__ import annotations
@@ -71,17 +71,18 @@ def functions(date: str) -> str:
     lines += tables(facts.device, "device")
     lines += tables(kinds.variants(), "variants")
     lines += ["", "[methods]", f"tensor_only = {words(kinds.tensor_only())}"]
+    lines += [f"tensor_only_calls = {words(kinds.tensor_only_calls())}"]
     return "\n".join(lines) + "\n"
 
 
 def render(date: str) -> dict[str, str]:
     """The files' texts by name."""
-    return {
-        "functions.toml": functions(date),
-        "signatures.toml": "\n".join(head("Parameters, in order, with their defaults.", date) + signatures.lines()) + "\n",
-        "modules.toml": "\n".join(head("torch.nn modules, optimizers and schedulers.", date) + modules.lines(words)) + "\n",
-        "syncs.toml": "\n".join(head("Operators whose result depends on data.", date) + syncs.lines(words)) + "\n",
+    others = {
+        "signatures": head("Parameters, in order, with their defaults.", date) + signatures.lines(),
+        "modules": head("torch.nn modules, optimizers and schedulers.", date) + modules.lines(words),
+        "syncs": head("Operators whose result depends on data.", date) + syncs.lines(words),
     }
+    return {"functions.toml": functions(date)} | {f"{name}.toml": "\n".join(lines) + "\n" for name, lines in others.items()}
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ def _namespace(namespace: str, holder: object) -> dict[str, str]:
     overloads = stubs.overloads(namespace)
     override = overrides.KIND.get(namespace, {})
     for name in sorted({*dir(holder), *override}):
-        if name.startswith("_") and name not in overrides.DUNDERS:
+        if name.startswith("_"):
             continue
         member = getattr(holder, name, None)
         if name not in override and not _is_fact(namespace, member):

@@ -86,7 +86,9 @@ def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
     lineages = [f"{name} {' '.join(_bases(cls))}" for name, cls in sorted(classes().items()) if _bases(cls)]
     found += ["", "# A class and the public classes that it inherits from, nearest first.", *_block("bases", lineages)]
     found += ["", "# Where a class is defined, and its public name.", *_block("aliases", aliases())]
-    return ["", *found, *tail]
+    found += ["", "# What `forward` gives where it is not a tensor.", "[results]"]
+    found += [f'"{result}" = {words(f"torch.nn.{name}" for name in names.split())}' for result, names in RESULTS.items()]
+    return ["", *found]
 
 
 def _block(key: str, lines: list[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 FUNCTIONS: dict[str, str] = {
     "torch": "zeros ones full empty rand randn eye linspace as_tensor tensor from_numpy randperm zeros_like ones_like full_like "
-    "empty_like rand_like randn_like randint_like repeat_interleave bincount masked_select unique unique_consecutive "
+    "empty_like rand_like randn_like randint_like repeat_interleave bincount masked_select unique "
     "cat stack compile load save cdist einsum meshgrid topk sort argsort argmax argmin gather scatter index_select "
     "cumsum mean prod std var norm split chunk matmul bmm mm clamp allclose equal isclose multinomial searchsorted "
     "is_tensor set_float32_matmul_precision manual_seed softmax log_softmax asarray tril triu "
@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, str] = {
 TEXT: dict[str, str] = {
     "torch.arange": "start=0 end step=1 out=None dtype=None layout=None device=None pin_memory=False requires_grad=False",
     "torch.randint": "low=0 high size generator=None out=None dtype=None layout=None device=None requires_grad=False",
+    "torch.unique_consecutive": "input return_inverse=False return_counts=False dim=None",
     "torch.where": "condition input=None other=None out=None",
     "torch.Tensor.where": "condition other",
     "torch.nonzero": "input out=None as_tuple=False",

@@ -11,30 +11,34 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any
 
 HasArgument = Callable[[str, int | None], bool]
 IsTensor = Callable[[int], bool]
+Literal = Callable[[str, int | None], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """An argument that is given: by keyword `name`, or at `position` where it may be given by position.
 
-    `no_tensor`: it does not hold when the positional argument is a tensor.
+    no_tensor: it does not hold when the positional argument is a tensor.
+    value: it holds for this value only, where the value is known.
     """
 
     name: str
     position: int | None = None
     no_tensor: bool = False
+    value: str = ""
 
-    def holds(self, has_argument: HasArgument, is_tensor: IsTensor) -> bool:
-        """Whether a call fulfils it."""
+    def holds(self, has_argument: HasArgument, is_tensor: IsTensor, literal: Literal) -> bool:
+        """Whether a call fulfils it, or may."""
         if not has_argument(self.name, self.position):
             return False
-        return not (self.no_tensor and self.position is not None and is_tensor(self.position))
+        if self.no_tensor and self.position is not None and is_tensor(self.position):
+            return False
+        return not self.value or literal(self.name, self.position) in (None, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Result:
     rank: number of dimensions without optional arguments, None when it depends.
     shape: "same" (the first tensor's rank), "broadcast" (the greatest rank of the tensors),
         "+1", "-2" (the first tensor's rank and that many), or "" when `rank` or nothing tells.
+    dims: "reduce" (the dimensions in `dim` go, unless `keepdim`), "sizes" (as many as the sizes
+        that are passed one by one or as a sequence), or "".
     device: "cpu-factory" (the host unless `device` is given), "like" (of the first tensor,
         unless `device` is given), "follow" (of its operands), "host", "device" (the current
         one), "argument" (what its arguments say) or "unknown".
@@ -59,6 +65,7 @@ class Result:
     dtype: str = "unknown"
     rank: int | None = None
     shape: str = ""
+    dims: str = ""
     device: str = "follow"
     variants: tuple[tuple[tuple[Condition, ...], Result], ...] = ()
 
@@ -68,16 +75,22 @@ class Result:
         head, _, number = self.kind.partition(":")
         return int(number) if head == "tensors" and number else None
 
-    def variant(self, has_argument: HasArgument, is_tensor: IsTensor = lambda position: False) -> Result:
+    def variant(
+        self,
+        has_argument: HasArgument,
+        is_tensor: IsTensor = lambda position: False,
+        literal: Literal = lambda name, position: None,
+    ) -> Result:
         """The result for a call.
 
         `has_argument(name, position)` says whether the call has this argument, by keyword or
         (if `position` is not None; receivers do not count) by position, and with a value
         other than a literal None or False. `is_tensor(position)` says whether the positional
-        argument is a tensor: `x.max(y)` against `x.max(1)`.
+        argument is a tensor: `x.max(y)` against `x.max(1)`. `literal(name, position)` gives the
+        value of an argument that is a literal, None when it cannot tell.
         """
         for conditions, result in self.variants:
-            if all(condition.holds(has_argument, is_tensor) for condition in conditions):
+            if all(condition.holds(has_argument, is_tensor, literal) for condition in conditions):
                 return result
         return self
 
@@ -87,7 +100,7 @@ class ModuleFacts:
     """A torch.nn.Module class.
 
     result: "tensor", "tensor,tensor|none", "tensor,(tensor,tensor)", "tensor,tensor",
-        "output,loss", "list", "mapping" or "any".
+        "output,loss" or "any".
     loss: it is a loss: of rank 0 unless `reduction` is "none".
     bases: the public module classes that it inherits from, nearest first.
     """
@@ -102,38 +115,50 @@ class ModuleFacts:
 def result(name: str) -> Result | None:
     """What a torch callable or attribute gives, None when it is not known."""
     namespace, _, leaf = canonical(name).rpartition(".")
+    if namespace.startswith("torch.distributions.") and leaf != "kl_divergence":
+        namespace = "torch.distributions.Distribution"
     kind = _leaves("kind", namespace).get(leaf)
     if kind is None:
         return None
-    base = Result(
-        kind,
-        dtype=_leaves("dtype", namespace).get(leaf, "unknown"),
-        device=_leaves("device", namespace).get(leaf, "follow" if kind.startswith(("tensor", "self")) else "unknown"),
-    )
-    base = _with_rank(base, _leaves("rank", namespace).get(leaf, ""))
+    base = Result(kind, device="unknown")
+    if kind == "self":
+        base = Result(kind, dtype="same", shape="same", device="like")
+    elif kind.startswith("tensor"):
+        dtype, device = _leaves("dtype", namespace).get(leaf), _leaves("device", namespace).get(leaf)
+        base = _with_rank(Result(kind, dtype or "unknown", device=device or "follow"), _leaves("rank", namespace).get(leaf, ""))
     rules = _leaves("variants", namespace).get(leaf)
     return replace(base, variants=tuple(_rules(base, rules))) if rules else base
 
 
+@cache
 def canonical(name: str) -> str:
-    """The public name of a torch object: "torch.nn.modules.conv.Conv2d" is "torch.nn.Conv2d"."""
+    """The public name of a torch object: "torch.nn.modules.conv.Conv2d" is "torch.nn.Conv2d".
+
+    Works for members too: "torch.nn.modules.module.Module.to" is "torch.nn.Module.to".
+    """
     if not name.startswith("torch."):
         return name
-    known = _aliases().get(name)
-    if known:
-        return known
+    aliases = _pairs("aliases")
+    head, tail = name, ""
+    while head not in aliases and head.count(".") > 1:
+        head, _, last = head.rpartition(".")
+        tail = f".{last}{tail}"
+    if head in aliases:
+        return aliases[head] + tail
     for prefix, public in _PREFIXES:
         if name.startswith(prefix):
             return public + name[len(prefix) :]
     return name
 
 
+# What modules re-export: `from torch.nn.modules import Conv2d`.
 _PREFIXES = (
     ("torch.functional.F.", "torch.nn.functional."),
     ("torch.functional.", "torch."),
-    ("torch._tensor.Tensor.", "torch.Tensor."),
-    ("torch._C.TensorBase.", "torch.Tensor."),
     ("torch._C._VariableFunctions.", "torch."),
+    ("torch.nn.modules.", "torch.nn."),
+    ("torch.nn.utils.clip_grad.", "torch.nn.utils."),
+    ("torch.distributed.distributed_c10d.", "torch.distributed."),
 )
 
 
@@ -146,7 +171,7 @@ def parameters(name: str) -> tuple[str, ...] | None:
 def defaults(name: str) -> Mapping[str, object]:
     """The defaults of a callable's parameters; those that are no literals are `...`."""
     found = _signature(canonical(name)) or {}
-    return MappingProxyType({key: value for key, value in found.items() if value is not _REQUIRED})
+    return {key: value for key, value in found.items() if value is not _REQUIRED}
 
 
 def module(name: str) -> ModuleFacts | None:
@@ -156,7 +181,7 @@ def module(name: str) -> ModuleFacts | None:
         return None
     data = _file("modules")
     kind = next((kind for kind, names in data["results"].items() if name in names.split()), "tensor")
-    return ModuleFacts(name, kind, name in data["losses"].split(), tuple(data["bases"].get(name, "").split()))
+    return ModuleFacts(name, kind, name in data["losses"].split(), tuple(_pairs("bases").get(name, "").split()))
 
 
 def is_module(name: str) -> bool:
@@ -187,6 +212,12 @@ def tensor_only_methods() -> frozenset[str]:
 
 
 @cache
+def tensor_only_calls() -> frozenset[str]:
+    """The names that practically only tensors have as methods: `x.dim()`, where `x.dim` may be a field."""
+    return tensor_only_methods() | frozenset(_file("functions")["methods"]["tensor_only_calls"].split())
+
+
+@cache
 def data_dependent() -> frozenset[str]:
     """Functions that must read data on the host to give their result."""
     return frozenset(_file("syncs")["data_dependent_output"]["names"].split())
@@ -200,7 +231,7 @@ def dynamic_shape() -> frozenset[str]:
 
 @cache
 def _file(name: str) -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -216,15 +247,18 @@ def _classes(group: str) -> frozenset[str]:
 
 
 @cache
-def _aliases() -> dict[str, str]:
-    pairs = _file("modules")["aliases"]["names"].split()
-    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+def _pairs(key: str) -> dict[str, str]:
+    """Lines of modules.toml: a name and the rest."""
+    lines = _file("modules")[key].strip().splitlines()
+    return {name: rest for name, _, rest in (line.partition(" ") for line in lines)}
 
 
 def _with_rank(base: Result, fact: str) -> Result:
     if fact.isdecimal():
-        return replace(base, rank=int(fact), shape="")
-    return replace(base, rank=None, shape="" if fact == "?" else fact)
+        return replace(base, rank=int(fact), shape="", dims="")
+    if fact in ("reduce", "sizes"):
+        return replace(base, rank=None, shape="", dims=fact)
+    return replace(base, rank=None, shape="" if fact == "?" else fact, dims="")
 
 
 def _rules(base: Result, text: str) -> Iterator[tuple[tuple[Condition, ...], Result]]:
@@ -235,22 +269,16 @@ def _rules(base: Result, text: str) -> Iterator[tuple[tuple[Condition, ...], Res
 
 
 def _condition(text: str) -> Condition:
+    text, _, value = text.partition("=")
     name, _, position = text.partition("@")
-    return Condition(name, int(position.rstrip("~")) if position else None, position.endswith("~"))
+    return Condition(name, int(position.rstrip("~")) if position else None, position.endswith("~"), value)
 
 
 def _changed(base: Result, changes: str) -> Result:
-    for change in changes.split():
-        key, _, value = change.partition("=")
-        if key == "rank":
-            base = _with_rank(base, value)
-        elif key == "kind":
-            base = replace(base, kind=value)
-        elif key == "dtype":
-            base = replace(base, dtype=value)
-        else:
-            raise ValueError(f"no such fact: {change}")
-    return base
+    facts = dict(change.split("=") for change in changes.split())
+    rank = facts.pop("rank", None)
+    base = replace(base, **facts)  # type: ignore[arg-type]
+    return base if rank is None else _with_rank(base, rank)
 
 
 _REQUIRED = object()
@@ -270,7 +298,7 @@ def _signature(name: str) -> dict[str, object] | None:
     found: dict[str, object] = {}
     for word in text.split():
         parameter, equals, default = word.partition("=")
-        found[parameter.removeprefix("!")] = _default(default) if equals else _REQUIRED
+        found[parameter] = _default(default) if equals else _REQUIRED
     return found
 
 
