@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from perflint.semantics import calls, classes
 from perflint.semantics.frame import Budget, Frame, Recorder
@@ -24,19 +26,42 @@ from perflint.semantics.values import (
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 
+_STACK = 8_000
+"""Python frames; the interpreter takes about a dozen for each level of nesting."""
+
 
 def analyse(project: Project, module: Module) -> Recorder:
     """Run a file's top level, then each of its functions once, and record what is seen."""
     recorder = Recorder()
-    budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
-    top = Frame(project, module, budget, names={}, recorder=recorder)
-    module.names = top.names
-    top.run(module.tree.body)
-    module.names = top.names or {}
-    for info in _order(module):
-        _run_function(top, info, recorder)
+    with _deep_stack():
+        budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
+        top = Frame(project, module, budget, names={}, recorder=recorder)
+        module.names = top.names
+        _run(lambda: top.run(module.tree.body))
+        module.names = top.names or {}
+        for info in _order(module):
+            _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
     return recorder
+
+
+def _run(part: Callable[[], None]) -> None:
+    try:
+        part()
+    except RecursionError:
+        # Nested deeper than the stack: the rest of this part stays unknown, which is an answer.
+        return
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Room for the chain of calls and imports that a file may start."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _order(module: Module) -> Iterator[FunctionInfo]:

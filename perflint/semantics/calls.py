@@ -35,6 +35,7 @@ from perflint.semantics.values import (
     Unknown,
     Value,
     union,
+    widen,
 )
 
 DEEPEST_CALL = 5
@@ -213,7 +214,7 @@ def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.
         return UNKNOWN
     if name.endswith("Tensor") and name.startswith("torch."):
         return Tensor(Device.CUDA if name.startswith("torch.cuda.") else Device.CPU)
-    return Instance(name, _bound_arguments(name, arguments), _origin(frame, node))
+    return widen(Instance(name, _bound_arguments(name, arguments), _origin(frame, node)))
 
 
 def _bound_arguments(name: str, arguments: Arguments) -> tuple[tuple[str, Value], ...] | None:
@@ -354,7 +355,7 @@ def construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | No
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
     given = None if arguments.unpacked else (*bound, *arguments.keywords)
-    return Instance(name, given, _origin(frame, node))
+    return widen(Instance(name, given, _origin(frame, node)))
 
 
 def _field_names(frame: Frame, name: str) -> list[str]:
@@ -391,6 +392,11 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if _is_plain(declared):
         return declared
     knowledge = frame.project.knowledge
+    arguments = Arguments(
+        tuple([widen(value) for value in arguments.positional]),
+        tuple([(name, widen(value)) for name, value in arguments.keywords]),
+        arguments.unpacked,
+    )
     key = (function, arguments.positional, arguments.keywords)
     known = knowledge.results.get(key)
     if known is not None:
@@ -404,7 +410,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     knowledge.running.discard(key)
     if isinstance(value, Unknown) or value is NEVER:
         value = declared
-    knowledge.results[key] = value
+    value = knowledge.results[key] = widen(value)
     return value
 
 

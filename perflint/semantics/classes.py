@@ -38,6 +38,7 @@ from perflint.semantics.values import (
     join,
     scalar_type,
     union,
+    widen,
 )
 
 _BUILTINS = frozenset(dir(builtins))
@@ -355,7 +356,7 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
     facts = facts_of(frame, frame.owner)
     if facts is not None:
         known = facts.attributes.get(name)
-        facts.attributes[name] = value if known is None else join(known, value)
+        facts.attributes[name] = widen(value if known is None else join(known, value))
 
 
 def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:

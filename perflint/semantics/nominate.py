@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
+from perflint.semantics.structure import children
 from perflint.semantics.values import Array, Evidence, Mapping, Name, Tensor, Value
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def sites(model: Model) -> Iterator[Site]:
         handler = _NODES.get(type(node))
         if handler is not None:
             yield from handler(model, node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        inner = children(node)
+        inner.reverse()
+        stack += inner
 
 
 def _call(model: Model, node: ast.Call) -> Iterator[Site]:

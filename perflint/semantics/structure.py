@@ -61,6 +61,29 @@ class Structure:
     size: int = 0
 
 
+_NO_CHILDREN = frozenset(
+    "ctx op ops id attr arg kind type_comment name asname module level is_async simple conversion names".split()
+)
+"""Fields that hold no statement, expression, argument or pattern that anyone asks for."""
+
+_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly inside a node, in source order; faster than `ast.iter_child_nodes`."""
+    fields = _fields.get(type(node))
+    if fields is None:
+        fields = _fields[type(node)] = tuple(f for f in node._fields if f not in _NO_CHILDREN)
+    found: list[ast.AST] = []
+    for field_name in fields:
+        value = getattr(node, field_name, None)
+        if type(value) is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
 def scan(tree: ast.Module) -> Structure:
     """The structure of a file."""
     walker = _Walker()
@@ -92,7 +115,10 @@ class _Walker:
                 continue
             if function is not None:
                 _note(node, function, owner)
-            stack.extend((child, node) for child in reversed(list(ast.iter_child_nodes(node))))
+            inner = children(node)
+            if inner:
+                inner.reverse()
+                stack += [(child, node) for child in inner]
 
     def _function(
         self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None

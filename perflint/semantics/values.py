@@ -393,6 +393,40 @@ def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
     return Mapping(join(left.element, right.element), both)
 
 
+_DEEPEST_VALUE = 3
+_MOST_ITEMS = 16
+
+
+def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
+    """A value without what lies too deep in it, so that values that are built on values stay small."""
+    if isinstance(value, Instance):
+        if value.arguments is None:
+            return value
+        if depth == 0:
+            return Instance(value.cls, None, value.origin)
+        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.arguments[:_MOST_ITEMS]])
+        return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
+    if isinstance(value, Sequence):
+        if depth == 0:
+            return Sequence(value.type, value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
+        items = value.items
+        if items is not None:
+            items = None if len(items) > _MOST_ITEMS else tuple([widen(item, depth - 1) for item in items])
+        return Sequence(value.type, widen(value.element, depth - 1), items)
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return Mapping(value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
+        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.items[:_MOST_ITEMS]])
+        return Mapping(widen(value.element, depth - 1), kept)
+    if isinstance(value, Union):
+        return union(widen(member, depth) for member in value.alternatives)
+    if isinstance(value, Function) and value.receiver is not None and depth == 0:
+        return Function(value.module, value.qualname, value.line, value.column, value.owner)
+    if isinstance(value, Partial):
+        return value if depth else UNKNOWN
+    return value
+
+
 def join_tensors(left: Tensor, right: Tensor) -> Tensor:
     """The tensor that covers both."""
     return Tensor(
