@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from perflint.rules._names import Names
+
 _MENTIONED = re.compile(r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)")
 _DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp(?:\.autocast_mode|\.grad_scaler)?\.(\w+)")
 _MEMBERS = {
@@ -14,17 +16,6 @@ _MEMBERS = {
     "cpu": frozenset({"autocast", "GradScaler"}),
 }
 _MODERN = re.compile(r"torch\.autocast|torch\.amp\.\w+")
-
-Import = ast.Import | ast.ImportFrom
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """One name that an import statement binds, and the full name that it stands for."""
-
-    statement: Import
-    local: str
-    full: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,73 +47,6 @@ class Reference:
 def mentions_deprecated(text: str) -> bool:
     """Whether a file may refer to a deprecated name: a cheap look before any walk."""
     return "amp" in text and _MENTIONED.search(text) is not None
-
-
-class Names:
-    """What the imports of a file, at any depth, make of its names."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.bound: dict[str, list[Binding]] = {}
-        self._others: dict[str, list[ast.AST]] = {}
-        self._scan(tree, tree)
-
-    def _scan(self, outer: ast.AST, scope: ast.AST) -> None:
-        for node in ast.iter_child_nodes(outer):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                for alias in node.names:
-                    binding = _binding(node, alias)
-                    self.bound.setdefault(binding.local, []).append(binding)
-            for name in _bound_by(node):
-                self._others.setdefault(name, []).append(scope)
-            inner = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
-            self._scan(node, node if inner else scope)
-
-    def full_name(self, node: ast.AST) -> str:
-        """The full name that an expression spells; empty where the file leaves a choice."""
-        attributes: list[str] = []
-        while isinstance(node, ast.Attribute):
-            attributes.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        names = {binding.full for binding in self.bound.get(node.id, ())}
-        if len(names) != 1 or any(_is_around(scope, node) for scope in self._others.get(node.id, ())):
-            return ""
-        return ".".join([names.pop(), *reversed(attributes)])
-
-    def is_rebound(self, local: str) -> bool:
-        """Whether something other than an import binds a name in the module or one of its functions."""
-        return any(not isinstance(scope, ast.ClassDef) for scope in self._others.get(local, ()))
-
-
-def _is_around(scope: ast.AST, node: ast.Name) -> bool:
-    """Whether what is bound in a scope is what a name means; a class's own names reach no further than its body."""
-    if isinstance(scope, ast.Module):
-        return True
-    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-        return False
-    return scope.lineno <= node.lineno <= (scope.end_lineno or 0)
-
-
-def _binding(statement: Import, alias: ast.alias) -> Binding:
-    if isinstance(statement, ast.ImportFrom):
-        full = f"{'.' * statement.level}{statement.module or ''}.{alias.name}"
-        return Binding(statement, alias.asname or alias.name, full)
-    if alias.asname:
-        return Binding(statement, alias.asname, alias.name)
-    root = alias.name.partition(".")[0]
-    return Binding(statement, root, root)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, ast.ExceptHandler) and node.name:
-        yield node.name
 
 
 def references(tree: ast.Module, names: Names) -> Iterator[Reference]:

@@ -9,9 +9,10 @@ from itertools import combinations
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
+from perflint.rules._names import Import, Names
 from perflint.rules.base import Rule
 from perflint.rules.legacy import _amp
-from perflint.rules.legacy._amp import Import, Names, Reference
+from perflint.rules.legacy._amp import Reference
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
@@ -332,7 +333,8 @@ def _alternatives(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:
     mine = next((block for block in blocks if inner in block), None)
     if mine is None:
         return []
-    left: list[ast.AST] = [each for each in mine[: mine.index(inner)] if isinstance(each, ast.If) and _leaves(each.body)]
+    above = mine[: mine.index(inner)]
+    left: list[ast.AST] = [each for each in above if isinstance(each, ast.If) and _leaves(each.body)]
     if not isinstance(outer, (ast.If, ast.Try)):
         return left
     return [*left, *(each for block in blocks if block is not mine for each in block)]
