@@ -19,5 +19,5 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     import difflib
 
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.65)
     return f"did you mean `{by_folded[close[0]]}`?" if close else None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_CLASS = re.compile(r"\[[!^]?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]")
-_POSIX = {
+_POSIX = re.compile(r"\[:(\w+):\]")
+_POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
     "blank": r" \t",
@@ -84,43 +84,61 @@ def _without_trailing_spaces(text: str) -> str:
 
 
 def _translate(text: str) -> str:
-    """A regular expression for a pattern without its "!" and its trailing slash."""
+    """A regular expression for a pattern without its "!" and its trailing slash. Raises re.error."""
     anchored = "/" in text
-    names = text.removeprefix("/").split("/")
+    text = text.removeprefix("/")
     parts = [] if anchored else ["(?:.*/)?"]
-    last = len(names) - 1
-    for index, name in enumerate(names):
-        if name == "**" and anchored:
-            parts.append(".+" if index == last else "(?:.*/)?")
-        else:
-            parts.append(_name(name) + ("" if index == last else "/"))
-    return "".join(parts)
-
-
-def _name(text: str) -> str:
-    parts = []
     at = 0
     while at < len(text):
-        character = text[at]
-        bracket = _CLASS.match(text, at) if character == "[" else None
-        if bracket is not None:
-            parts.append(_bracket(bracket.group()))
-            at = bracket.end()
-            continue
-        if character == "\\" and at + 1 < len(text):
-            at += 1
-            parts.append(re.escape(text[at]))
+        if text[at] == "*":
+            part, at = _stars(text, at, anchored)
+        elif text[at] == "[":
+            part, at = _bracket(text, at)
+        elif text[at] == "?":
+            part, at = "[^/]", at + 1
         else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character))
-        at += 1
+            character, at = _literal(text, at)
+            part = re.escape(character)
+        parts.append(part)
     return "".join(parts)
 
 
-def _bracket(text: str) -> str:
-    body = text[1:-1]
-    negated = body[0] in "!^"
-    body = body[1:] if negated else body
-    body = re.sub(r"\[:(\w+):\]", lambda match: _POSIX.get(match.group(1), ""), body)
-    body = body.replace("[", r"\[").replace("&", r"\&").replace("|", r"\|").replace("~", r"\~")
-    body = r"\]" + body[1:] if body.startswith("]") else body
-    return f"(?!/)[{'^' if negated else ''}{body}]"
+def _stars(text: str, at: int, anchored: bool) -> tuple[str, int]:
+    end = at
+    while text.startswith("*", end):
+        end += 1
+    whole_name = (at == 0 or text[at - 1] == "/") and (end == len(text) or text[end] == "/")
+    if end - at < 2 or not anchored or not whole_name:
+        return "[^/]*", end
+    return (".*", end) if end == len(text) else ("(?:.*/)?", end + 1)
+
+
+def _literal(text: str, at: int) -> tuple[str, int]:
+    at += text.startswith("\\", at)
+    if at >= len(text):
+        raise re.error("ends within an escape or a bracket", text)
+    return text[at], at + 1
+
+
+def _bracket(text: str, at: int) -> tuple[str, int]:
+    negated = text[at + 1 : at + 2] in ("!", "^")
+    at += 2 if negated else 1
+    members: list[str] = []
+    first = True
+    while first or not text.startswith("]", at):
+        first = False
+        posix = _POSIX.match(text, at)
+        if posix is not None:
+            members.append(_POSIX_CLASSES.get(posix[1], ""))
+            at = posix.end()
+            continue
+        low, at = _literal(text, at)
+        members.append(re.escape(low))
+        if text.startswith("-", at) and text[at + 1 : at + 2] not in ("", "]"):
+            high, at = _literal(text, at + 1)
+            if low < high:
+                members.append(f"{re.escape(low)}-{re.escape(high)}")
+    body = "".join(members)
+    if not body:
+        return ("[^/]" if negated else "(?!)"), at + 1
+    return f"(?!/)[{'^' if negated else ''}{body}]", at + 1

@@ -13,8 +13,8 @@ from perflint.config.errors import ConfigurationError, did_you_mean
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
 
-_TORCH = re.compile(r"\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^;)]*)", re.IGNORECASE)
-_LOWER = re.compile(r"(?:===?|~=|>=?)\s*(\d+)\.(\d+)")
+_TORCH = re.compile(r"\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^\w@][^;)]*)\)?\s*", re.IGNORECASE)
+_LOWER = re.compile(r"(?:===?|~=|>=?)\s*(\d+)(?:\.(\d+))?")
 _WITHOUT = "`--isolated` goes on without it"
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -95,7 +95,7 @@ def _required_torch(document: Mapping[str, Any]) -> Version | None:
         found = _TORCH.fullmatch(requirement.split(";")[0]) if isinstance(requirement, str) else None
         bounds = _LOWER.findall(found["bounds"]) if found else []
         if bounds:
-            return max((int(major), int(minor)) for major, minor in bounds)
+            return max((int(major), int(minor or 0)) for major, minor in bounds)
     return None
 
 

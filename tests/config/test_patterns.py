@@ -1,0 +1,126 @@
+"""Patterns of .gitignore, held against git itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perflint.config.patterns import Patterns
+
+TABLE = [
+    ("build", "build", True),
+    ("build", "a/b/build", True),
+    ("build", "a/builds", None),
+    ("/build", "build", True),
+    ("/build", "a/build", None),
+    ("a/build", "a/build", True),
+    ("a/build", "x/a/build", None),
+    ("*.py", "a/b.py", True),
+    ("a/*.py", "a/b/c.py", None),
+    ("a/**/c.py", "a/c.py", True),
+    ("a/**/c.py", "a/x/y/c.py", True),
+    ("**/c.py", "c.py", True),
+    ("**/c.py", "a/c.py", True),
+    ("a/**", "a/b/c", True),
+    ("a/**", "a", None),
+    ("a**b", "axxb", True),
+    ("a?b", "axb", True),
+    ("a?b", "a/b", None),
+    ("[a-c].py", "b.py", True),
+    ("[!a-c].py", "b.py", None),
+    ("[^a-c].py", "d.py", True),
+    ("[]x].py", "].py", True),
+    ("[[:digit:]].py", "7.py", True),
+    ("a[.py", "a[.py", None),
+    ("[]", "]", None),
+    ("[a-]", "-", True),
+    ("[z-a]", "m", None),
+    ("a[b/c]d", "abd", True),
+    ("a[!b]c", "a/c", None),
+    ("***/c.py", "a/b/c.py", True),
+    ("#note", "#note", None),
+    (r"\#note", "#note", True),
+    (r"\!note", "!note", True),
+    ("!note", "note", False),
+    ("spaces   ", "spaces", True),
+    ("spaces\\ ", "spaces ", True),
+    ("", "x", None),
+    ("/", "x", None),
+    ("a.c", "abc", None),
+    ("ü*", "über.py", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "expected"), TABLE)
+def test_verdict(pattern: str, path: str, expected: bool | None) -> None:
+    assert Patterns([pattern]).verdict(path) is expected
+
+
+def test_the_last_match_decides() -> None:
+    patterns = Patterns(["*.py", "!keep.py", "keep.py.bak"])
+    assert patterns.verdict("x.py") is True
+    assert patterns.verdict("a/keep.py") is False
+
+
+def test_folders_only() -> None:
+    patterns = Patterns(["out/"])
+    assert patterns.verdict("out", folder=True) is True
+    assert patterns.verdict("out") is None
+    assert patterns.covers("out/a.py")
+    assert not patterns.covers("a/out")
+
+
+def test_covers_looks_at_the_folders_above() -> None:
+    assert Patterns(["a/b"]).covers("a/b/c/d.py")
+    assert not Patterns(["a/b"]).covers("a/c/b.py")
+
+
+def test_truth_is_having_patterns() -> None:
+    assert Patterns(["a"])
+    assert not Patterns(["", "# only a comment"])
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    folder = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    yield folder
+
+
+_lines = st.lists(
+    st.text(alphabet="ab*?/!.[]-\\ #", min_size=1, max_size=7).filter(lambda line: not line.endswith("\\")),
+    min_size=1,
+    max_size=3,
+)
+_paths = st.lists(
+    st.lists(st.text(alphabet="ab.-", min_size=1, max_size=3), min_size=1, max_size=3).map("/".join),
+    min_size=12,
+    max_size=12,
+    unique=True,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=_lines, paths=_paths)
+def test_as_git_does(repository: Path, lines: list[str], paths: list[str]) -> None:
+    paths = [path for path in paths if not {".", "..", ".git"} & set(path.split("/"))]
+    (repository / ".gitignore").write_text("".join(f"{line}\n" for line in lines))
+    asked = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin", "-z"],
+        cwd=repository,
+        input="".join(f"{path}\0" for path in paths).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert asked.returncode in (0, 1), asked.stderr
+    ignored = set(asked.stdout.decode().split("\0")) - {""}
+    patterns = Patterns(lines)
+    assert {path for path in paths if patterns.covers(path)} == ignored
