@@ -1,0 +1,84 @@
+"""Scores perflint's sync findings against syncs recorded on a GPU.
+
+    python benchmarks/accuracy/run.py [--src DIR] [--profile audit] [--show missed|false [-n 20]]
+
+Downloads the seven packages that were recorded, runs `perflint check` over each, and prints
+recall, precision and F1 per package and profile as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from packages import add_source_option, check, sources, table
+from score import Place, Score, Truth, load, score
+
+PACKAGES = ("gpytorch", "kornia", "monai", "peft", "sentence_transformers", "torchvision", "ultralytics")
+PROFILES = ("audit", "default")
+
+EFFECTS = frozenset({"sync", "transfer", "allocation"})
+"""The effects that count as a claim "this line synchronises".
+
+Transfers do: each of their rules is about a copy between host and device that blocks. So do
+allocations: what is created on the host and then moved is such a copy, too.
+"""
+
+TRUTH = Path(__file__).with_name("sync_truth.json.gz")
+
+
+def main() -> None:
+    """Run, score, print."""
+    parser = argparse.ArgumentParser(description="score sync findings against a recording")
+    add_source_option(parser)
+    parser.add_argument("--profile", action="append", choices=PROFILES, help="only this profile")
+    parser.add_argument("--package", action="append", choices=PACKAGES, help="only this package")
+    parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
+    parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
+    options = parser.parse_args()
+    truth = load(TRUTH)
+    packages = tuple(options.package or PACKAGES)
+    with sources(packages, options.src) as folder:
+        for profile in options.profile or PROFILES:
+            findings = [place for package in packages for place in sync_findings(folder, package, profile)]
+            print(f"\nProfile `{profile}`:\n\n{markdown(truth, findings, packages)}")
+            if options.show:
+                show(score(truth, findings, packages), options.show, options.n, folder)
+
+
+def sync_findings(folder: Path, package: str, profile: str) -> Iterator[Place]:
+    """What perflint says of a package that claims a sync."""
+    for finding in check(folder, package, profile)["findings"]:
+        if finding["effect"] in EFFECTS:
+            path = finding["path"].replace("\\", "/")
+            yield Place(path, finding["line"], finding["end_line"], finding["code"])
+
+
+def markdown(truth: Truth, findings: list[Place], packages: tuple[str, ...]) -> str:
+    """The scores of each package and of all."""
+    groups = [(name, (name,)) for name in packages] + [("**all**", packages)]
+    rows = [row(name, score(truth, findings, group)) for name, group in groups]
+    return table(["package", "sync sites", "recall", "judged findings", "precision", "F1"], rows)
+
+
+def row(name: str, result: Score) -> list[str]:
+    """One row of the table."""
+    shares = f"{result.recall:.3f}", f"{result.precision:.3f}", f"{result.f1:.3f}"
+    return [name, str(result.sites), shares[0], str(result.judged), shares[1], shares[2]]
+
+
+def show(result: Score, what: str, count: int, folder: Path) -> None:
+    """Print a sample of the places that were missed, or found wrongly, the same one each time."""
+    places = sorted(result.missed if what == "missed" else result.false)
+    for place in sorted(Random(0).sample(places, min(count, len(places)))):
+        text = (folder / place.file).read_text(encoding="utf-8").splitlines()[place.line - 1].strip()
+        print(f"{place.file}:{place.line}: {place.what}: {text[:110]}")
+
+
+if __name__ == "__main__":
+    main()
