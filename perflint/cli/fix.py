@@ -1,0 +1,222 @@
+"""Rewrite what can be fixed: print a diff, or write with --apply.
+
+Standard input (`-`) comes out fixed on standard output. Fixes are those of the findings that
+`perflint check` shows with the same options.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perflint.cli import options
+from perflint.config.errors import ConfigurationError
+from perflint.config.settings import Settings
+from perflint.engine.active import active_rules
+from perflint.engine.file import check_source
+from perflint.findings import Finding, Problem, Report, Safety
+from perflint.fixes.apply import Outcome, apply_fixes
+from perflint.fixes.write import FileChangedError, write_file
+from perflint.output.summary import count, fixable
+from perflint.output.terminal import Style
+from perflint.output.writer import message_text, problem_text
+from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
+from perflint.source.files import STANDARD_INPUT, discover
+from perflint.source.reading import Text, Unreadable, read, read_standard_input
+from perflint.source.text import Source
+
+_DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint fix`."""
+    options.add_paths(parser)
+    options.add_selection(parser)
+    group = parser.add_argument_group("fixing")
+    group.add_argument("--apply", action="store_true", help="write the files instead of printing a diff")
+    group.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
+    )
+    group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
+    options.add_colour(group)
+
+
+def run(arguments: Namespace) -> int:
+    """Fix. 0 where nothing remains, 1 where findings remain, those of a diff included, 2 on faults."""
+    paths = options.paths(arguments)
+    if arguments.apply and paths == [STANDARD_INPUT]:
+        raise ConfigurationError("`--apply` cannot write standard input", "without it, the fixed text is printed")
+    if hasattr(sys.stdout, "reconfigure"):
+        # The lines of a diff end as those of the file do.
+        sys.stdout.reconfigure(newline="")
+    settings = options.settings(arguments, paths)
+    job = _Job(
+        rules=active_rules(settings),
+        settings=settings,
+        safeties=(Safety.SAFE, Safety.UNSAFE) if arguments.unsafe_fixes else (Safety.SAFE,),
+        apply=arguments.apply,
+        out=options.style(arguments, sys.stdout),
+        notes=options.style(arguments, sys.stderr),
+    )
+    if paths == [STANDARD_INPUT]:
+        job.standard_input(arguments.stdin_filename, arguments.force_exclude)
+    else:
+        job.files(paths, arguments.force_exclude)
+    sys.stdout.flush()
+    sys.stderr.write(job.summary())
+    if job.has_problems:
+        return 2
+    return 1 if job.leaves_findings and not arguments.exit_zero else 0
+
+
+@dataclass(slots=True)
+class _Job:
+    """One run: what is wanted, and what came of it."""
+
+    rules: RuleSet
+    settings: Settings
+    safeties: tuple[Safety, ...]
+    apply: bool
+    out: Style
+    notes: Style
+    has_problems: bool = False
+    fixed: int = 0
+    changed: int = 0
+    printed: bool = False
+    """Whether a diff holds the fixes, and no file."""
+    remaining: list[Finding] = field(default_factory=list)
+
+    def files(self, paths: Sequence[str], force_exclude: bool) -> None:
+        """Fix files, or print what would change."""
+        found = discover(paths, self.settings, force_exclude)
+        for folder in found.empty:
+            help = "only *.py files that nothing excludes are looked for; name a file to fix it anyway"
+            sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, self.notes))
+        for problem in found.problems:
+            self.tell(problem)
+        project = Project(Path(file) for file in found.files)
+        for file in found.files:
+            try:
+                text = read(file)
+            except Unreadable as error:
+                self.tell(error.problem)
+                continue
+            outcome = self.outcome(file, text, project)
+            if outcome is not None:
+                self.file(file, text, outcome)
+
+    def file(self, path: str, text: Text, outcome: Outcome) -> None:
+        """Write a file or print its diff."""
+        if self.apply and outcome.applied:
+            problem = _write(path, text, outcome)
+            if problem is not None:
+                self.tell(problem)
+                return
+        elif outcome.applied:
+            self.printed = True
+            sys.stdout.writelines(_coloured(_diff(path, text.text, outcome.text), self.out))
+        self.note(path, outcome)
+
+    def standard_input(self, name: str | None, force_exclude: bool) -> None:
+        """Print standard input, fixed."""
+        path = name or STANDARD_INPUT
+        try:
+            text = read_standard_input(path)
+        except Unreadable as error:
+            self.tell(error.problem)
+            return
+        excluded = force_exclude and name is not None and not discover([name], self.settings, True).files
+        fixed = text.text
+        if not excluded:
+            outcome = self.outcome(path, text, Project([Path(name or "stdin.py")]))
+            if outcome is None:
+                return
+            fixed = outcome.text
+            self.note(path, outcome)
+        sys.stdout.buffer.write(text.encode(fixed))
+
+    def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
+        """A text fixed; None where it cannot be checked, which is told."""
+        report = self.check(path, text.text, project)
+        for problem in report.problems:
+            self.tell(problem)
+        if not report.files:
+            return None
+        crashes = len(report.problems)
+
+        def relint(now: str) -> list[Finding] | None:
+            again = self.check(path, now, project)
+            return None if len(again.problems) > crashes else again.findings
+
+        return apply_fixes(text.text, report.findings, relint, self.safeties)
+
+    def check(self, path: str, text: str, project: Project) -> Report:
+        """What `perflint check` says of a text."""
+        return check_source(Source(path, text), project, self.rules, self.settings)
+
+    def tell(self, problem: Problem) -> None:
+        """Report a problem."""
+        self.has_problems = True
+        sys.stdout.flush()
+        sys.stderr.write(problem_text(problem, self.notes))
+
+    def note(self, path: str, outcome: Outcome) -> None:
+        """Count what came of a file, and say what was left out."""
+        self.fixed += len(outcome.applied)
+        self.changed += bool(outcome.applied)
+        self.remaining += outcome.remaining
+        for skipped in outcome.skipped:
+            span = skipped.finding.span
+            place = f"{path}:{span.line}:{span.column}"
+            message = f"{place}: {skipped.finding.code} was not fixed: {skipped.reason}"
+            sys.stderr.write(message_text("warning", message, None, self.notes))
+
+    @property
+    def leaves_findings(self) -> bool:
+        """Whether something is left to do, with what a diff would do."""
+        return bool(self.remaining) or self.printed
+
+    def summary(self) -> str:
+        """What was done and what is left, for standard error."""
+        verb = "Would fix" if self.printed else "Fixed"
+        done = f"{verb} {count(self.fixed, 'finding')} in {count(self.changed, 'file')}." if self.fixed else ""
+        unsafe = 0 if Safety.UNSAFE in self.safeties else fixable(self.remaining)[Safety.UNSAFE]
+        others = len(self.remaining) - unsafe
+        more = f"{unsafe} more with `--unsafe-fixes`." if unsafe else ""
+        rest = f"{count(others, 'finding')} left." if others else ""
+        return " ".join(part for part in (done or "Nothing to fix.", more, rest) if part) + "\n"
+
+
+def _write(path: str, text: Text, outcome: Outcome) -> Problem | None:
+    try:
+        write_file(path, text.encode(text.text), text.encode(outcome.text))
+    except FileChangedError as error:
+        return Problem(path, f"{error}; it was left as it is", help="run perflint again")
+    except UnicodeEncodeError:
+        return Problem(path, f"the fixed text cannot be written as {text.encoding}; the file was left as it is")
+    except OSError as error:
+        return Problem(path, f"cannot be written: {error.strerror or error}")
+    return None
+
+
+def _diff(path: str, before: str, after: str) -> Iterator[str]:
+    """A unified diff that `patch -p1` and `git apply` take."""
+    name = path.replace("\\", "/").removeprefix("./").lstrip("/")
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
+    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _coloured(lines: Iterator[str], style: Style) -> Iterator[str]:
+    for line in lines:
+        body = line.rstrip("\r\n")
+        name = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_COLOURS.get(line[0])
+        yield style(body, name) + line[len(body) :] if name else line

@@ -1,0 +1,322 @@
+"""`perflint fix`, with toy rules that look for words, and with real ones from end to end."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perflint.cli import fix
+from perflint.cli.main import main
+from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.fixes import write
+from perflint.rules.base import Rule
+from perflint.rules.registry import RuleSet
+from perflint.semantics.sites import FileSite
+from perflint.source.concrete import cst
+
+
+class Toy(Rule):
+    """Finds a word and replaces it."""
+
+    effect, severity, listens = Effect.SYNC, Severity.WARNING, (FileSite,)
+    new = ""
+    safety = Safety.SAFE
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        for number, line in enumerate(site.model.source.lines, 1):
+            for match in re.finditer(rf"\b{self.name}\b", line):
+                span = Span(number, match.start() + 1, number, match.end() + 1)
+                fix = Fix("f", self.safety, (Edit(span, self.new),)) if self.new else None
+                yield self.finding(site, f"`{self.name}`", span=span, heat=Heat.HOT, fix=fix)
+
+
+class Old(Toy):
+    code, name, new = "TPF001", "old", "new"
+
+
+class Risky(Toy):
+    code, name, new, safety = "TPF002", "risky", "calm", Safety.UNSAFE
+
+
+class Plain(Toy):
+    code, name = "TPF003", "plain"
+
+
+class Broken(Toy):
+    code, name, new = "TPF004", "broken", "if"
+
+
+class Crashing(Toy):
+    code, name, new = "TPF005", "fragile", "crash"
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        assert "crash" not in site.model.source.text, "on purpose"
+        yield from super().check(node, site)
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    rules = RuleSet([Old(), Risky(), Plain(), Broken(), Crashing()])
+    monkeypatch.setattr(fix, "active_rules", lambda settings: rules)
+
+
+def run(*arguments: str) -> int:
+    return main(["fix", "--color", "never", *arguments])
+
+
+def put(name: str, text: str | bytes) -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_diff_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("src/a.py", "a = 1\nx = old\n")
+    assert run("src") == 1
+    out, err = capsys.readouterr()
+    assert out == "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n a = 1\n-x = old\n+x = new\n"
+    assert err == "Would fix 1 finding in 1 file.\n"
+    assert file.read_text() == "a = 1\nx = old\n"
+
+
+def test_apply(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = old\n")
+    assert run("a.py", "--apply") == 0
+    assert capsys.readouterr() == ("", "Fixed 1 finding in 1 file.\n")
+    assert file.read_text() == "x = new\n"
+    assert run("a.py", "--apply") == 0
+    assert capsys.readouterr() == ("", "Nothing to fix.\n")
+
+
+@pytest.mark.parametrize("apply", [True, False])
+def test_exit_code_of_what_remains(apply: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    put("a.py", "x = plain\n")
+    flags = ["--apply"] if apply else []
+    assert run("a.py", *flags) == 1
+    assert capsys.readouterr().err == "Nothing to fix. 1 finding left.\n"
+    assert run("a.py", "--exit-zero", *flags) == 0
+
+
+def test_unsafe_fixes_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = old + risky + plain\n")
+    assert run("a.py", "--apply") == 1
+    assert capsys.readouterr().err == "Fixed 1 finding in 1 file. 1 more with `--unsafe-fixes`. 1 finding left.\n"
+    assert file.read_text() == "x = new + risky + plain\n"
+    assert run("a.py", "--apply", "--unsafe-fixes") == 1
+    assert file.read_text() == "x = new + calm + plain\n"
+
+
+def test_what_was_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = broken; y = old\n")
+    assert run("a.py", "--apply") == 1
+    assert "a.py:1:5: TPF004 was not fixed: it would leave invalid Python" in capsys.readouterr().err
+    assert file.read_text() == "x = broken; y = new\n"
+
+
+def test_a_fix_after_which_a_rule_crashes_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = fragile; y = old\n")
+    assert run("a.py", "--apply") == 1
+    assert "TPF005 was not fixed: perflint cannot check what it would leave" in capsys.readouterr().err
+    assert file.read_text() == "x = fragile; y = new\n"
+
+
+def test_a_crash_on_the_file_itself_is_a_fault_and_the_rest_is_fixed(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = crash; y = old\n")
+    assert run("a.py", "--apply") == 2
+    assert "rule TPF005 (fragile) crashed" in capsys.readouterr().err
+    assert file.read_text() == "x = crash; y = new\n"
+
+
+def test_bad_files_do_not_stop_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    put("bad.py", "def f(:\n")
+    put("bytes.py", b"x = old # \xff\n")
+    file = put("good.py", "x = old\n")
+    assert run(".", "missing.py", "--apply") == 2
+    err = capsys.readouterr().err
+    for name in ("bad.py:1:7: syntax error", "bytes.py:1: not UTF-8", "missing.py: no such file"):
+        assert name in err
+    assert file.read_text() == "x = new\n"
+    assert Path("bytes.py").read_bytes() == b"x = old # \xff\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"x = old\r\ny = 1\r\n", b"x = new\r\ny = 1\r\n"),
+        (b"\xef\xbb\xbfx = old\n", b"\xef\xbb\xbfx = new\n"),
+        (b"# coding: latin-1\nx = old  # \xe9\n", b"# coding: latin-1\nx = new  # \xe9\n"),
+        ("s = 'é'; x = old".encode(), "s = 'é'; x = new".encode()),
+        (b"if x:\n\ty = old\n", b"if x:\n\ty = new\n"),
+        (b"s = '\x0c'; x = old\n\x0cy = 1\n", b"s = '\x0c'; x = new\n\x0cy = 1\n"),
+        (b"x = old\ry = 1\r", b"x = new\ry = 1\r"),
+    ],
+)
+def test_all_else_is_kept_byte_for_byte(before: bytes, after: bytes) -> None:
+    file = put("a.py", before)
+    assert run("a.py", "--apply") == 0
+    assert file.read_bytes() == after
+
+
+def test_what_the_encoding_cannot_hold_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Old, "new", "größe")
+    file = put("a.py", "# coding: ascii\nx = old\n")
+    assert run("a.py", "--apply") == 2
+    assert "cannot be written as ascii" in capsys.readouterr().err
+    assert file.read_text() == "# coding: ascii\nx = old\n"
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, other = put("a.py", "x = old\n"), put("b.py", "x = old\n")
+    dress = write._dress
+
+    def meddle(temporary: str, status: os.stat_result) -> None:
+        if Path(temporary).name.startswith(".a.py"):
+            file.write_text("x = theirs\n")
+        dress(temporary, status)
+
+    monkeypatch.setattr(write, "_dress", meddle)
+    assert run("a.py", "b.py", "--apply") == 2
+    err = capsys.readouterr().err
+    assert "a.py changed while it was being fixed; it was left as it is" in err
+    assert "Fixed 1 finding in 1 file." in err
+    assert (file.read_text(), other.read_text()) == ("x = theirs\n", "x = new\n")
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = old\n")
+
+    def refuse(**arguments: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    assert run("a.py", "--apply") == 2
+    assert "a.py: cannot be written: Permission denied" in capsys.readouterr().err
+    assert file.read_text() == "x = old\n"
+
+
+def test_nothing_is_written_without_need() -> None:
+    file = put("a.py", "x = plain\n")
+    os.utime(file, ns=(1, 1))
+    assert run("a.py", "--apply") == 1
+    assert file.stat().st_mtime_ns == 1
+
+
+def test_an_empty_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    assert run("empty") == 0
+    assert "no Python files in empty" in capsys.readouterr().err
+
+
+def test_the_diff_can_be_applied(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {
+        "a.py": "x = old",
+        "b.py": "x = old\r\ny = plain\r\n",
+        "sub/c d.py": "".join(f"x{n} = {n}\n" for n in range(30)) + "é = old\n",
+        "d.py": "y = 1\n",
+    }
+    for name, text in texts.items():
+        put(name, text)
+    assert run(".") == 1
+    diff = capsys.readouterr().out
+    Path("all.diff").write_bytes(diff.encode())
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    subprocess.run(["git", "apply", "all.diff"], check=True)
+    for name, text in texts.items():
+        assert Path(name).read_bytes() == text.replace("old", "new").encode(), name
+
+
+def test_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    put("a.py", "x = old\n")
+    assert main(["fix", "a.py", "--color", "always"]) == 1
+    out = capsys.readouterr().out
+    assert "\x1b[31m-x = old\x1b[0m\n\x1b[32m+x = new\x1b[0m\n" in out
+
+
+class Input(io.TextIOWrapper):
+    """Standard input that holds some bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", Input(data))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (b"x = old\n", b"x = new\n", 0),
+        (b"\xef\xbb\xbfx = old\r\n", b"\xef\xbb\xbfx = new\r\n", 0),
+        (b"x = plain\n", b"x = plain\n", 1),
+        (b"x = 1", b"x = 1", 0),
+        (b"def f(:\n", b"", 2),
+    ],
+)
+def test_standard_input_comes_out_fixed(
+    before: bytes,
+    after: bytes,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    feed(monkeypatch, before)
+    assert run("-", "--stdin-filename", "src/a.py") == code
+    out, err = capsysbinary.readouterr()
+    assert out == after
+    assert b"src/a.py:1:7: syntax error" in err or code < 2
+
+
+def test_standard_input_that_is_excluded_comes_out_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put("build/a.py", "")
+    feed(monkeypatch, b"x = old\n")
+    assert run("-", "--stdin-filename", "build/a.py", "--force-exclude") == 0
+    assert capsys.readouterr().out == "x = old\n"
+
+
+def test_standard_input_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("-", "--apply") == 2
+    assert "cannot write standard input" in capsys.readouterr().err
+
+
+TRAIN = """\
+import torch
+
+
+def train(model, loader, enabled):
+    for batch in loader:
+        with torch.cuda.amp.autocast(enabled):  # mixed precision
+            loss = model(batch)
+        loss.backward()
+"""
+
+
+def test_real_rules_from_end_to_end() -> None:
+    file = put("train.py", TRAIN)
+    command = [sys.executable, "-m", "perflint", "fix", "--isolated", "--select", "TPF902", "train.py"]
+    environment = os.environ | {"PYTHONPATH": str(Path(fix.__file__).parents[2])}
+    first = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (first.returncode, first.stderr) == (1, "Would fix 1 finding in 1 file.\n")
+    assert '+        with torch.amp.autocast("cuda", enabled=enabled):  # mixed precision\n' in first.stdout
+    second = subprocess.run([*command, "--apply"], capture_output=True, text=True, env=environment)
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "Fixed 1 finding in 1 file.\n")
+    third = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (third.returncode, third.stdout, third.stderr) == (0, "", "Nothing to fix.\n")
+    assert file.read_text() == TRAIN.replace(
+        "torch.cuda.amp.autocast(enabled)", 'torch.amp.autocast("cuda", enabled=enabled)'
+    )
