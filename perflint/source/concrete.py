@@ -29,7 +29,11 @@ def parse_expression(text: str) -> cst.BaseExpression:
     Raises libcst.ParserSyntaxError where `text` is no expression.
     """
     if "\n" not in text and "\r" not in text:
-        return cst.parse_expression(text)
+        try:
+            return cst.parse_expression(text)
+        except cst.ParserSyntaxError:
+            # `x := y` and `yield` stand alone only where a statement's grammar lets them.
+            pass
     wrapped = cst.parse_expression(f"({text})")
     return wrapped.with_changes(lpar=wrapped.lpar[1:], rpar=wrapped.rpar[:-1])
 

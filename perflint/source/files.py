@@ -79,23 +79,22 @@ class _Walker:
     def excludes(self, path: str) -> bool:
         """Whether a path that the user named, or a folder above it, is excluded."""
         absolute = _slashed(os.path.abspath(path))
-        top = self._top(absolute)
+        is_folder = os.path.isdir(path)
+        above = self._folders_above(absolute)
+        if any(self._settings_exclude(folder, True) for folder in self._project_folders(absolute)):
+            return True
         levels: _Levels = ()
-        at = len(top)
-        while True:
-            folder = absolute[:at]
+        for folder, below in zip(above, [*above[1:], absolute], strict=True):
             levels = (*levels, *_ignore_file(folder))
-            at = absolute.find("/", at + 1)
-            end = len(absolute) if at < 0 else at
-            if self._is_excluded(absolute[:end], at >= 0 or os.path.isdir(path), levels):
+            if self._is_excluded(below, is_folder or below != absolute, levels):
                 return True
-            if at < 0:
-                return False
+        return False
 
     def walk(self, folder: str) -> Iterator[str]:
         """The files to check below a folder that the user named."""
         absolute = _slashed(os.path.abspath(folder))
-        yield from self._walk("" if folder in (os.curdir, "") else folder, absolute, _levels_above(absolute))
+        levels = tuple(level for above in self._folders_above(absolute) for level in _ignore_file(above))
+        yield from self._walk("" if folder in (os.curdir, "") else folder, absolute, levels)
 
     def _walk(self, shown: str, absolute: str, levels: _Levels) -> Iterator[str]:
         try:
@@ -121,11 +120,7 @@ class _Walker:
                 yield name
 
     def _is_excluded(self, path: str, folder: bool, levels: _Levels) -> bool:
-        if path.startswith(self._exclude.prefix):
-            excluded = self._exclude.verdict(path, folder)
-        else:
-            excluded = self._anywhere.verdict(path.rpartition("/")[2], folder)
-        if excluded:
+        if self._settings_exclude(path, folder):
             return True
         for level in reversed(levels):
             verdict = level.verdict(path, folder)
@@ -133,25 +128,28 @@ class _Walker:
                 return verdict
         return False
 
-    def _top(self, absolute: str) -> str:
-        """The highest folder from which patterns apply to a path."""
-        repository = _repository(absolute.rpartition("/")[0])
-        tops = [top for top in (repository, self._exclude.prefix.rstrip("/")) if top is not None]
-        inside = [top for top in tops if absolute.startswith(_prefix(top))]
-        return min(inside, key=len, default=absolute.rpartition("/")[0])
+    def _settings_exclude(self, path: str, folder: bool) -> bool:
+        if path.startswith(self._exclude.prefix):
+            return bool(self._exclude.verdict(path, folder))
+        return bool(self._anywhere.verdict(path.rpartition("/")[2], folder))
+
+    def _project_folders(self, absolute: str) -> list[str]:
+        """The folders of the project above a path, from below its root down."""
+        prefix = self._exclude.prefix
+        return _above(absolute, len(prefix)) if absolute.startswith(prefix) else []
+
+    def _folders_above(self, absolute: str) -> list[str]:
+        """The folders above a path whose ignore files count: of its git repository, else of the project."""
+        parent = absolute.rpartition("/")[0]
+        top = _repository(parent)
+        if top is None:
+            top = self._exclude.prefix.rstrip("/") if absolute.startswith(self._exclude.prefix) else parent
+        return _above(absolute, len(top))
 
 
-def _levels_above(folder: str) -> _Levels:
-    """The ignore files above a folder, from the top of its git repository down."""
-    repository = _repository(folder)
-    if repository is None or repository == folder:
-        return ()
-    levels: _Levels = _ignore_file(repository)
-    at = folder.find("/", len(_prefix(repository)))
-    while at >= 0:
-        levels = (*levels, *_ignore_file(folder[:at]))
-        at = folder.find("/", at + 1)
-    return levels
+def _above(path: str, start: int) -> list[str]:
+    """The folders above a path, from the one whose name ends at or after `start` down."""
+    return [path[:end] for end in range(start, len(path)) if path[end] == "/"]
 
 
 def _repository(folder: str) -> str | None:

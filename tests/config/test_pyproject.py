@@ -183,7 +183,11 @@ def test_requirements_count_without_the_table(tmp_path: Path) -> None:
 
 def test_the_command_line_beats_the_file() -> None:
     file = Options(
-        profile=Profile.AUDIT, torch_version=(2, 1), exclude=("a",), extend_exclude=("b",), output_format=OutputFormat.JSON
+        profile=Profile.AUDIT,
+        torch_version=(2, 1),
+        exclude=("a",),
+        extend_exclude=("b",),
+        output_format=OutputFormat.JSON,
     )
     line = Options(
         profile=Profile.DEFAULT, torch_version=(2, 9), extend_exclude=("c",), output_format=OutputFormat.FULL
