@@ -1,0 +1,53 @@
+"""Assertions about tensors, checked on the device."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.sync._scalars import Read
+from perflint.semantics.model import Model
+from perflint.semantics.values import Kind, Tensor
+from perflint.source.concrete import cst
+
+
+def async_assert(model: Model, read: Read) -> Fix | None:
+    """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit."""
+    statement = model.parent(read.node)
+    if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:
+        return None
+    message = statement.msg
+    if message is not None and not (isinstance(message, ast.Constant) and isinstance(message.value, str)):
+        # A message that is put together would be so each time, not only when the check fails.
+        return None
+    if not _is_one_truth(model, read):
+        return None
+    name = spell(model.source, "torch._assert_async", statement)
+    if name is None:
+        return None
+    parts = [read.node] if message is None else [read.node, message]
+    arguments = [cst.Arg(_argument(model, part)) for part in parts]
+    new = cst.Call(cst.parse_expression(name.text), arguments)
+    edit = replace(model.source, model.source.span(statement), new)
+    return Fix("Check on the device with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports)
+
+
+def _is_one_truth(model: Model, read: Read) -> bool:
+    """Whether what is tested is surely a tensor of one element."""
+    if not isinstance(read.value, Tensor):
+        return False
+    if read.value.rank == 0 and read.value.kind is not Kind.UNKNOWN:
+        return True
+    if not isinstance(read.node, ast.Call):
+        return False
+    owner, _, name = model.target(read.node).rpartition(".")
+    arguments = len(read.node.args) + len(read.node.keywords)
+    return name in ("all", "any") and (owner, arguments) in (("torch.Tensor", 0), ("torch", 1))
+
+
+def _argument(model: Model, node: ast.expr) -> cst.BaseExpression:
+    written = model.source.concrete(node)
+    assert isinstance(written, cst.BaseExpression)
+    return written

@@ -1,0 +1,67 @@
+"""Where an expression stands: its statement, its block, the loops around it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.semantics.model import Model
+
+Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node, innermost first, up to and without its function, class or module."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
+            return
+        yield outer
+
+
+def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
+    """The innermost statement that a node belongs to."""
+    if isinstance(node, ast.stmt):
+        return node
+    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
+
+
+def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements among which a statement stands, itself included; only itself where that cannot be told."""
+    parent = model.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list) and statement in block:
+            return block
+    return [statement]
+
+
+def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
+    """The loops and comprehensions that run a node again and again, innermost first."""
+    below, inner = node, node
+    for outer in inside(model, node):
+        if isinstance(outer, _LOOPS):
+            if inner in outer.body or (isinstance(outer, ast.While) and inner is outer.test):
+                yield outer
+        elif isinstance(outer, _COMPREHENSIONS):
+            # What a comprehension goes over first is evaluated once.
+            first = outer.generators[0]
+            if inner is not first or below is not first.iter:
+                yield outer
+        below, inner = inner, outer
+
+
+def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a loop binds and what it goes over, in pairs; none for `while`."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        yield loop.target, loop.iter
+    elif not isinstance(loop, ast.While):
+        for generator in loop.generators:
+            yield generator.target, generator.iter
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The plain names that occur in a node."""
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}

@@ -1,0 +1,140 @@
+"""Reads of what a tensor holds, and which rule speaks of each.
+
+The same expression may look wrong in several ways: `if torch.isnan(x[i]).item():` reads a
+scalar, per element, to check for NaN. `owner` gives it to the most specific rule, and each
+rule reports only what it owns, so that a place is never reported twice.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from perflint.findings import Confidence
+from perflint.rules.sync._elements import element_read
+from perflint.rules.sync._guards import any_guard
+from perflint.rules.sync._nan import checks_for_nan
+from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
+from perflint.semantics.values import Sequence, Value
+
+SCALAR_READ = "TPF101"
+PER_ELEMENT_READ = "TPF103"
+TRUTH_OF_TENSOR = "TPF105"
+REDUNDANT_ANY_GUARD = "TPF106"
+NAN_CHECK = "TPF107"
+DEVICE_TO_HOST_COPY = "TPF109"
+
+NUMBERS = (
+    *(f"torch.Tensor.{name}" for name in ("item", "tolist", "__float__", "__int__", "__index__", "__complex__")),
+    *("builtins.float", "builtins.int", "builtins.complex"),
+)
+"""Calls that make Python numbers of a tensor."""
+
+_TRUTHS = ("builtins.bool", "operator.truth", "operator.not_", "torch.is_nonzero", "torch.Tensor.is_nonzero")
+_ANY_OF = ("builtins.any", "builtins.all")
+TRUTHS = (*_TRUTHS, *_ANY_OF)
+"""Calls that ask a tensor, or several, for their truth."""
+
+READS = (*NUMBERS, *TRUTHS)
+"""All calls that make something of Python of what a tensor holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A place where the host waits for what a tensor holds."""
+
+    node: ast.expr
+    """The smallest expression that waits."""
+    tensor: ast.expr
+    """What is read."""
+    value: Value
+    confidence: Confidence
+
+
+def read_at(site: Site) -> Read | None:
+    """The read at a call or a tested expression; None where no tensor of the device is read."""
+    if isinstance(site, TruthSite):
+        return _tested(site)
+    if isinstance(site, CallSite):
+        return _read_by_method(site) if site.target.startswith("torch.Tensor.") else _read_by_function(site)
+    return None
+
+
+def owned(site: Site, code: str) -> Read | None:
+    """The read at a site, if the rule of that code is the one to report it."""
+    read = read_at(site)
+    return read if read is not None and owner(site, read) == code else None
+
+
+def owner(site: Site, read: Read) -> str:
+    """The code of the rule that reports a read."""
+    if any_guard(site.model, read.node) is not None:
+        return REDUNDANT_ANY_GUARD
+    if checks_for_nan(site.model, read.node, read.tensor):
+        return NAN_CHECK
+    if isinstance(site, TruthSite) or (isinstance(site, CallSite) and site.target in TRUTHS):
+        return TRUTH_OF_TENSOR
+    if element_read(site.model, read.node, read.tensor) is not None:
+        return PER_ELEMENT_READ
+    if isinstance(site, CallSite) and site.target == "torch.Tensor.tolist" and not _is_scalar(read.value):
+        return DEVICE_TO_HOST_COPY
+    return SCALAR_READ
+
+
+def _is_scalar(value: Value) -> bool:
+    return value.tensor is not None and value.tensor.rank == 0
+
+
+def _tested(site: TruthSite) -> Read | None:
+    node = site.node
+    # The operands of these are tested one by one, at sites of their own.
+    if isinstance(node, (ast.BoolOp, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return None
+    compared = node.value if isinstance(node, ast.NamedExpr) else node
+    if not isinstance(compared, ast.Compare) or len(compared.ops) == 1:
+        return _truth(site, node, node)
+    # `a < t < b` asks for the truth of `a < t` before it looks at `b`.
+    reads = (_truth(site, node, operand) for operand in (compared.left, *compared.comparators))
+    return next((read for read in reads if read is not None), None)
+
+
+def _truth(site: Site, node: ast.expr, tensor: ast.expr) -> Read | None:
+    value = site.value(tensor)
+    confidence = device_confidence(value)
+    if confidence is None:
+        return None
+    return Read(node, tensor, value, _if_one_number(value, confidence) if node is tensor else confidence)
+
+
+def _if_one_number(value: Value, confidence: Confidence) -> Confidence:
+    """The truth of a tensor with dimensions is mostly an error, so that it rather is no such tensor."""
+    tensor = value.tensor
+    return Confidence.LOW if tensor is not None and tensor.rank else confidence
+
+
+def _read_by_method(site: CallSite) -> Read | None:
+    tensor = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node.func
+    value = site.value(tensor) if site.receiver is None else site.receiver
+    confidence = device_confidence(value)
+    return None if confidence is None else Read(site.node, tensor, value, confidence)
+
+
+def _read_by_function(site: CallSite) -> Read | None:
+    for argument in site.node.args:
+        if isinstance(argument, ast.Starred):
+            continue
+        value = _elements(site.value(argument)) if site.target in _ANY_OF else site.value(argument)
+        confidence = device_confidence(value)
+        if confidence is not None:
+            if site.target in _TRUTHS:
+                confidence = _if_one_number(value, confidence)
+            return Read(site.node, argument, value, confidence)
+    return None
+
+
+def _elements(value: Value) -> Value:
+    """What any() and all() test one by one."""
+    for member in value.members:
+        if isinstance(member, Sequence) and member.element.tensor is not None:
+            return member.element
+    return value

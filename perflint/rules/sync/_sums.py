@@ -1,0 +1,107 @@
+"""Sums of scalar reads over a loop, kept on the device until the loop is over."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.rules.sync._places import block_of, inside, names_in, statement_of
+from perflint.rules.sync._scalars import SCALAR_READ, Read
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Kind, Value
+from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """`name += …` in a loop, with `name = 0` before it and nothing else that sees the name meanwhile."""
+
+    name: str
+    loop: ast.For | ast.AsyncFor | ast.While
+    starts_as_float: bool
+
+
+def summed_on_device(site: CallSite, read: Read) -> Fix | None:
+    """`.detach()` in place of `.item()`, and one conversion after the loop; None where the sum is used before."""
+    if site.target != "torch.Tensor.item" or site.node.args or read.tensor is site.node.func:
+        return None
+    found = _sum(site.model, read)
+    if found is None:
+        return None
+    conversion = _conversion(read.value, found.starts_as_float)
+    source = site.model.source
+    end = found.loop.end_lineno
+    if conversion is None or end is None or end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
+        return None
+    call = source.concrete(site.node)
+    assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+    new = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
+    if conversion == "float":
+        # A Python float sums in double precision, and so does the device now.
+        new = cst.Call(cst.Attribute(new, cst.Name("double")))
+    line = f"{indentation(source, found.loop.lineno)}{found.name} = {conversion}({found.name})\n"
+    edits = (
+        replace(source, source.span(site.node), new),
+        insert(end + 1, 1, in_newlines_of(source, end, line)),
+    )
+    return Fix("Sum on the device and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
+
+
+def _conversion(value: Value, starts_as_float: bool) -> str | None:
+    """The Python type of the sum; None where it cannot be told."""
+    kind = Kind.UNKNOWN if value.tensor is None else value.tensor.kind
+    if starts_as_float or kind is Kind.FLOAT:
+        return "float"
+    return "int" if kind in (Kind.INT, Kind.BOOL) else None
+
+
+def _sum(model: Model, read: Read) -> _Sum | None:
+    statement = statement_of(model, read.node)
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.op, ast.Add):
+        return None
+    if not isinstance(statement.target, ast.Name) or not _is_linear(model, statement.value, read.node):
+        return None
+    loop = next((o for o in inside(model, statement) if isinstance(o, (ast.For, ast.AsyncFor, ast.While))), None)
+    if loop is None or loop.orelse or _in_suite(model, loop):
+        return None
+    name = statement.target.id
+    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
+    start = _start(model, loop, name)
+    if uses != [statement.target] or start is None:
+        return None
+    return _Sum(name, loop, isinstance(start, float))
+
+
+def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
+    """Whether a read enters an expression only through arithmetic with Python numbers."""
+    if node is read:
+        return True
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
+        return False
+    left = read in ast.walk(node.left)
+    other = node.right if left else node.left
+    if model.value(other).tensor is not None:
+        return False
+    return _is_linear(model, node.left if left else node.right, read)
+
+
+def _in_suite(model: Model, loop: ast.stmt) -> bool:
+    """Whether something else follows the loop on its last line."""
+    block = block_of(model, loop)
+    after = block[block.index(loop) + 1 :]
+    return bool(after) and after[0].lineno == loop.end_lineno
+
+
+def _start(model: Model, loop: ast.stmt, name: str) -> int | float | None:
+    """The number that the name holds when the loop begins; None where it may be anything else."""
+    block = block_of(model, loop)
+    for statement in reversed(block[: block.index(loop)]):
+        if isinstance(statement, ast.Assign) and name in {t.id for t in statement.targets if isinstance(t, ast.Name)}:
+            value = statement.value.value if isinstance(statement.value, ast.Constant) else None
+            return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        if name in names_in(statement):
+            return None
+    return None

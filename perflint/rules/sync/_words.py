@@ -1,0 +1,31 @@
+"""What the rules of this family say alike."""
+
+from __future__ import annotations
+
+from perflint.findings import Heat
+from perflint.rules.worth import cost
+from perflint.semantics.sites import Site
+
+_LONGEST_QUOTE = 60
+
+
+def quoted(text: str) -> str:
+    """Source text between backquotes, on one line and no longer than a message bears."""
+    line = " ".join(text.split())
+    if len(line) > _LONGEST_QUOTE:
+        line = line[: _LONGEST_QUOTE - 1].rstrip() + "…"
+    return f"`{line}`"
+
+
+def often(site: Site) -> str:
+    """How often the code of a site runs, to end a clause with: " in code that runs each step"."""
+    return " in code that runs each step" if site.heat is Heat.HOT else ""
+
+
+def advice(site: Site, cure: str, *measured: str) -> str:
+    """The cure, and on hot paths the measured rows of `worth.toml` that go with it."""
+    if site.heat is not Heat.HOT or not measured:
+        return cure
+    rows = [cost(name) for name in measured]
+    figures = "; ".join(f"{row.pattern}: {row.slower} {row.where}" for row in rows)
+    return f"{cure} Measured: {figures}."

@@ -1,0 +1,126 @@
+"""TPF109: copying a device tensor to the host."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, owned
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Const, Device, Value
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_TOLIST = "torch.Tensor.tolist"
+_NUMPY = "torch.Tensor.numpy"
+_CPU = "torch.Tensor.cpu"
+_COPY = "torch.Tensor.copy_"
+_MOVES = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")
+
+
+class DeviceToHostCopyInLoop(Rule):
+    """
+    ## What it does
+    Finds `.cpu()`, `.to("cpu")`, `.tolist()`, `.numpy(force=True)` and `host.copy_(t)` of tensors that may
+    be on the device.
+
+    ## Why is this bad
+    The copy waits until the device has computed the tensor and has sent it; meanwhile the host queues
+    no work, and afterwards the device has none. In a loop that happens each turn. The `.numpy()`
+    behind a `.cpu()` costs nothing more.
+
+    ## When it is fine
+    Once, after the loop: one bulk copy is the cure for many small ones. Where the results would
+    not fit into device memory, or are consumed at once. On tensors that are on the host already.
+    `non_blocking=True` into pinned memory with an event that is waited for before the host looks.
+
+    ## Bad
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, loader):
+        outputs = []
+        for x in loader:
+            y = model(x.cuda())
+            outputs.append(y.cpu())
+        return torch.cat(outputs)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, loader):
+        outputs = []
+        for x in loader:
+            outputs.append(model(x.cuda()))
+        return torch.cat(outputs)
+    ```
+
+    ## Fix safety
+    No fix: whether the results fit on the device is not in the source, and `non_blocking=True` alone
+    lets the host read memory that is not written yet.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `Memcpy DtoH` with the
+    host in `cudaStreamSynchronize`, each turn.
+
+    ## References
+    - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code, name = DEVICE_TO_HOST_COPY, "device-to-host-copy-in-loop"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (Calls(_TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
+            confidence=confidence,
+            help=advice(site, "Keep results on the device and copy them all at once after the loop."),
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    """How sure it is that a call copies from the device and waits; None where it does not."""
+    if site.target == _TOLIST:
+        read = owned(site, DEVICE_TO_HOST_COPY)
+        return None if read is None else read.confidence
+    if _is_true(site, "non_blocking") or not isinstance(site.node.func, ast.Attribute):
+        return None
+    if site.target == _COPY:
+        source = site.argument("src", 0)
+        return device_confidence(site.value(source)) if source is not None and _is_on_host(_receiver(site)) else None
+    if site.target == _NUMPY and not _is_true(site, "force"):
+        # Without `force` it raises for a device tensor: so the tensor is none.
+        return None
+    if site.target in _MOVES and not _is_on_host(site.value(site.node)):
+        return None
+    return device_confidence(_receiver(site))
+
+
+def _receiver(site: CallSite) -> Value:
+    assert isinstance(site.node.func, ast.Attribute)
+    return site.value(site.node.func.value) if site.receiver is None else site.receiver
+
+
+def _is_true(site: CallSite, name: str) -> bool:
+    given = site.argument(name)
+    return given is not None and site.value(given) != Const(False)
+
+
+def _is_on_host(value: Value) -> bool:
+    return value.tensor is not None and value.tensor.device is Device.CPU

@@ -1,0 +1,214 @@
+"""TPF108: turning a device tensor into text, or handing it to a logger that does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import inside
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
+from perflint.semantics.values import Mapping, Value
+from perflint.source.concrete import cst
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+_BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "tqdm.autonotebook.tqdm", "tqdm.trange")
+_WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
+TRACKERS = (
+    *(f"{name}.set_postfix" for name in _BARS),
+    *(f"{name}.{method}" for name in _WRITERS for method in ("add_scalar", "add_scalars")),
+    *("wandb.log", "wandb.Run.log", "wandb.run.log", "swanlab.log", "mlflow.log_metric", "mlflow.log_metrics"),
+)
+"""Functions that read the tensors among their arguments at once."""
+
+_WRITTEN_WHEN_ASKED = frozenset(("__repr__", "__str__", "__format__", "extra_repr"))
+_LOWEST_LEVEL = ("logging.debug", "logging.Logger.debug", "logging.LoggerAdapter.debug")
+_LOW_LEVEL = ("logging.info", "logging.Logger.info", "logging.LoggerAdapter.info")
+
+
+class EagerFormat(Rule):
+    """
+    ## What it does
+    Finds device tensors in `print`, f-strings, `str()`, `repr()`, `format()`, `%` and logging calls, and
+    those given to `pbar.set_postfix`, `wandb.log`, `SummaryWriter.add_scalar` and the like.
+
+    ## Why is this bad
+    To write a number the host must have it: formatting a zero-dimensional tensor waits for the device
+    once, a tensor with dimensions several times (it is masked, summarised and read piece by piece).
+    `print(f"{loss}")` each step made training of a 124 M parameter GPT 2 % slower on an H200; an
+    f-string in `logger.debug(f"…")` is built even if nobody sees it, and a progress bar formats
+    its postfix even if it does not redraw.
+
+    ## When it is fine
+    Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an interval.
+    `logger.debug("… %s", t)`: the text is not made while the level is off. Messages of exceptions.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        for x, y in loader:
+            loss = torch.nn.functional.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            print(f"loss {loss}")
+    ```
+
+    ## Good
+    ```python
+    import logging
+    import torch
+
+    logger = logging.getLogger(__name__)
+
+    def train(model: torch.nn.Module, loader, optimizer):
+        for x, y in loader:
+            loss = torch.nn.functional.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            logger.debug("loss %s", loss)
+    ```
+
+    ## Fix safety
+    Unsafe, and for an f-string that is the only argument of `logger.debug` only: it becomes a lazy
+    format. The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5, device='cuda:0')`
+    where an f-string writes `0.5`), and a tensor changed in place before a handler formats it
+    shows its later value.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns inside torch's own `_tensor.py` or `_tensor_str.py`,
+    below the line.
+
+    ## References
+    - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [Optimization of logging calls](https://docs.python.org/3/howto/logging.html#optimization)
+    """
+
+    code, name = "TPF108", "eager-format"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (FormatSite, Calls(*TRACKERS))
+
+    def nominate(self, site: FormatSite | CallSite) -> bool:
+        if isinstance(site, CallSite):
+            return any(True for _ in _tracked(site))
+        return device_confidence(site.value(site.node)) is not None and not _is_of_failure(site)
+
+    def check(self, node: cst.CSTNode, site: FormatSite | CallSite) -> Iterator[Finding]:
+        if isinstance(site, CallSite):
+            for part in _tracked(site):
+                yield from self._report(site, part, f"is read by `{site.text(site.node.func)}`")
+            return
+        if _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
+            return
+        yield from self._report(site, site.node, _how(site))
+
+    def _report(self, site: FormatSite | CallSite, node: ast.expr, how: str) -> Iterator[Finding]:
+        value = _holding_tensor(site.value(node))
+        confidence = device_confidence(value)
+        if confidence is None:
+            return
+        tensor = value.tensor
+        times = "several times" if tensor is not None and tensor.rank else "for the device"
+        cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
+        yield self.finding(
+            site,
+            f"{quoted(site.text(node))} {how}, and the host waits {times}{often(site)}",
+            confidence=confidence,
+            severity=Severity.INFO if cured else None,
+            heat=Heat.COLD if _is_written_when_asked(site) else None,
+            span=site.model.source.span(node),
+            help=advice(
+                site, "Do it every hundredth step, or write the number of a step that is over.", "print-per-step-gpt"
+            ),
+            fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
+        )
+
+
+def _how(site: FormatSite) -> str:
+    if site.sink == "print":
+        return "is printed"
+    if site.sink == "logging":
+        return "is logged"
+    return "is made text" if site.sink in ("str", "repr", "format") else f"is put into text by {_sink(site.sink)}"
+
+
+def _sink(sink: str) -> str:
+    return "an f-string" if sink == "f-string" else f"`{sink}`"
+
+
+def _is_of_failure(site: Site) -> bool:
+    """Whether the text is made for an exception or a failed assertion only."""
+    inner: ast.AST = site.node
+    for outer in inside(site.model, site.node):
+        if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Assert) and inner is outer.msg):
+            return True
+        inner = outer
+    return False
+
+
+def _is_written_when_asked(site: Site) -> bool:
+    function = site.model.function(site.node)
+    return isinstance(function, ast.FunctionDef) and function.name in _WRITTEN_WHEN_ASKED
+
+
+def _is_lazy(site: FormatSite, functions: tuple[str, ...]) -> bool:
+    """Whether the text is made by logging, and only if somebody listens at that level."""
+    if site.sink != "logging":
+        return False
+    call = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.Call)), None)
+    return call is not None and site.model.target(call) in functions
+
+
+def _tracked(site: CallSite) -> Iterator[ast.expr]:
+    """The expressions with tensors among a tracker's arguments; the entries of a dict one by one."""
+    for argument in (*site.node.args, *(keyword.value for keyword in site.node.keywords)):
+        parts = list(argument.values) if isinstance(argument, ast.Dict) else [argument]
+        for part in parts:
+            if device_confidence(_holding_tensor(site.value(part))) is not None:
+                yield part
+
+
+def _holding_tensor(value: Value) -> Value:
+    """The value itself, or what a dict holds."""
+    return value.element if isinstance(value, Mapping) else value
+
+
+def _lazy_logging(site: FormatSite) -> Fix | None:
+    """`logger.debug("… %s", t)` in place of `logger.debug(f"… {t}")`."""
+    if site.sink != "f-string":
+        return None
+    text = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.JoinedStr)), None)
+    call = None if text is None else site.model.parent(text)
+    if text is None or not isinstance(call, ast.Call) or call.args != [text]:
+        return None
+    if call.keywords or site.model.target(call) not in _LOWEST_LEVEL:
+        return None
+    return _as_arguments(site.model, call, text)
+
+
+def _as_arguments(model: Model, call: ast.Call, text: ast.JoinedStr) -> Fix | None:
+    written = model.source.concrete(text)
+    node = model.source.concrete(call)
+    if not isinstance(written, cst.FormattedString) or not isinstance(node, cst.Call) or written.lpar:
+        return None
+    literal, arguments = "", []
+    for part in written.parts:
+        if isinstance(part, cst.FormattedStringText):
+            literal += part.value.replace("%", "%%").replace("{{", "{").replace("}}", "}")
+        elif isinstance(part, cst.FormattedStringExpression):
+            if part.format_spec is not None or part.equal is not None or part.conversion not in (None, "s", "r"):
+                return None
+            literal += "%r" if part.conversion == "r" else "%s"
+            arguments.append(cst.Arg(part.expression))
+    prefix = written.start.rstrip("'\"").replace("f", "").replace("F", "")
+    quote = written.start.lstrip("fFrR")
+    first = cst.Arg(cst.SimpleString(f"{prefix}{quote}{literal}{written.end}"))
+    edit = replace(model.source, model.source.span(call), node.with_changes(args=[first, *arguments]))
+    return Fix("Let the logger make the text if it is wanted", Safety.UNSAFE, (edit,))

@@ -1,0 +1,181 @@
+"""TPF102: several scalar reads side by side."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import block_of, loops_around, names_in, statement_of
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Kind, Tensor
+from perflint.source.concrete import cst
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+_FEWEST = 3
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+
+
+class ManyScalars(Rule):
+    """
+    ## What it does
+    Finds three or more scalar reads in a row, in one statement or in neighbouring ones:
+    `a = x.item()`, `b = y.item()`, `c = z.item()`.
+
+    ## Why is this bad
+    The first read waits for the device; each of the others is a round trip of its own, a copy of a
+    few bytes with a wait for it. One stacked copy brings all numbers at once.
+
+    ## When it is fine
+    Where it runs seldom. Where the tensors are on different devices, or on the host. Two reads are
+    not worth the rewriting.
+
+    ## Bad
+    ```python
+    import torch
+
+    def stats(x: torch.Tensor) -> dict[str, float]:
+        x = x.cuda()
+        low = x.min().item()
+        mean = x.mean().item()
+        high = x.max().item()
+        return {"low": low, "mean": mean, "high": high}
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def stats(x: torch.Tensor) -> dict[str, float]:
+        x = x.cuda()
+        low, mean, high = torch.stack([x.min(), x.mean(), x.max()]).tolist()
+        return {"low": low, "mean": mean, "high": high}
+    ```
+
+    ## Fix safety
+    Unsafe: `torch.stack` brings the tensors to one dtype, so that whole numbers beyond 2²⁴ lose digits
+    beside `float32`; tensors on different devices raise.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns once per read on neighbouring lines; a profile shows
+    as many device-to-host copies of a few bytes.
+
+    ## References
+    - [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
+    - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code, name = "TPF102", "many-scalars"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls(*NUMBERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return len(_group(site)) >= _FEWEST
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        reads = _group(site)
+        if len(reads) < _FEWEST:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} is the first of {len(reads)} scalar reads in a row, a round trip to the"
+            f" device each{often(site)}",
+            confidence=min((read.confidence for read in reads), key=_ORDER.index),
+            help="Stack them and read all at once: `torch.stack([…]).tolist()`.",
+            fix=_fix(site.model, reads),
+        )
+
+
+def _group(site: CallSite) -> list[Read]:
+    """The reads of a run of statements, if the site is the first of them; else nothing."""
+    if owned(site, SCALAR_READ) is None:
+        return []
+    statement = statement_of(site.model, site.node)
+    if statement is None or site.node is not next((read.node for read in _reads(site.model, statement)), None):
+        return []
+    block = block_of(site.model, statement)
+    index = block.index(statement)
+    if index and _reads(site.model, block[index - 1]):
+        return []
+    found: list[Read] = []
+    for follower in block[index:]:
+        more = _reads(site.model, follower)
+        if not more:
+            break
+        found += more
+    return found
+
+
+def _reads(model: Model, statement: ast.stmt) -> list[Read]:
+    """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
+    if not isinstance(statement, _SIMPLE):
+        return []
+    around = next(loops_around(model, statement), None)
+    found = []
+    for call in ast.walk(statement):
+        if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
+            continue
+        read = owned(CallSite(model, call, model.target(call), None), SCALAR_READ)
+        if read is not None and next(loops_around(model, call), None) is around:
+            found.append(read)
+    return sorted(found, key=lambda read: (read.node.end_lineno or 0, read.node.end_col_offset or 0))
+
+
+def _fix(model: Model, reads: list[Read]) -> Fix | None:
+    """One unpacking of `torch.stack([…]).tolist()` for assignments that do nothing but read."""
+    names: list[str] = []
+    tensors: list[ast.expr] = []
+    kinds: set[Kind] = set()
+    for read in reads:
+        statement = model.parent(read.node)
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0]
+        if not isinstance(target, ast.Name) or model.target(_call(read)) != "torch.Tensor.item":
+            return None
+        if not isinstance(read.value, Tensor) or read.value.rank != 0 or names_in(read.tensor) & set(names):
+            return None
+        names.append(target.id)
+        tensors.append(read.tensor)
+        kinds.add(read.value.kind)
+    stack = spell(model.source, "torch.stack", reads[0].node)
+    span = _whole(model, reads)
+    if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds or "#" in model.source.segment(span):
+        return None
+    elements = [cst.Element(_written(model, tensor)) for tensor in tensors]
+    stacked = cst.Call(cst.parse_expression(stack.text), [cst.Arg(cst.List(elements))])
+    assignment = cst.Assign(
+        [cst.AssignTarget(cst.Tuple([cst.Element(cst.Name(name)) for name in names], lpar=[], rpar=[]))],
+        cst.Call(cst.Attribute(stacked, cst.Name("tolist"))),
+    )
+    edit = replace(model.source, span, assignment)
+    return Fix("Read all numbers at once", Safety.UNSAFE, (edit,), stack.imports, leaves=(DEVICE_TO_HOST_COPY,))
+
+
+def _call(read: Read) -> ast.Call:
+    assert isinstance(read.node, ast.Call)
+    return read.node
+
+
+def _written(model: Model, node: ast.expr) -> cst.BaseExpression:
+    written = model.source.concrete(node)
+    assert isinstance(written, cst.BaseExpression)
+    return written
+
+
+def _whole(model: Model, reads: list[Read]) -> Span:
+    """The span from the first read's statement to the end of the last one's."""
+    first = statement_of(model, reads[0].node)
+    last = statement_of(model, reads[-1].node)
+    assert first is not None and last is not None
+    start, end = model.source.span(first), model.source.span(last)
+    return Span(start.line, start.column, end.end_line, end.end_column)

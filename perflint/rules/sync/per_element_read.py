@@ -1,0 +1,143 @@
+"""TPF103: reading a tensor one element at a time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._elements import Element, element_read
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, PER_ELEMENT_READ, Read, owned
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Evidence, Kind, Sequence, Tensor, Value
+from perflint.source.concrete import cst
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+class PerElementRead(Rule):
+    """
+    ## What it does
+    Finds loops and comprehensions that read a tensor, or a collection of tensors, one element per
+    turn: `[t.item() for t in x]`, `for i in range(n): int(x[i])`, `{k: v.item() for k, v in d.items()}`.
+
+    ## Why is this bad
+    Every turn is a round trip between host and device: a copy of a few bytes, and a wait for it.
+    One `.tolist()` brings all elements in one. Serving systems that replaced the one by the other
+    went from thousands of syncs per step to a handful.
+
+    ## When it is fine
+    On the host: an array, a tensor that `.cpu()` or `.tolist()` has brought over before the loop. For
+    two or three elements outside of hot code.
+
+    ## Bad
+    ```python
+    import torch
+
+    def lengths(mask: torch.Tensor) -> list[int]:
+        counts = mask.cuda().sum(dim=1)
+        return [int(count) for count in counts]
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def lengths(mask: torch.Tensor) -> torch.Tensor:
+        return mask.cuda().sum(dim=1)
+    ```
+
+    ## Fix safety
+    Safe for `[t.item() for t in x]` where `x` is known to be a one-dimensional tensor: `x.tolist()`
+    gives the same Python numbers. Unsafe for a list or tuple of scalar tensors, which becomes
+    `torch.stack(x).tolist()`: an empty list raises, and elements of different dtypes or devices
+    are brought to one dtype or raise.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows a
+    train of tiny device-to-host copies with nothing between them.
+
+    ## References
+    - [torch.Tensor.tolist](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html)
+    - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code, name = PER_ELEMENT_READ, "per-element-read"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (Calls(*NUMBERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return owned(site, self.code) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        read = owned(site, self.code)
+        element = None if read is None else element_read(site.model, read.node, read.tensor)
+        if read is None or element is None:
+            return
+        whole = quoted(site.text(element.whole))
+        yield self.finding(
+            site,
+            f"{quoted(site.text(read.node))} waits for the device once per element of {whole}{often(site)}",
+            confidence=read.confidence,
+            help=f"Read all of {whole} at once, before the loop: {_cure(site.value(element.whole))}.",
+            fix=_fix(site, read, element),
+        )
+
+
+def _cure(whole: Value) -> str:
+    return "`.tolist()`" if whole.tensor is not None else "`torch.stack(…).tolist()`"
+
+
+def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
+    """`x.tolist()` in place of a list comprehension that does nothing but read each element."""
+    loop = element.loop
+    if not isinstance(loop, ast.ListComp) or loop.elt is not read.node or len(loop.generators) != 1:
+        return None
+    (generator,) = loop.generators
+    if generator.ifs or generator.is_async or generator.iter is not element.whole:
+        return None
+    if not isinstance(generator.target, ast.Name) or not isinstance(read.tensor, ast.Name):
+        return None
+    model, whole = site.model, site.value(element.whole)
+    written = model.source.concrete(element.whole)
+    assert isinstance(written, cst.BaseExpression)
+    if isinstance(whole, Tensor):
+        if whole.rank != 1 or whole.evidence < Evidence.ANNOTATION or not _same_number(site.target, whole.kind):
+            return None
+        return _replaced(model, loop, written, Safety.SAFE, ())
+    stack = spell(model.source, "torch.stack", loop)
+    if stack is None or not _stacks(whole, site.target):
+        return None
+    call = cst.Call(cst.parse_expression(stack.text), [cst.Arg(written)])
+    return _replaced(model, loop, call, Safety.UNSAFE, stack.imports)
+
+
+def _same_number(target: str, kind: Kind) -> bool:
+    """Whether `.tolist()` gives what a call makes of each element."""
+    if target == "torch.Tensor.item":
+        return True
+    return (target, kind) in (("builtins.float", Kind.FLOAT), ("builtins.int", Kind.INT))
+
+
+def _stacks(whole: Value, target: str) -> bool:
+    """Whether a value is a list or tuple of scalar tensors of one kind."""
+    if not isinstance(whole, Sequence) or whole.type not in ("list", "tuple"):
+        return False
+    element = whole.element
+    return isinstance(element, Tensor) and element.rank == 0 and _same_number(target, element.kind)
+
+
+def _replaced(
+    model: Model, loop: ast.ListComp, whole: cst.BaseExpression, safety: Safety, imports: tuple[str, ...]
+) -> Fix:
+    if not isinstance(whole, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not whole.lpar:
+        whole = whole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    new = cst.Call(cst.Attribute(whole, cst.Name("tolist")))
+    edit = replace(model.source, model.source.span(loop), new)
+    return Fix("Read all elements with one `.tolist()`", safety, (edit,), imports, leaves=(DEVICE_TO_HOST_COPY,))

@@ -1,0 +1,130 @@
+"""TPF104: a tensor built from a Python list of tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Sequence, Tensor, Value
+from perflint.source.concrete import cst
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+_DEEPEST = 3
+
+
+class TensorOfTensors(Rule):
+    """
+    ## What it does
+    Finds `torch.tensor([a, b])` and `torch.as_tensor([a, b])` where `a` and `b` are tensors of the device.
+
+    ## Why is this bad
+    The constructor reads each element as a Python number, one round trip to the device per element,
+    and then copies the list back. The gradients of the elements are lost on the way.
+    `torch.stack` does it in one kernel.
+
+    ## When it is fine
+    Lists of Python numbers (that is another matter when they go to the device each step), and tensors
+    that are on the host.
+
+    ## Bad
+    ```python
+    import torch
+
+    def losses(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        a, b = a.cuda(), b.cuda()
+        return torch.tensor([a.mean(), b.mean()])
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def losses(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        a, b = a.cuda(), b.cuda()
+        return torch.stack([a.mean(), b.mean()]).detach()
+    ```
+
+    ## Fix safety
+    Unsafe: the result stays on the device of its elements where the constructor made a host tensor,
+    elements of different dtypes are promoted, and elements on different devices raise.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows as many
+    `aten::item` below `aten::tensor`.
+
+    ## References
+    - [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
+    - [torch.tensor](https://docs.pytorch.org/docs/stable/generated/torch.tensor.html)
+    """
+
+    code, name = "TPF104", "tensor-of-tensors"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (Calls("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        data = site.argument("data", 0)
+        if confidence is None or data is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself and waits for the"
+            f" device each time{often(site)}",
+            confidence=confidence,
+            help="Use `torch.stack`, with `.detach()` if no gradient is to flow.",
+            fix=_fix(site, data),
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    data = site.argument("data", 0)
+    return None if data is None else elements_confidence(site.value(data), _DEEPEST)
+
+
+def elements_confidence(value: Value, depth: int) -> Confidence | None:
+    """How sure it is that a list or tuple holds tensors of the device; None where it does not."""
+    found = []
+    for member in value.members:
+        if not isinstance(member, Sequence) or depth == 0:
+            continue
+        for element in (member.element,) if member.items is None else member.items:
+            inner = elements_confidence(element, depth - 1)
+            confidence = device_confidence(element) if inner is None else inner
+            if confidence is not None:
+                found.append(confidence)
+    return max(found, key=_ORDER.index, default=None)
+
+
+def _fix(site: CallSite, data: ast.expr) -> Fix | None:
+    """`torch.stack([…]).detach()`, moved and cast as the constructor was told to."""
+    keywords = {keyword.arg for keyword in site.node.keywords}
+    if site.target != "torch.tensor" or not keywords <= {"dtype", "device"} or len(site.node.args) != 1:
+        return None
+    if not isinstance(data, (ast.List, ast.Tuple)) or not all(_is_scalar(site.value(part)) for part in data.elts):
+        return None
+    model = site.model
+    stack = spell(model.source, "torch.stack", site.node)
+    if stack is None:
+        return None
+    call = model.source.concrete(site.node)
+    assert isinstance(call, cst.Call)
+    first, *others = call.args
+    stacked = cst.Call(cst.parse_expression(stack.text), [first.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
+    new = cst.Call(cst.Attribute(stacked, cst.Name("detach")))
+    if others:
+        new = cst.Call(cst.Attribute(new, cst.Name("to")), others)
+    edit = replace(model.source, site.span, new)
+    return Fix("Stack on the device", Safety.UNSAFE, (edit,), stack.imports)
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.rank == 0

@@ -1,0 +1,111 @@
+"""TPF105: asking a device tensor for its truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._asserts import async_assert
+from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, TruthSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_DECIDES = {
+    "and": "what `and` gives",
+    "or": "what `or` gives",
+    "not": "what `not` gives",
+    "comprehension": "which elements a comprehension keeps",
+    "case": "a `case`",
+}
+
+
+class TruthOfTensor(Rule):
+    """
+    ## What it does
+    Finds tensors that decide what Python does next: in `if`, `while`, `assert`, `and`, `or`, `not`,
+    conditional expressions and chained comparisons, and in `bool(t)`, `any(…)` and `all(…)`.
+
+    ## Why is this bad
+    The host waits until the device has computed the answer, and the device then waits for the
+    host to queue more work. A branch in each layer made a training step of a 124 M parameter GPT
+    3 % slower on an H200. It also breaks the graph of `torch.compile` and forbids CUDA graphs.
+
+    ## When it is fine
+    Tests of what the host knows: shapes, `is None`, `isinstance`, flags. Tensors on the host, NumPy
+    arrays. Tests that run seldom, and under `torch.compiler.is_compiling()`. A loop that must stop
+    when it has converged: there, test every tenth iteration.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Clamp(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if x.max() > 1:
+                x = x / x.max()
+            return x
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Clamp(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x / x.max().clamp(min=1)
+    ```
+
+    ## Fix safety
+    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the device without
+    waiting. When the condition fails, the error comes later, at some other call, and the CUDA context
+    cannot be used any more; `python -O` does not remove the check.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::is_nonzero` and
+    `aten::item` there. `torch._dynamo.explain` reports a data-dependent branch.
+
+    ## References
+    - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.where](https://docs.pytorch.org/docs/stable/generated/torch.where.html)
+    """
+
+    code, name = TRUTH_OF_TENSOR, "truth-of-tensor"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (TruthSite, Calls(*TRUTHS))
+
+    def nominate(self, site: TruthSite | CallSite) -> bool:
+        return owned(site, self.code) is not None
+
+    def check(self, node: cst.CSTNode, site: TruthSite | CallSite) -> Iterator[Finding]:
+        read = owned(site, self.code)
+        if read is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
+            confidence=read.confidence,
+            help=advice(site, _cure(site), "per-layer-if-gpt"),
+            fix=async_assert(site.model, read),
+        )
+
+
+def _what(site: TruthSite | CallSite) -> str:
+    if isinstance(site, CallSite):
+        return "makes the host wait for the device to know the truth of a tensor"
+    decides = _DECIDES.get(site.construct, f"this `{site.construct}`")
+    if site.construct == "conditional expression":
+        decides = "this conditional expression"
+    return f"is a tensor: the host waits for the device to decide {decides}"
+
+
+def _cure(site: TruthSite | CallSite) -> str:
+    if isinstance(site, TruthSite) and site.construct == "assert":
+        return "Check on the device with `torch._assert_async`, or only in tests."
+    if isinstance(site, TruthSite) and site.construct == "while":
+        return "Test every tenth iteration, or run a fixed number of them."
+    return "Compute both outcomes and choose on the device (`torch.where`, `clamp`), or decide by what the host knows."
