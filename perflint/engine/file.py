@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _REPORT_IT = "please report this, with the code of that line"
 
 
-def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings) -> Report:
+def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings, noqa: bool = True) -> Report:
     """What the rules say of a file: findings by position, and what is wrong with it or with perflint.
 
-    Never raises: a syntax error or a crash of a rule is a problem in the report.
+    Never raises: a syntax error or a crash of a rule is a problem in the report. Without `noqa`,
+    comments of that name are left to the caller.
     """
     report = Report()
     problem = _unparsable(source)
@@ -36,7 +37,7 @@ def check_source(source: Source, project: Project, rules: RuleSet, settings: Set
     report.files = 1
     report.lines = len(source.lines)
     found = _run(source, project, rules_for_file(rules, settings, source.path), report.problems)
-    _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source), settings, report)
+    _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source, noqa), settings, report)
     return report
 
 

@@ -32,10 +32,14 @@ class _Comments:
 
 
 class Suppressions:
-    """The comments of one file that silence findings. They are read when first asked for."""
+    """The comments of one file that silence findings, but `# noqa` where it is left to others.
 
-    def __init__(self, source: Source) -> None:
+    They are read when first asked for.
+    """
+
+    def __init__(self, source: Source, noqa: bool = True) -> None:
         self._source = source
+        self._noqa = noqa
 
     def cover(self, finding: Finding) -> bool:
         """Whether a comment silences a finding.
@@ -56,7 +60,7 @@ class Suppressions:
     def _comments(self) -> _Comments | None:
         if not _WORTH_READING.search(self._source.text):
             return None
-        return _read(self._source)
+        return _read(self._source, self._noqa)
 
 
 def _names(selectors: Selectors, finding: Finding) -> bool:
@@ -65,7 +69,7 @@ def _names(selectors: Selectors, finding: Finding) -> bool:
     return not selectors.isdisjoint(("ALL", finding.name)) or any(finding.code.startswith(code) for code in selectors)
 
 
-def _read(source: Source) -> _Comments:
+def _read(source: Source, noqa: bool) -> _Comments:
     import tokenize
 
     starts = {getattr(tokenize, name, None) for name in ("FSTRING_START", "TSTRING_START")} - {None}
@@ -75,7 +79,7 @@ def _read(source: Source) -> _Comments:
     for kind, text, (line, _), (end_line, _) in _tokens(source):
         if kind == tokenize.COMMENT:
             comments.present.add(line)
-            _note(comments, text, line)
+            _note(comments, text, line, noqa)
         elif kind in starts:
             open_strings.append(line)
         elif kind in ends:
@@ -102,8 +106,8 @@ def _tokens(source: Source) -> Iterator[_Token]:
         return
 
 
-def _note(comments: _Comments, text: str, line: int) -> None:
-    for found in _NOQA.finditer(text):
+def _note(comments: _Comments, text: str, line: int, noqa: bool) -> None:
+    for found in _NOQA.finditer(text) if noqa else ():
         listed = found["selectors"]
         selectors = None if listed is None else frozenset(_normal(word) for word in re.split(r"[\s,]+", listed))
         comments.lines.setdefault(line, []).append(selectors)
