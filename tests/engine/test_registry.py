@@ -1,0 +1,116 @@
+"""Rules are found, checked for clashes and handed out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import perflint.rules
+from perflint.rules.registry import RegistryError, RuleSet, all_rules, collect, names
+from tests.engine.toys import Files, Picky, Truths, Zeros
+
+RULE = '''
+from perflint.rules.base import Calls, Rule
+from perflint.findings import Effect, Severity
+class Found(Rule):
+    """Page."""
+    code, name = "{code}", "{name}"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls("torch.zeros"),)
+    def check(self, node, site):
+        yield from ()
+'''
+
+
+class Package:
+    """A package of rules that a test writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "toyrules"
+        self.write("__init__.py", "")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def rule(self, name: str, code: str, rule_name: str) -> None:
+        self.write(name, RULE.format(code=code, name=rule_name))
+        self.write(str(Path(name).parent / "__init__.py"), "")
+
+    def module(self) -> ModuleType:
+        return import_module("toyrules")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
+    monkeypatch.syspath_prepend(tmp_path)
+    yield Package(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == "toyrules"]:
+        del sys.modules[name]
+
+
+def test_rules_are_found_by_walking(package: Package) -> None:
+    package.rule("b/second.py", "TPF102", "second")
+    package.rule("a/first.py", "TPF101", "first")
+    package.rule("a/third.py", "TPF103", "third")
+    package.write("a/_helper.py", "raise AssertionError")
+    package.write("_family/hidden.py", "raise AssertionError")
+    package.write("_family/__init__.py", "")
+    package.write("base.py", "raise AssertionError")
+    package.write("a/data.toml", "")
+    assert [rule.code for rule in collect(package.module())] == ["TPF101", "TPF102", "TPF103"]
+
+
+def test_imported_rules_are_not_the_modules_own(package: Package) -> None:
+    package.rule("a/first.py", "TPF101", "first")
+    package.rule("a/second.py", "TPF102", "second")
+    path = package.folder / "a" / "second.py"
+    path.write_text(path.read_text() + "\nfrom toyrules.a.first import Found as Other\n")
+    assert [rule.name for rule in collect(package.module())] == ["first", "second"]
+
+
+@pytest.mark.parametrize(("code", "name", "clash"), [("TPF101", "other", "TPF101"), ("TPF102", "first", "first")])
+def test_codes_and_names_are_unique(package: Package, code: str, name: str, clash: str) -> None:
+    package.rule("a/first.py", "TPF101", "first")
+    package.rule("b/second.py", code, name)
+    with pytest.raises(RegistryError, match=f"^{clash} is both"):
+        collect(package.module())
+
+
+def test_a_module_holds_one_rule(package: Package) -> None:
+    package.rule("a/first.py", "TPF101", "first")
+    package.write("a/empty.py", "x = 1\n")
+    with pytest.raises(RegistryError, match=r"toyrules\.a\.empty must hold one rule, not 0"):
+        collect(package.module())
+
+
+def test_perflints_own_rules() -> None:
+    rules = all_rules()
+    assert len(rules) > 3
+    assert [rule.code for rule in rules] == sorted(names())
+    files = Path(perflint.rules.__file__).parent.glob("[!_]*/[!_]*.py")
+    assert len(rules) == len(list(files))
+
+
+def test_handing_out() -> None:
+    zeros, truths, files, picky = Zeros(), Truths(), Files(), Picky()
+    rules = RuleSet([picky, files, truths, zeros])
+    assert rules.rules == (zeros, truths, picky, files)
+    smaller = rules.without({"TPF101", "TPF201"})
+    assert smaller.rules == (truths, picky)
+    assert rules.without(set()) is rules
+
+
+def test_importing_the_rules_does_not_import_libcst() -> None:
+    script = (
+        "import sys; from perflint.rules.registry import all_rules; assert all_rules(); "
+        "heavy = {'libcst', 'torch', 'numpy'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
