@@ -1,0 +1,90 @@
+"""What the file around a layer does with weights: published ones, loaded ones, biases by hand, frozen norms."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.semantics.model import Model
+from perflint.semantics.values import Instance
+
+_PUBLISHED = re.compile(r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls")
+_LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
+
+
+def has_published_weights(text: str) -> bool:
+    """Whether a file's models come with weights that others trained, whose shapes are given."""
+    return _PUBLISHED.search(text) is not None
+
+
+def loads_weights(text: str) -> bool:
+    """Whether a file loads weights, published or its own."""
+    return _LOADS.search(text) is not None or has_published_weights(text)
+
+
+def freezes_norms(tree: ast.Module) -> bool:
+    """Whether a file puts the norms among a model's modules in evaluation mode: their statistics then stay."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "Norm" in ast.dump(node.test):
+            for each in ast.walk(node):
+                if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "eval":
+                    return True
+    return False
+
+
+def touches_bias(model: Model, cls: str) -> bool:
+    """Whether code of the file needs the bias of some object that may be of a layer class to be a tensor.
+
+    Code that asks first, as in `if m.bias is not None`, does not.
+    """
+    for node in ast.walk(model.source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "bias" and not _is_self(node.value):
+            if not _is_another(model, node.value, cls) and not _is_asked(model, node):
+                return True
+    return False
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
+    """Whether an object is known to be of a class other than `cls`, by its value or by an `isinstance` around."""
+    value = model.value(node)
+    if isinstance(value, Instance) and value.cls.startswith("torch.nn.") and value.cls not in ("torch.nn.Module", cls):
+        return True
+    own = cls.rpartition(".")[2]
+    for test in _tests_around(model, node):
+        for call in ast.walk(test):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance" and len(call.args) == 2:
+                others = set(_last_names(call.args[1])).isdisjoint({own, "_ConvNd", "Module"})
+                if others and ast.unparse(call.args[0]) == ast.unparse(node):
+                    return True
+    return False
+
+
+def _is_asked(model: Model, node: ast.Attribute) -> bool:
+    """Whether a condition around asks whether the bias is there, or is the place where it asks."""
+    written = ast.unparse(node)
+    parent = model.parent(node)
+    if isinstance(parent, (ast.Compare, ast.If, ast.BoolOp, ast.IfExp)):
+        return True
+    return any(written in ast.unparse(test) for test in _tests_around(model, node))
+
+
+def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
+    inner: ast.AST = node
+    for around in model.ancestors(node):
+        if isinstance(around, (ast.If, ast.While)) and inner in around.body:
+            yield around.test
+        elif isinstance(around, ast.IfExp) and inner is around.body:
+            yield around.test
+        elif isinstance(around, ast.BoolOp):
+            yield around
+        inner = around
+
+
+def _last_names(node: ast.expr) -> Iterator[str]:
+    for part in node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]:
+        yield ast.unparse(part).rpartition(".")[2]

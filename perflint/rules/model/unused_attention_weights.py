@@ -1,0 +1,143 @@
+"""TPF302: attention weights that are computed and thrown away."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.model._usage import first_item_only, is_in_evaluation
+from perflint.rules.precision._region import region
+from perflint.rules.worth import cost
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import NONE, Const, Instance
+from perflint.source.concrete import cst
+
+_KEY_PADDING_MASK, _NEED_WEIGHTS, _ATTN_MASK = 3, 4, 5
+
+
+class UnusedAttentionWeights(Rule):
+    """
+    ## What it does
+    Finds calls of `nn.MultiheadAttention` whose second result, the attention weights, is thrown
+    away: `y, _ = attention(q, k, v)` or `attention(q, k, v)[0]`, without `need_weights=False`.
+
+    ## Why is this bad
+    `need_weights` is true unless told otherwise. The weights, of shape (batch, tokens, tokens),
+    must then exist in memory, so that the fused attention kernels cannot be used. A training step
+    of six layers at 1024 tokens was 2.2 × slower for it under bfloat16 autocast on an H200, and
+    4 % slower in float32; the layer alone lost 12 % at 512 tokens and 2.8 × at 2048.
+
+    ## When it is fine
+    Where a forward hook reads the weights, where the result is a subclass's own, or where
+    gradients of gradients are taken (the fused kernels have none). A call whose second result is
+    read anywhere in the function is not reported.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(width, 8, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y, _ = self.attention(x, x, x)
+            return x + y
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(width, 8, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y, _ = self.attention(x, x, x, need_weights=False)
+            return x + y
+    ```
+
+    ## Fix safety
+    Safe where the module has no dropout, or is in evaluation mode, and no mask is passed: the
+    output differs by rounding only (1e-7 in float32). Unsafe otherwise: with dropout the fused
+    kernels draw other random numbers, and a row whose mask hides everything gives zeros where it
+    gave NaN.
+
+    ## How a GPU shows it
+    A timeline shows `softmax` and `bmm` kernels per layer instead of one flash or
+    memory-efficient attention kernel. `benchmarks/rules/layers.py attention-weights` times both.
+
+    ## References
+    - [torch.nn.MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html)
+    - [Fused attention](https://docs.pytorch.org/docs/stable/nn.functional.html#attention-mechanisms)
+    """
+
+    code = "TPF302"
+    name = "unused-attention-weights"
+    effect = Effect.COMPUTE
+    severity = Severity.WARNING
+    listens = (Calls("torch.nn.Module.__call__"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        """Whether attention is called, asked for weights, and only its first result used."""
+        attention = site.value(site.node.func)
+        if not isinstance(attention, Instance) or attention.cls != "torch.nn.MultiheadAttention":
+            return False
+        if site.has_unpacking:
+            return False
+        asked = site.argument("need_weights", _NEED_WEIGHTS)
+        return (asked is None or _is(asked, True)) and first_item_only(site.model, site.node)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        text = site.model.source.text
+        read_elsewhere = "register_forward_hook" in text or "create_graph" in text
+        half = region(site.model.source).half is not None
+        in_half, in_float = cost("attention-weights-step-bfloat16"), cost("attention-weights-step-float32")
+        figure = f"{in_half.slower} {in_half.where}, {in_float.slower} in {in_float.dtype}"
+        yield self.finding(
+            site,
+            f"`{site.text(site.node.func)}(…)` computes attention weights that nothing reads, which keeps it off "
+            f"the fused kernels: a training step was {figure}; pass `need_weights=False`",
+            severity=in_half.severity if half else in_float.severity,
+            confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
+            fix=_fix(node, site, safe=not read_elsewhere),
+        )
+
+
+def _fix(node: cst.Call, site: CallSite, safe: bool) -> Fix | None:
+    asked = site.argument("need_weights", _NEED_WEIGHTS)
+    if asked is not None:
+        edit = Edit(site.model.source.span(asked), "False")
+    else:
+        changed = with_argument(node, "need_weights=False")
+        if changed is None:
+            return None
+        edit = replace(site.model.source, site.span, changed)
+    same = safe and not _is_masked(site) and (_has_no_dropout(site) or is_in_evaluation(site.model, site.node))
+    return Fix("Pass `need_weights=False`", Safety.SAFE if same else Safety.UNSAFE, (edit,))
+
+
+def _is_masked(site: CallSite) -> bool:
+    masks = (site.argument("key_padding_mask", _KEY_PADDING_MASK), site.argument("attn_mask", _ATTN_MASK))
+    return any(mask is not None and site.value(mask) != NONE for mask in masks)
+
+
+def _has_no_dropout(site: CallSite) -> bool:
+    attention = site.value(site.node.func)
+    if not isinstance(attention, Instance) or attention.arguments is None:
+        return False
+    dropout = attention.argument("dropout")
+    return dropout is None or (isinstance(dropout, Const) and dropout.value == 0)
+
+
+def _is(node: ast.expr, value: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value

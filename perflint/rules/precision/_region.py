@@ -1,0 +1,204 @@
+"""In which number formats the code of a file computes, as far as the file says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from perflint.rules._names import Names
+from perflint.source.text import Source
+
+_WORDS = re.compile(
+    r"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|int8|8bit|fp8|float8|modelopt|pytorch_quantization"
+)
+
+
+class Format(Enum):
+    """A number format that tensor cores compute in, other than plain float32."""
+
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    TF32 = "TF32"
+    FLOAT8 = "FP8"
+    INT8 = "INT8"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An expression or import that says in which format its file computes."""
+
+    format: Format
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The formats of a file. `float32_convolutions` says that TF32, cuDNN's default, is switched off."""
+
+    formats: frozenset[Format] = frozenset()
+    float32_convolutions: bool = False
+
+    @property
+    def half(self) -> Format | None:
+        """bfloat16 or float16, where the file computes in one of them."""
+        for format in (Format.BFLOAT16, Format.FLOAT16):
+            if format in self.formats:
+                return format
+        return None
+
+    @property
+    def eight_bits(self) -> Format | None:
+        """INT8 or FP8, where the file computes in one of them."""
+        for format in (Format.INT8, Format.FLOAT8):
+            if format in self.formats:
+                return format
+        return None
+
+
+def region(source: Source) -> Region:
+    """What a file says of the formats it computes in."""
+    if not _WORDS.search(source.text):
+        return Region()
+    names = Names(source.tree)
+    formats = frozenset(each.format for each in _evidence(source.tree, names))
+    return Region(formats, _switches_off_tf32(source.tree))
+
+
+def _evidence(tree: ast.Module, names: Names) -> Iterator[Evidence]:
+    outer: dict[ast.AST, ast.AST] = {}
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            outer[child] = node
+        if isinstance(node, ast.Call):
+            yield from _of_call(node, names)
+        elif isinstance(node, ast.Attribute):
+            yield from _of_dtype(node, outer.get(node), names)
+        elif isinstance(node, ast.Assign):
+            yield from _of_switch(node)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _of_import(node)
+
+
+# Calls
+
+_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
+_SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"})
+_DTYPES = {
+    "torch.bfloat16": Format.BFLOAT16,
+    "torch.float16": Format.FLOAT16,
+    "torch.half": Format.FLOAT16,
+    "torch.float8_e4m3fn": Format.FLOAT8,
+    "torch.float8_e5m2": Format.FLOAT8,
+}
+_OPTIONS = {"bf16": Format.BFLOAT16, "fp16": Format.FLOAT16, "16": Format.FLOAT16, "fp8": Format.FLOAT8}
+
+
+def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
+    full = names.full_name(call.func)
+    if full in _AUTOCAST:
+        yield from _of_autocast(call, names)
+    elif full in _SCALERS:
+        if not _is_false(_keyword(call, "enabled")):
+            yield Evidence(Format.FLOAT16, call)
+    elif full == "torch.set_float32_matmul_precision":
+        if any(isinstance(arg, ast.Constant) and arg.value in ("high", "medium") for arg in call.args):
+            yield Evidence(Format.TF32, call)
+    elif full == "torch._int_mm":
+        yield Evidence(Format.INT8, call)
+    elif isinstance(call.func, ast.Attribute) and not call.args and not call.keywords:
+        method = {"half": Format.FLOAT16, "bfloat16": Format.BFLOAT16}.get(call.func.attr)
+        if method:
+            yield Evidence(method, call)
+    yield from _of_options(call)
+
+
+def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
+    device = _keyword(call, "device_type") or (call.args[0] if call.args else None)
+    on_host = isinstance(device, ast.Constant) and device.value == "cpu"
+    if on_host or _is_false(_keyword(call, "enabled")):
+        return
+    if names.full_name(call.func) == "torch.cuda.amp.autocast" and call.args and _is_false(call.args[0]):
+        return
+    dtypes = [_DTYPES.get(names.full_name(each)) for each in (*call.args, *(k.value for k in call.keywords))]
+    yield Evidence(next((dtype for dtype in dtypes if dtype), Format.FLOAT16), call)
+
+
+def _of_options(call: ast.Call) -> Iterator[Evidence]:
+    """What trainers are told: `precision="bf16-mixed"`, `mixed_precision="fp16"`, `bf16=True`."""
+    for keyword in call.keywords:
+        value = keyword.value
+        if not isinstance(value, ast.Constant):
+            continue
+        if keyword.arg in ("precision", "mixed_precision") and isinstance(value.value, (int, str)):
+            option = str(value.value).partition("-")[0]
+        elif keyword.arg in ("bf16", "fp16") and value.value is True:
+            option = keyword.arg
+        else:
+            continue
+        if option in _OPTIONS:
+            yield Evidence(_OPTIONS[option], call)
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+# Other places
+
+
+def _of_dtype(node: ast.Attribute, outer: ast.AST | None, names: Names) -> Iterator[Evidence]:
+    """A dtype that is given to something; one that is compared with or listed as an option says nothing."""
+    if isinstance(node.ctx, ast.Load) and not isinstance(outer, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Dict)):
+        format = _DTYPES.get(names.full_name(node))
+        if format:
+            yield Evidence(format, node)
+
+
+def _of_switch(node: ast.Assign) -> Iterator[Evidence]:
+    """`torch.backends.cuda.matmul.allow_tf32 = True` and its successor `fp32_precision = "tf32"`."""
+    for target in node.targets:
+        if isinstance(target, ast.Attribute) and isinstance(node.value, ast.Constant):
+            chain = ast.unparse(target)
+            switched = (target.attr, node.value.value) in (("allow_tf32", True), ("fp32_precision", "tf32"))
+            if switched and "cudnn" not in chain:
+                yield Evidence(Format.TF32, node)
+
+
+def _switches_off_tf32(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and ast.unparse(target).endswith("cudnn.allow_tf32"):
+                    return node.value.value is False
+    return False
+
+
+_MODULES = {
+    "transformer_engine": Format.FLOAT8,
+    "torchao.float8": Format.FLOAT8,
+    "pytorch_quantization": Format.INT8,
+    "modelopt.torch.quantization": Format.INT8,
+}
+_INT8_CLASSES = frozenset(
+    {"Linear8bitLt", "Int8DynamicActivationInt8WeightConfig", "int8_dynamic_activation_int8_weight"}
+)
+
+
+def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[Evidence]:
+    if isinstance(node, ast.ImportFrom):
+        modules = [f"{node.module or ''}.{alias.name}" for alias in node.names if node.level == 0]
+    else:
+        modules = [alias.name for alias in node.names]
+    for module in modules:
+        for known, format in _MODULES.items():
+            if f"{module}.".startswith(f"{known}."):
+                yield Evidence(format, node)
+        if module.rpartition(".")[2] in _INT8_CLASSES:
+            yield Evidence(Format.INT8, node)

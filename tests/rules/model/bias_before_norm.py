@@ -1,0 +1,246 @@
+from collections import OrderedDict
+from functools import partial
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torchvision.ops import FrozenBatchNorm2d
+
+
+def small(width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(3, width, 3),  # error: TPF301
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.Conv2d(width, width, 3, bias=True),  # error: TPF301
+        nn.InstanceNorm2d(width),
+        nn.ConvTranspose2d(  # error: TPF301
+            width,
+            width,
+            3,  # the kernel
+        ),
+        nn.SyncBatchNorm(width),
+        nn.Conv3d(width, 8, 3, 1, 1, 1, 1, True),  # error: TPF301
+        nn.BatchNorm3d(8),
+    )
+
+
+class Named(nn.Sequential):
+    def __init__(self, width: int):
+        super().__init__(
+            nn.Conv1d(width, width, 1),  # error: TPF301
+            nn.BatchNorm1d(width),
+        )
+
+
+class Flow(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.first = nn.Conv2d(3, width, 3)  # error: TPF301
+        self.first_norm = nn.BatchNorm2d(width)
+        self.second = nn.Conv2d(width, width, 3)  # error: TPF301
+        self.second_norm = nn.BatchNorm2d(width, eps=1e-3)
+        self.third = nn.Conv2d(width, width, 3)  # error: TPF301
+        self.third_norm = nn.BatchNorm2d(width)
+        self.head = nn.Linear(width, 64)  # error: TPF301
+        self.head_norm = nn.BatchNorm1d(64)
+        self.layers = nn.Sequential(OrderedDict([
+            ("conv", nn.Conv2d(width, width, 1)),  # error: TPF301
+            ("norm", nn.BatchNorm2d(width)),
+        ]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.relu(self.first_norm(self.first(x)))
+        x = self.second(x)
+        x = self.second_norm(x)
+        y = self.third(x)
+        z = F.relu(self.third_norm(y))
+        x = self.layers(z).mean((2, 3))
+        return self.head_norm(self.head(x))
+
+
+def grown(widths: list[int], norm: bool) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for width in widths:
+        layers += [nn.Conv2d(width, width, 3), nn.BatchNorm2d(width), nn.ReLU()]  # error: TPF301
+        layers.append(nn.Conv2d(width, width, 1))  # error: TPF301
+        layers.append(nn.BatchNorm2d(width))
+    return nn.Sequential(*layers)
+
+
+def named(width: int) -> nn.Sequential:
+    conv = nn.Conv2d(width, width, 3)  # error: TPF301
+    norm = nn.BatchNorm2d(width)
+    return nn.Sequential(conv, norm)
+
+
+# Look-alikes.
+
+
+class KeepsTheBias(nn.Module):
+    """GroupNorm and LayerNorm take the mean over several channels."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.GroupNorm(8, width)
+        self.mix = nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.mix(self.norm(self.conv(x)).flatten(1))
+
+
+class SomethingBetween(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+        self.added = nn.Conv2d(width, width, 1)
+        self.added_norm = nn.BatchNorm2d(width)
+        self.layers = nn.Sequential(nn.Conv2d(width, width, 1), nn.ReLU(), nn.BatchNorm2d(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.norm(F.relu(self.conv(x)))
+        y = self.added(x)
+        y = y + x
+        return self.layers(self.added_norm(y))
+
+
+class SecondReader(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+        self.twice = nn.Conv2d(width, width, 3)
+        self.twice_norm = nn.BatchNorm2d(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.conv(x)
+        z = self.norm(y)
+        z = self.twice_norm(self.twice(z))
+        return y + z + self.twice(z)
+
+
+def frozen(width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(width, width, 3), FrozenBatchNorm2d(width))
+
+
+class LastAxis(nn.Module):
+    """The linear layer works on the last axis of (batch, points, features), the norm on the points."""
+
+    def __init__(self, points: int, width: int):
+        super().__init__()
+        self.linear = nn.Linear(3, width)
+        self.norm = nn.BatchNorm1d(points)
+        self.layers = nn.Sequential(nn.Linear(3, 32), nn.BatchNorm1d(128))
+        self.scaled = nn.Sequential(nn.Linear(width, width), nn.InstanceNorm1d(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scaled(self.norm(self.linear(x))) + self.layers(x)
+
+
+class ByConfiguration(nn.Module):
+    def __init__(self, width: int, norm: bool, norm_layer: type[nn.Module] = nn.BatchNorm2d, **options: bool):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width) if norm else nn.Identity()
+        self.other = nn.Conv2d(width, width, 3)
+        self.other_norm = norm_layer(width)
+        self.unsaid = nn.Conv2d(width, width, 3, bias=not norm)
+        self.unsaid_norm = nn.BatchNorm2d(width)
+        self.hidden = nn.Sequential(nn.Conv2d(width, width, 3, **options), nn.BatchNorm2d(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.other_norm(self.other(self.norm(self.conv(x))))
+        return self.hidden(self.unsaid_norm(self.unsaid(x)))
+
+
+class SometimesNormed(nn.Module):
+    def __init__(self, width: int, norm: bool):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.normed = norm
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x)
+        if self.normed:
+            x = self.norm(x)
+        return x
+
+
+class TakenApart(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.sliced = nn.Sequential(nn.Conv2d(width, width, 3), nn.BatchNorm2d(width), nn.ReLU())
+        self.walked = nn.Sequential(nn.Conv2d(width, width, 3), nn.BatchNorm2d(width))
+        self.head = nn.Sequential(nn.Conv2d(width, width, 3), nn.BatchNorm2d(width))[0]
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        outputs = [self.sliced[:1](x), self.head(x)]
+        for child in self.walked:
+            x = child(x)
+            outputs.append(x)
+        return outputs
+
+
+class NotInOrder(nn.Module):
+    """They stand side by side in `__init__`, not in `forward`."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(F.relu(self.norm(x)))
+
+
+class AssignedTwice(nn.Module):
+    def __init__(self, width: int, wide: bool):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        if wide:
+            self.conv = nn.Conv2d(width, width, 7)
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x))
+
+
+class Shared(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+        self.kept = [self.conv]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x))
+
+
+def by_branch(width: int, norm: bool) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    conv = nn.Conv2d(width, width, 3)
+    if norm:
+        layers += [conv, nn.BatchNorm2d(width)]
+    else:
+        layers += [conv]
+    return nn.Sequential(*layers)
+
+
+def walked(width: int) -> nn.ModuleList:
+    layers = [nn.Conv2d(width, width, 3), nn.BatchNorm2d(width)]
+    return nn.ModuleList(layers)
+
+
+def without(width: int) -> nn.Sequential:
+    plain = partial(nn.Conv2d, bias=False)
+    return nn.Sequential(
+        nn.Conv2d(width, width, 3, bias=False),
+        nn.BatchNorm2d(width),
+        plain(width, width, 3),
+        nn.BatchNorm2d(width),
+        nn.utils.parametrizations.weight_norm(nn.Conv2d(width, width, 3)),
+        nn.BatchNorm2d(width),
+    )
