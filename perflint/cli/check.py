@@ -14,7 +14,7 @@ from perflint.findings import Report
 from perflint.output.terminal import Style
 from perflint.output.writer import Writer, message_text, problem_text, writer
 from perflint.rules.registry import RuleSet
-from perflint.source.files import STANDARD_INPUT, Discovery, discover
+from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def _discover(paths: list[str], settings: Settings, arguments: Namespace) -> Dis
     if paths != [STANDARD_INPUT]:
         return discover(paths, settings, arguments.force_exclude)
     name = arguments.stdin_filename
-    excluded = arguments.force_exclude and name is not None and not discover([name], settings, True).files
+    excluded = arguments.force_exclude and name is not None and is_excluded(name, settings)
     return Discovery() if excluded else Discovery(files=[STANDARD_INPUT])
 
 

@@ -27,7 +27,7 @@ from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
-from perflint.source.files import STANDARD_INPUT, discover
+from perflint.source.files import STANDARD_INPUT, discover, is_excluded
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
 
@@ -133,7 +133,7 @@ class _Job:
         except Unreadable as error:
             self.tell(error.problem)
             return
-        excluded = force_exclude and name is not None and not discover([name], self.settings, True).files
+        excluded = force_exclude and name is not None and is_excluded(name, self.settings)
         fixed = text.text
         if not excluded:
             outcome = self.outcome(path, text, Project([Path(name or "stdin.py")]))

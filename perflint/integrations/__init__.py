@@ -1,0 +1,1 @@
+"""perflint inside other tools."""

@@ -55,6 +55,11 @@ def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = Fal
     return found
 
 
+def is_excluded(path: str, settings: Settings) -> bool:
+    """Whether a file, which need not exist, or a folder above it is excluded."""
+    return _Walker(settings, []).excludes(path)
+
+
 @dataclass(frozen=True, slots=True)
 class _Level:
     """A folder's ignore file; `prefix` is the absolute folder with a slash at its end."""

@@ -1,0 +1,145 @@
+"""The flake8 plugin: the findings of `perflint check`, at the same places with the same messages.
+
+It checks the tree that flake8 has parsed. [tool.perflint] of each file's project holds here too,
+and so does `# perflint: ignore`; `# noqa`, `--select` and `--ignore` are flake8's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Protocol
+
+from perflint import __version__
+from perflint.config.errors import ConfigurationError
+from perflint.config.pyproject import find
+from perflint.config.settings import Options, Profile, Settings, combine
+from perflint.engine.active import active_rules
+from perflint.engine.file import check_source
+from perflint.engine.profiles import shows
+from perflint.findings import Finding
+from perflint.output.terminal import printable
+from perflint.rules.registry import RuleSet, names
+from perflint.semantics.project import Project
+from perflint.source.files import is_excluded
+from perflint.source.text import Source
+
+FAULT = "TPF000"
+"""The code of what is no finding: faults of the settings and of perflint."""
+
+_STANDARD_INPUT = "-"
+
+Violation = tuple[int, int, str, type]
+"""Line from 1, column from 0 in characters, code and message, and what found it."""
+
+
+class OptionManager(Protocol):
+    """What is used of flake8's own, which has no annotations."""
+
+    def add_option(self, *names: str, **arguments: Any) -> None:
+        """Add an option."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What flake8's options say: the profile, and the codes that `--select` and `--extend-select` spell out."""
+
+    profile: Profile | None = None
+    codes: frozenset[str] = frozenset()
+    stdin_name: str = "stdin"
+
+
+class Plugin:
+    """perflint for flake8 6 and later."""
+
+    name = "perflint"
+    version = __version__
+    _choice: ClassVar[_Choice] = _Choice()
+
+    def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
+        self._tree = tree
+        self._text = "".join(lines)
+        self._path = self._choice.stdin_name if filename == _STANDARD_INPUT else filename
+
+    @staticmethod
+    def add_options(manager: OptionManager) -> None:
+        """Offer `--perflint-profile`, on the command line and in flake8's settings."""
+        manager.add_option(
+            "--perflint-profile",
+            choices=[profile.value for profile in Profile],
+            default=None,
+            parse_from_config=True,
+            help="How much perflint shows (default: what [tool.perflint] says). Rules that only a stricter "
+            "profile shows can also be turned on one by one: --extend-select TPF502.",
+        )
+
+    @classmethod
+    def parse_options(cls, manager: OptionManager, options: Namespace, paths: Sequence[str]) -> None:
+        """Take flake8's options, before it starts its processes."""
+        chosen = {*(options.select or ()), *(options.extend_select or ())}
+        cls._choice = _Choice(
+            profile=Profile(options.perflint_profile) if options.perflint_profile else None,
+            codes=frozenset(chosen & names().keys()),
+            stdin_name=options.stdin_display_name,
+        )
+
+    def run(self) -> Iterator[Violation]:
+        """What perflint says of the file."""
+        try:
+            place = _place(os.path.dirname(os.path.abspath(self._path)), self._choice.profile)
+        except ConfigurationError as error:
+            yield _fault(1, f"{error.message}; {error.help}" if error.help else error.message)
+            return
+        # A code that is spelt out is shown as the pedantic profile does; the others must not be.
+        settings = (
+            replace(place.settings, profile=_milder(place.settings.profile)) if self._choice.codes else place.settings
+        )
+        report = check_source(Source(self._path, self._text, self._tree), _project(), place.rules, settings, noqa=False)
+        for problem in report.problems:
+            yield _fault(problem.line or 1, problem.message)
+        for finding in self._wanted(report.findings, place.settings):
+            yield finding.span.line, finding.span.column - 1, f"{finding.code} {printable(finding.message)}", Plugin
+
+    def _wanted(self, findings: list[Finding], settings: Settings) -> list[Finding]:
+        wanted = [f for f in findings if f.code in self._choice.codes or shows(settings.profile, f)]
+        # Looking for what is excluded takes longer than most files do.
+        return [] if wanted and is_excluded(self._path, settings) else wanted
+
+
+def _fault(line: int, message: str) -> Violation:
+    return line, 0, f"{FAULT} {printable(message)}", Plugin
+
+
+def _milder(profile: Profile) -> Profile:
+    return profile if profile is Profile.AUDIT else Profile.PEDANTIC
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What holds for the files of a folder."""
+
+    settings: Settings
+    rules: RuleSet
+
+
+@cache
+def _place(folder: str, profile: Profile | None) -> _Place:
+    """The settings of a folder's project. Raises ConfigurationError."""
+    found = find([folder])
+    settings = combine(found.options, Options(profile=profile), found.root)
+    return _Place(settings, _rules(settings))
+
+
+@cache
+def _rules(settings: Settings) -> RuleSet:
+    return active_rules(settings)
+
+
+@cache
+def _project() -> Project:
+    """What the files of this process share: each process of flake8 has its own."""
+    return Project()

@@ -1,0 +1,170 @@
+"""The plugin in real flake8 runs, compared with the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import perflint
+from tests.rules.harness import cases, parse_fixture
+
+ROOT = Path(perflint.__file__).parents[1]
+LINE = re.compile(r"(?:\./)?(.+?):(\d+):(\d+): (TPF\d+) (?:\[[*~]\] )?(.*)")
+Violation = tuple[str, int, int, str, str]
+
+HOT = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        torch.cuda.synchronize(){comment}
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def is_installed() -> bool:
+    found = entry_points(group="flake8.extension")
+    return any(point.value == "perflint.integrations.flake8:Plugin" for point in found)
+
+
+def flake8(*arguments: str, stdin: str | None = None, settings: str = "") -> subprocess.CompletedProcess[str]:
+    local = (
+        "" if is_installed() else "[flake8:local-plugins]\nextension =\n    TPF = perflint.integrations.flake8:Plugin\n"
+    )
+    Path("flake8.cfg").write_text(f"[flake8]\n{settings}\n{local}")
+    command = [sys.executable, "-m", "flake8", "--config", "flake8.cfg", *arguments]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", input=stdin)
+    assert not done.stderr, done.stderr
+    return done
+
+
+def check(*arguments: str) -> str:
+    command = [sys.executable, "-m", "perflint", "check", "--output-format", "concise", *arguments]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode < 2, done.stderr
+    return done.stdout
+
+
+def violations(output: str) -> list[Violation]:
+    found = [LINE.fullmatch(line) for line in output.splitlines()]
+    return [(m[1].replace(os.sep, "/"), int(m[2]), int(m[3]), m[4], m[5]) for m in found if m]
+
+
+def codes(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [violation[3] for violation in violations(done.stdout)]
+
+
+def put(name: str, text: str) -> None:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+@pytest.mark.parametrize("profile", ["default", "pedantic", "audit"])
+def test_same_as_the_command_line(profile: str) -> None:
+    for case in cases():
+        assert case.fixture.exists(), f"{case} has no fixture"
+        put(f"{case}.py", parse_fixture(case.fixture.read_text(encoding="utf-8")).text)
+    put("odd/windows.py", HOT.replace("\n", "\r\n"))
+    put("odd/mark.py", "\ufeff" + HOT)
+    put("odd/tabs.py", HOT.replace("    ", "\t"))
+    put("odd/wide.py", HOT.replace("torch.cuda.synchronize()", "größe = '😀', torch.cuda.synchronize()"))
+    expected = violations(check(".", "--isolated", "--profile", profile))
+    found = violations(flake8("--select", "TPF", "--perflint-profile", profile, ".").stdout)
+    assert len(expected) > 4
+    assert sorted(found) == sorted(expected)
+
+
+def test_the_entry_point_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["flake8.extension"] == {"TPF": "perflint.integrations.flake8:Plugin"}
+
+
+def test_on_by_default() -> None:
+    put("a.py", HOT.format(comment=""))
+    assert codes(flake8("a.py")) == ["TPF122"]
+    assert codes(flake8("--extend-ignore", "TPF1", "a.py")) == []
+
+
+def test_settings_of_the_project_hold() -> None:
+    put("on/a.py", HOT.format(comment=""))
+    put("off/a.py", HOT.format(comment=""))
+    put("off/pyproject.toml", "[tool.perflint]\nignore = ['explicit-synchronize']\n")
+    put("out/a.py", HOT.format(comment=""))
+    put("out/pyproject.toml", "[tool.perflint]\nextend-exclude = ['a.py']\n")
+    put("some/a.py", HOT.format(comment=""))
+    put("some/pyproject.toml", "[tool.perflint.per-file-ignores]\n'a.py' = ['TPF122']\n")
+    assert [v[0] for v in violations(flake8("--select", "TPF", ".").stdout)] == ["on/a.py"]
+
+
+def test_a_fault_in_the_settings_is_shown() -> None:
+    put("a.py", HOT.format(comment=""))
+    put("pyproject.toml", "[tool.perflint]\nprofil = 'audit'\n")
+    ((path, line, column, code, message),) = violations(flake8("--select", "TPF", "a.py").stdout)
+    assert (path, line, column, code) == ("a.py", 1, 1, "TPF000")
+    assert "unknown key `profil`" in message and "did you mean `profile`?" in message
+
+
+@pytest.mark.parametrize(
+    ("comment", "arguments", "expected"),
+    [
+        ("", (), 1),
+        ("  # noqa: TPF122", (), 0),
+        ("  # noqa: TPF122", ("--disable-noqa",), 1),
+        ("  # perflint: ignore[TPF122] timing", (), 0),
+        ("  # perflint: ignore[TPF122] timing", ("--disable-noqa",), 0),
+        ("  # perflint: ignore[TPF101]", (), 1),
+    ],
+)
+def test_comments(comment: str, arguments: tuple[str, ...], expected: int) -> None:
+    put("a.py", HOT.format(comment=comment))
+    assert len(codes(flake8("--select", "TPF", *arguments, "a.py"))) == expected
+
+
+SELDOM = "import torch\n\n\ndef shown(scaler: torch.cuda.amp.GradScaler) -> bool:\n    return scaler.is_enabled()\n"
+
+
+def test_profile_by_option_and_by_settings() -> None:
+    put("a.py", SELDOM)
+    audit = codes(flake8("--select", "TPF", "--perflint-profile", "audit", "a.py"))
+    assert audit and not codes(flake8("--select", "TPF", "a.py"))
+    assert codes(flake8("--select", "TPF", "a.py", settings="perflint-profile = audit")) == audit
+    put("pyproject.toml", "[tool.perflint]\nprofile = 'audit'\n")
+    assert codes(flake8("--select", "TPF", "a.py")) == audit
+    assert not codes(flake8("--select", "TPF", "--perflint-profile", "default", "a.py"))
+
+
+def test_a_code_that_is_spelt_out_is_shown() -> None:
+    put("a.py", SELDOM)
+    assert not codes(flake8("--select", "TPF9", "a.py"))
+    assert codes(flake8("--extend-select", "TPF902", "a.py")) == ["TPF902"]
+    assert codes(flake8("a.py", settings="extend-select = TPF902")) == ["TPF902"]
+
+
+def test_standard_input() -> None:
+    put("off/pyproject.toml", "[tool.perflint]\nignore = ['TPF122']\n")
+    text = HOT.format(comment="")
+    shown = flake8("--select", "TPF", "--stdin-display-name", "on/a.py", "-", stdin=text)
+    assert [(v[0], v[3]) for v in violations(shown.stdout)] == [("on/a.py", "TPF122")]
+    assert not codes(flake8("--select", "TPF", "--stdin-display-name", "off/a.py", "-", stdin=text))
+
+
+def test_syntax_errors_are_left_to_flake8() -> None:
+    put("a.py", "def f(:\n")
+    assert "E999" in flake8("a.py").stdout and "TPF" not in flake8("a.py").stdout
