@@ -11,8 +11,12 @@ from perflint.findings import Safety, Severity
 from perflint.output.terminal import Style
 from perflint.rules.base import Rule
 
-_FIX_SAFETY = re.compile(r"^## Fix safety\n+\s*(\w+)", re.MULTILINE)
-_SAFETIES = {"safe": Safety.SAFE, "unsafe": Safety.UNSAFE, "display": Safety.DISPLAY, "no": None, "none": None}
+_FIX_SAFETY = re.compile(r"^## Fix safety\s+(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SAFETIES = {
+    Safety.SAFE: re.compile(r"\bsafe\b", re.IGNORECASE),
+    Safety.UNSAFE: re.compile(r"\bunsafe\b", re.IGNORECASE),
+    Safety.DISPLAY: re.compile(r"\bdisplay[- ]only\b", re.IGNORECASE),
+}
 
 
 def page(rule: Rule) -> str:
@@ -25,14 +29,13 @@ def page(rule: Rule) -> str:
 
 def facts(rule: Rule) -> dict[str, Any]:
     """What there is to know of a rule besides its page, as values of JSON."""
-    safety = fix_safety(rule)
     return {
         "code": rule.code,
         "name": rule.name,
         "family": _family(rule),
         "severity": rule.severity.value,
         "effect": rule.effect.value,
-        "fix": safety.value if safety else None,
+        "fixes": [safety.value for safety in fix_safeties(rule)],
         "since": _version(rule.since),
         "until": _version(rule.until),
     }
@@ -40,25 +43,26 @@ def facts(rule: Rule) -> dict[str, Any]:
 
 def table(rules: Sequence[Rule], style: Style) -> str:
     """A line for each rule, under a heading, in columns."""
-    rows = [["CODE", "NAME", "SEVERITY", "EFFECT", "FIX", "NOTES"], *(_row(rule) for rule in rules)]
+    rows = [["CODE", "NAME", "SEVERITY", "EFFECT", "FIXES", "NOTES"], *(_row(rule) for rule in rules)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "".join(f"{line}\n" for line in [style(lines[0], "bold"), *lines[1:]])
 
 
-def fix_safety(rule: Rule) -> Safety | None:
-    """How safe the rule's fixes are, by the first word of that section of its page; None where it has none."""
-    found = _FIX_SAFETY.search(_text(rule))
-    return _SAFETIES.get(found[1].lower()) if found else None
+def fix_safeties(rule: Rule) -> tuple[Safety, ...]:
+    """The kinds of fixes that a rule has, by the words of that section of its page; none where it says "No fix"."""
+    section = _FIX_SAFETY.search(_text(rule))
+    if section is None or section[1].startswith("No fix"):
+        return ()
+    return tuple(safety for safety, word in _SAFETIES.items() if word.search(section[1]))
 
 
 def _row(rule: Rule) -> list[str]:
-    safety = fix_safety(rule)
     notes = ["shown by --profile pedantic"] if rule.severity is Severity.INFO else []
     bounds = _bounds(rule)
     notes += [bounds] if bounds else []
-    fix = safety.value if safety else "-"
-    return [rule.code, rule.name, rule.severity.value, rule.effect.value, fix, ", ".join(notes)]
+    fixes = "/".join(safety.value for safety in fix_safeties(rule)) or "-"
+    return [rule.code, rule.name, rule.severity.value, rule.effect.value, fixes, ", ".join(notes)]
 
 
 def _text(rule: Rule) -> str:
@@ -67,8 +71,7 @@ def _text(rule: Rule) -> str:
 
 
 def _fix_words(rule: Rule) -> str:
-    safety = fix_safety(rule)
-    return f"fix {safety.value}" if safety else "no fix"
+    return " and ".join(safety.value for safety in fix_safeties(rule)) + " fixes" if fix_safeties(rule) else "no fix"
 
 
 def _family(rule: Rule) -> str:

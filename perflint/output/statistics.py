@@ -18,7 +18,9 @@ class StatisticsWriter(Writer):
 
     def finish(self, report: Report) -> None:
         counts = Counter((finding.code, finding.name) for finding in report.findings)
-        fixable = {finding.code: marker(finding).strip() or "" for finding in report.findings if marker(finding)}
+        # "[*]" sorts before "[~]": a safe fix of one finding is what the line shows.
+        markers = sorted({(finding.code, marker(finding).strip()) for finding in report.findings}, reverse=True)
+        fixable = {code: mark for code, mark in markers if mark}
         figures = len(str(max(counts.values(), default=0)))
         for (code, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             mark = self.style(f"{fixable.get(code, ''):3}", "green")

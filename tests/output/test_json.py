@@ -1,0 +1,132 @@
+"""The contract."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from perflint.config.settings import OutputFormat
+from perflint.findings import Confidence, Effect, Heat, Report, Safety, Severity
+from perflint.output.terminal import Style
+from perflint.output.writer import writer
+from tests.output.reports import SOURCE, report
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def document(part: Report) -> Any:
+    """What the writer writes, read again."""
+    out = io.StringIO()
+    to = writer(OutputFormat.JSON, out, Style(True), statistics=True)
+    to.file(SOURCE, part)
+    to.finish(part)
+    assert out.getvalue().endswith("}\n")
+    return json.loads(out.getvalue())
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("part", [report(), Report()])
+def test_it_follows_the_schema(part: Report) -> None:
+    VALIDATOR.validate(document(part))
+
+
+def test_the_schema_is_strict_enough() -> None:
+    good = document(report())
+    for path in (("version",), ("summary", "hidden"), ("findings", 0, "heat"), ("errors", 0, "internal")):
+        bad = json.loads(json.dumps(good))
+        at = bad
+        for key in path[:-1]:
+            at = at[key]
+        del at[path[-1]]
+        assert not VALIDATOR.is_valid(bad), path
+    bad = json.loads(json.dumps(good))
+    bad["findings"][0]["line"] = 0
+    assert not VALIDATOR.is_valid(bad)
+
+
+def test_the_schema_knows_every_grade() -> None:
+    properties = SCHEMA["$defs"]["finding"]["properties"]
+    for key, kind in (("severity", Severity), ("confidence", Confidence), ("heat", Heat), ("effect", Effect)):
+        assert properties[key]["enum"] == [member.value for member in kind]
+    assert SCHEMA["$defs"]["safety"]["enum"] == [member.value for member in Safety]
+
+
+def test_members() -> None:
+    written = document(report())
+    assert list(written) == ["version", "findings", "errors", "summary"]
+    assert written["findings"][0] == {
+        "path": "src/train.py",
+        "line": 2,
+        "column": 11,
+        "end_line": 2,
+        "end_column": 30,
+        "code": "TPF101",
+        "name": "scalar-read-in-loop",
+        "message": "`.item()` waits for the device",
+        "severity": "warning",
+        "confidence": "high",
+        "heat": "hot",
+        "effect": "sync",
+        "help": "Read it once, after the loop",
+        "fix": {
+            "safety": "safe",
+            "message": "Accumulate on the device",
+            "edits": [
+                {"line": 2, "column": 11, "end_line": 2, "end_column": 23, "text": "x"},
+                {"line": 1, "column": 1, "end_line": 1, "end_column": 1, "text": "total = 0\n"},
+            ],
+            "imports": ["import torch"],
+        },
+    }
+    assert written["errors"] == [
+        {
+            "path": "src/bad.py",
+            "line": 3,
+            "column": 7,
+            "message": "syntax error: invalid syntax",
+            "help": "other files were checked",
+            "internal": False,
+        },
+        {
+            "path": "gone.py",
+            "line": None,
+            "column": None,
+            "message": "no such file or folder",
+            "help": None,
+            "internal": False,
+        },
+        {
+            "path": "src/odd.py",
+            "line": 4,
+            "column": None,
+            "message": "rule TPF101 crashed",
+            "help": None,
+            "internal": True,
+        },
+    ]
+    assert written["summary"] == {
+        "files": 12,
+        "lines": 3400,
+        "findings": 3,
+        "errors": 3,
+        "suppressed": 2,
+        "fixable": {"safe": 1, "unsafe": 1, "display-only": 1},
+        "hidden": {"pedantic": 4, "audit": 30},
+        "rules": {"TPF101": 1, "TPF102": 2},
+    }
+
+
+def test_paths_that_no_encoding_knows_survive() -> None:
+    part = report()
+    part.problems[1:] = []
+    part.problems[0] = part.problems[0].__class__("src/\udcff.py", "bad")
+    assert document(part)["errors"][0]["path"] == "src/\udcff.py"

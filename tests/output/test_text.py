@@ -1,0 +1,242 @@
+"""What people read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from perflint.config.settings import OutputFormat
+from perflint.findings import Finding, Problem, Report, Safety, Span
+from perflint.output.summary import summary_text
+from perflint.output.terminal import Style, printable, wants_colours, width
+from perflint.output.writer import message_text, problem_text, writer
+from perflint.source.text import Source
+from tests.output.reports import FINDINGS, SOURCE, finding, fix, report
+
+PLAIN = Style(False)
+SUMMARY = """\
+Found 3 findings in 12 files: 1 error, 1 warning, 1 info.
+[*] 1 fixable with `perflint fix --apply`, [~] 1 more with `--unsafe-fixes`.
+2 silenced by comments; `--profile pedantic` would add 4; `--profile audit` would add 30.
+"""
+FULL = """\
+warning[TPF101] [*] `.item()` waits for the device
+ --> src/train.py:2:11
+  |
+2 |     total += model(batch).item()
+  |              ^^^^^^^^^^^^^^^^^^^ scalar-read-in-loop
+  = help: Read it once, after the loop
+  = fix (safe): Accumulate on the device
+
+error[TPF102] [~] `.item()` waits for the device
+ --> src/train.py:3:21
+  |
+3 |     name = 'größe', y.item()
+  |                     ^^^^^^^^ other-rule
+  = fix (unsafe, needs `--unsafe-fixes`): Accumulate on the device
+
+info[TPF102] `.item()` waits for the device
+ --> src/train.py:4:9
+  |
+4 |     z = f(
+  |         ^^... other-rule
+  = fix (by hand): Accumulate on the device
+
+"""
+CONCISE = """\
+src/train.py:2:11: TPF101 [*] `.item()` waits for the device
+src/train.py:3:21: TPF102 [~] `.item()` waits for the device
+src/train.py:4:9: TPF102 `.item()` waits for the device
+"""
+STATISTICS = """\
+2  TPF102  [~]  other-rule
+1  TPF101  [*]  scalar-read-in-loop
+
+"""
+
+
+def written(format: OutputFormat, part: Report, style: Style = PLAIN, statistics: bool = False) -> str:
+    """What a writer writes of a report that is one file's."""
+    out = io.StringIO()
+    to = writer(format, out, style, statistics)
+    to.file(SOURCE, part)
+    to.finish(part)
+    return out.getvalue()
+
+
+def test_full() -> None:
+    assert written(OutputFormat.FULL, report()) == FULL + SUMMARY
+
+
+def test_concise() -> None:
+    assert written(OutputFormat.CONCISE, report()) == CONCISE + SUMMARY
+
+
+@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE])
+def test_statistics(format: OutputFormat) -> None:
+    assert written(format, report(), statistics=True) == STATISTICS + SUMMARY
+
+
+@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE])
+@pytest.mark.parametrize("statistics", [False, True])
+def test_colours_change_nothing_but_colours(format: OutputFormat, statistics: bool) -> None:
+    coloured = written(format, report(), Style(True), statistics)
+    assert "\x1b[" in coloured
+    plain = coloured
+    while "\x1b[" in plain:
+        start = plain.index("\x1b[")
+        plain = plain[:start] + plain[plain.index("m", start) + 1 :]
+    assert plain == written(format, report(), statistics=statistics)
+
+
+def excerpt(line: str, start: int, end: int) -> list[str]:
+    """The two lines that show a stretch of a line."""
+    out = io.StringIO()
+    source = Source("a.py", line)
+    writer(OutputFormat.FULL, out, PLAIN).file(source, Report([finding(Span(1, start, 1, end))]))
+    return [shown.partition("| ")[2] for shown in out.getvalue().splitlines()[3:5]]
+
+
+EXCERPTS = [
+    ("x.item()\n", 1, 9, ["x.item()", "^^^^^^^^ scalar-read-in-loop"]),
+    ("\t\tx = y\r\n", 7, 8, ["        x = y", "            ^ scalar-read-in-loop"]),
+    ("a = '漢字', x\n", 12, 13, ["a = '漢字', x", "            ^ scalar-read-in-loop"][:1]),
+    ("a = 'e\u0301', x\n", 11, 12, ["a = 'e\\u0301', x"]),
+    ("", 1, 1, ["", "^ scalar-read-in-loop"]),
+    ("a = '\x1b[31m', x\n", 13, 14, ["a = '\\x1b[31m', x", "               ^ scalar-read-in-loop"]),
+]
+
+
+@pytest.mark.parametrize(("line", "start", "end", "expected"), EXCERPTS)
+def test_excerpts(line: str, start: int, end: int, expected: list[str]) -> None:
+    shown = excerpt(line, start, end)
+    if len(expected) == 1:
+        expected = [shown[0], shown[1]]
+    assert shown == expected
+
+
+def test_carets_stand_below_wide_characters() -> None:
+    code, caret = excerpt("a = '漢字', x\n", 11, 12)
+    assert code == "a = '漢字', x"
+    assert caret.index("^") == width("a = '漢字', ")
+
+
+@pytest.mark.parametrize("start", [1, 50, 99, 100, 101, 5_000, 99_990])
+def test_long_lines_are_clipped_around_the_place(start: int) -> None:
+    line = "".join(f"{index:010}" for index in range(10_000))
+    code, caret = excerpt(line, start, start + 8)
+    assert len(code) < 260
+    at = caret.index("^")
+    assert code[at : at + 8] == line[start - 1 : start + 7]
+
+
+def test_a_long_stretch_is_clipped() -> None:
+    code, caret = excerpt("x" * 10_000, 1, 10_001)
+    assert len(code) < 260 and len(caret) < 260
+
+
+def test_a_finding_behind_the_end_of_the_file_shows_no_line() -> None:
+    out = io.StringIO()
+    writer(OutputFormat.FULL, out, PLAIN).file(Source("a.py", ""), Report([finding(Span(7, 1, 7, 2))]))
+    assert "a.py" not in out.getvalue() and ":7:1\n" in out.getvalue()
+
+
+SUMMARIES = [
+    (Report(files=1), "No findings in 1 file.\n"),
+    (Report(files=0), "No findings in 0 files.\n"),
+    (
+        Report(FINDINGS[:1], files=2),
+        "Found 1 finding in 2 files: 1 warning.\n[*] 1 fixable with `perflint fix --apply`.\n",
+    ),
+    (
+        Report([FINDINGS[1]] * 2, files=2),
+        "Found 2 findings in 2 files: 2 errors.\n[~] 2 fixable with `--unsafe-fixes`.\n",
+    ),
+    (Report([FINDINGS[2]], files=2), "Found 1 finding in 2 files: 1 info.\n"),
+    (Report(files=1, suppressed=1), "No findings in 1 file.\n1 silenced by comments.\n"),
+    (
+        Report(files=1, hidden={"pedantic": 0, "audit": 3}),
+        "No findings in 1 file.\n`--profile audit` would add 3.\n",
+    ),
+    (
+        Report(files=1, hidden={"pedantic": 3, "audit": 3}),
+        "No findings in 1 file.\n`--profile pedantic` would add 3.\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "expected"), SUMMARIES)
+def test_summaries(part: Report, expected: str) -> None:
+    assert summary_text(part, PLAIN) == expected
+
+
+PROBLEMS = [
+    (Problem("a.py", "bad", "help", 3, 7), "error: a.py:3:7: bad\n  help: help\n"),
+    (Problem("a.py", "bad", line=3), "error: a.py:3: bad\n"),
+    (Problem("a.py", "bad"), "error: a.py: bad\n"),
+    (Problem("", "bad"), "error: bad\n"),
+    (Problem("a\x1b.py", "bad\x07"), "error: a\\x1b.py: bad\\x07\n"),
+]
+
+
+@pytest.mark.parametrize(("problem", "expected"), PROBLEMS)
+def test_problems(problem: Problem, expected: str) -> None:
+    assert problem_text(problem, PLAIN) == expected
+
+
+def test_warnings() -> None:
+    assert message_text("warning", "empty", None, PLAIN) == "warning: empty\n"
+
+
+def test_what_could_drive_a_terminal_is_escaped() -> None:
+    evil = finding(Span(1, 1, 1, 2), path="a\x1b[2J.py", message="\x1b]0;x\x07", help="\r\x9b", fix=fix(Safety.SAFE))
+    for format in (OutputFormat.FULL, OutputFormat.CONCISE):
+        text = written(format, Report([evil]))
+        assert not any(character in text for character in "\x1b\x07\r\x9b")
+
+
+def test_printable_keeps_what_is() -> None:
+    assert printable("größe 漢字 ×") == "größe 漢字 ×"
+    assert printable("a\tb\u2028\x00") == "a\\tb\\u2028\\x00"
+
+
+class Stream(io.StringIO):
+    """A stream that is or is not a terminal."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+COLOURS = [
+    ("auto", True, {}, True),
+    ("auto", False, {}, False),
+    ("always", False, {}, True),
+    ("always", False, {"NO_COLOR": "1"}, True),
+    ("never", True, {"FORCE_COLOR": "1"}, False),
+    ("auto", True, {"NO_COLOR": "1"}, False),
+    ("auto", True, {"NO_COLOR": ""}, True),
+    ("auto", True, {"TERM": "dumb"}, False),
+    ("auto", False, {"FORCE_COLOR": "1"}, True),
+    ("auto", False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+]
+
+
+@pytest.mark.parametrize(("choice", "terminal", "environment", "expected"), COLOURS)
+def test_who_gets_colours(
+    monkeypatch: pytest.MonkeyPatch, choice: str, terminal: bool, environment: dict[str, str], expected: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_colours(choice, Stream(terminal)) is expected
+
+
+def test_every_finding_is_written_once() -> None:
+    findings: list[Finding] = [finding(Span(line, 1, line, 2)) for line in (1, 2, 3)]
+    assert written(OutputFormat.CONCISE, Report(findings)).count("TPF101") == 3
