@@ -67,8 +67,22 @@ def _defined(frame: Frame, module: Module, name: str) -> Value | None:
         return class_at(frame.project, module, statement)
     if statement is not None:
         return function_value(module, statement)  # type: ignore[arg-type]
-    if module.names is None:
-        return run_top_level(frame.project, module, frame.budget).get(name)
+    if name in module.imports:
+        return Name(module.imports[name])
+    if module.names is None and name in module.assigned:
+        found = run_top_level(frame.project, module, frame.budget).get(name)
+        if found is not None:
+            return found
+    return None if name.startswith("_") else _from_stars(frame, module, name)
+
+
+def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
+    for star in module.stars:
+        source = frame.project.find(star, module)
+        if source is not None and source is not module:
+            found = _defined(frame, source, name)
+            if found is not None:
+                return resolve(frame, source, found)
     return None
 
 
@@ -121,18 +135,6 @@ def _torch_name(name: str) -> Value:
     if name.startswith("torch.") and name[6:] in _DTYPES:
         return Dtype(name[6:])
     return Name(name)
-
-
-def star_import(frame: Frame, base: str) -> Iterator[tuple[str, Value]]:
-    """What `from base import *` binds."""
-    module = frame.project.find(base, frame.module)
-    if module is None:
-        return
-    if module.names is None:
-        run_top_level(frame.project, module, frame.budget)
-    for name, value in (module.names or {}).items():
-        if not name.startswith("_") and "." not in name:
-            yield name, value
 
 
 def imported(frame: Frame, base: str, name: str) -> Value:

@@ -116,6 +116,8 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 def binary(left: Value, op: ast.operator, right: Value) -> Value:
     """The value of a binary operation."""
+    if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
+        return Scalar(scalar_type(left))
     one, other = left.tensor, right.tensor
     if one is not None or other is not None:
         return tensor_operation(left, right, type(op))

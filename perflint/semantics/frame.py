@@ -162,6 +162,8 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
 
 def forget_paths(names: Names, root: str) -> None:
     """Drop what is known of the attributes of a name that is rebound."""
+    if "." not in root and root not in names:
+        return
     prefix = root + "."
     for path in [path for path in names if path.startswith(prefix)]:
         del names[path]

@@ -147,7 +147,10 @@ def result(name: str, first: Value) -> Value | None:
         return Tensor(Device.CPU)
     if kind in ("float", "int", "str", "bool"):
         return Scalar(kind)
-    return Instance("torch.nn.Module") if kind == "module" else None
+    if kind == "module":
+        return Instance("torch.nn.Module")
+    cls = _facts()["objects"].get(name)
+    return None if cls is None else Instance(cls)
 
 
 _ARRAY_SCALARS = {"item": "float", "tobytes": "bytes"}

@@ -155,6 +155,13 @@ def _not(model: Model, node: ast.UnaryOp) -> Iterator[Site]:
         yield from _tested("not", model, node.operand)
 
 
+def _compare(model: Model, node: ast.Compare) -> Iterator[Site]:
+    if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
+        yield TruthSite(model, node, "in")
+    elif len(node.ops) > 1 and not _is_tested(model, node):
+        yield TruthSite(model, node, "chained comparison")
+
+
 _NODES: "dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]]" = {
     ast.Call: _call,
     ast.FormattedValue: _formatted,
@@ -168,4 +175,5 @@ _NODES: "dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]]" = {
     ast.match_case: _case,
     ast.BoolOp: _boolean,
     ast.UnaryOp: _not,
+    ast.Compare: _compare,
 }

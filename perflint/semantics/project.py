@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even when it lies beside the project."""
 
-_TEXT_IN_MEMORY = 1_500_000
+_TEXT_IN_MEMORY = 3_000_000
 """Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
 
 
@@ -54,6 +54,41 @@ class Module:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 found[statement.name] = statement
         return found
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What the top level imports: the full name behind each name."""
+        found: dict[str, str] = {}
+        for statement in _top_level(self.tree.body):
+            if isinstance(statement, ast.ImportFrom):
+                base = self.absolute(statement.module, statement.level)
+                for alias in statement.names:
+                    found[alias.asname or alias.name] = f"{base}.{alias.name}" if base else alias.name
+            elif isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    top = alias.name.split(".", 1)[0]
+                    found[alias.asname or top] = alias.name if alias.asname else top
+        return found
+
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        """The names that the top level assigns."""
+        return frozenset(
+            node.id
+            for statement in _top_level(self.tree.body)
+            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules whose names the top level takes over by `import *`."""
+        return [
+            self.absolute(statement.module, statement.level)
+            for statement in _top_level(self.tree.body)
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"
+        ]
 
     def function(self, line: int, column: int) -> FunctionInfo | None:
         """The function defined at a position."""

@@ -80,7 +80,8 @@ class TruthSite(Site):
     """An expression whose truth decides what runs next.
 
     `construct` is "if", "while", "assert", "conditional expression", "and", "or", "not",
-    "comprehension" or "case".
+    "comprehension" or "case"; "chained comparison" (`a < b < c`, which tests `a < b`) where
+    nothing around it asks for its truth, "in" for a test of membership (which tests equality).
     """
 
     construct: str

@@ -215,11 +215,9 @@ def _import(frame: Frame, node: ast.Import) -> None:
 def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
     base = frame.module.absolute(node.module, node.level)
     for alias in node.names:
+        # A star is looked through when a name is not found otherwise.
         if alias.name != "*":
             _bind(frame, alias.asname or alias.name, classes.imported(frame, base, alias.name))
-            continue
-        for name, value in classes.star_import(frame, base):
-            _bind(frame, name, value)
 
 
 def _bind(frame: Frame, name: str, value: Value) -> None:

@@ -364,7 +364,7 @@ def _where(arguments: Arguments) -> Value:
     return Sequence("tuple", index)
 
 
-def _parameter(arguments: Arguments) -> Value:
+def _parameter(arguments: Arguments) -> Tensor:
     data = arguments.get("data", 0)
     tensor = data.tensor if data is not None else None
     kind = tensor.kind if tensor is not None else Kind.FLOAT
@@ -383,6 +383,7 @@ _FUNCTIONS = {
     "torch.as_tensor": _as_tensor,
     "torch.where": _where,
     "torch.nn.Parameter": _parameter,
+    "torch.nn.Buffer": lambda arguments: _parameter(arguments).with_(leaf="buffer"),
     "torch.Tensor": lambda arguments: _legacy_tensor(Device.CPU),
     "torch.FloatTensor": lambda arguments: _legacy_tensor(Device.CPU),
     "torch.cuda.FloatTensor": lambda arguments: _legacy_tensor(Device.CUDA),

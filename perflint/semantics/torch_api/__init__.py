@@ -49,7 +49,8 @@ class Result:
         "int", "float", "bool", "scalar", "size", "dtype", "device", "str", "list", "none",
         "self" (the receiver or first argument), "array" (numpy) or "any".
     dtype: "bool", "int", "float", "same" (as the first tensor), "arith" (the same, but bool
-        becomes int), "promote" (of all tensors) or "unknown"; for several tensors one for
+        becomes int), "promote" (of all tensors), "scalars" (of the numbers: float if one
+        of them is a float) or "unknown"; for several tensors one for
         each, comma-separated ("same,int").
     rank: number of dimensions without optional arguments, None when it depends.
     shape: "same" (the first tensor's rank), "broadcast" (the greatest rank of the tensors),
@@ -122,7 +123,7 @@ def result(name: str) -> Result | None:
         return None
     base = Result(kind, device="unknown")
     if kind == "self":
-        base = Result(kind, dtype="same", shape="same", device="like")
+        base = _with_rank(Result(kind, dtype="same", device="like"), _leaves("rank", namespace).get(leaf, "same"))
     elif kind.startswith("tensor"):
         dtype, device = _leaves("dtype", namespace).get(leaf), _leaves("device", namespace).get(leaf)
         base = _with_rank(Result(kind, dtype or "unknown", device=device or "follow"), _leaves("rank", namespace).get(leaf, ""))
