@@ -90,12 +90,25 @@ def _tested(site: TruthSite) -> Read | None:
     # The operands of these are tested one by one, at sites of their own.
     if isinstance(node, (ast.BoolOp, ast.IfExp)) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         return None
+    if site.construct == "in":
+        return _looked_up(site)
     compared = node.value if isinstance(node, ast.NamedExpr) else node
     if not isinstance(compared, ast.Compare) or len(compared.ops) == 1:
         return _truth(site, node, node)
     # `a < t < b` asks for the truth of `a < t` before it looks at `b`.
     reads = (_truth(site, node, operand) for operand in (compared.left, *compared.comparators))
     return next((read for read in reads if read is not None), None)
+
+
+def _looked_up(site: TruthSite) -> Read | None:
+    """`a in t` and `t in [a, b]` compare on the device, and ask for the outcome."""
+    if not isinstance(site.node, ast.Compare) or len(site.node.ops) != 1:
+        return None
+    one, many = site.node.left, site.node.comparators[0]
+    if _truth(site, site.node, many) is not None:
+        return _truth(site, site.node, many)
+    compares = any(isinstance(member, Sequence) for member in site.value(many).members)
+    return _truth(site, site.node, one) if compares else None
 
 
 def _truth(site: Site, node: ast.expr, tensor: ast.expr) -> Read | None:

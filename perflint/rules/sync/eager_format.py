@@ -18,7 +18,8 @@ from perflint.source.concrete import cst
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
-_BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "tqdm.autonotebook.tqdm", "tqdm.trange")
+# A progress bar passes for what it goes over, which may be a loader.
+_BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "torch.utils.data.DataLoader")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 TRACKERS = (
     *(f"{name}.set_postfix" for name in _BARS),

@@ -31,9 +31,10 @@ _CLOCKS = frozenset(
 _NEEDS_IT = (
     *("torch.profiler", "torch.autograd.profiler", "torch.cuda.profiler", "torch.cuda.nvtx", "torch.utils.benchmark"),
     *("torch.cuda.graph", "torch.cuda.CUDAGraph", "torch.cuda.graphs", "torch.cuda.make_graphed_callables"),
-    *("torch.cuda.stream", "torch.cuda.Stream", "torch.cuda.ipc_collect", "torch.cuda.cudart", "torch.cuda.memory"),
-    *("torch.cuda.max_memory", "torch.cuda.reset_peak", "torch.cuda.mem_get_info", "torch.multiprocessing"),
+    *("torch.cuda.stream", "torch.cuda.ipc_collect", "torch.cuda.cudart", "torch.multiprocessing"),
+    *("torch.cuda.memory_", "torch.cuda.max_memory", "torch.cuda.reset_peak", "torch.cuda.mem_get_info"),
 )
+_STREAMS = frozenset(("torch.cuda.Stream", "torch.Stream", "torch.cuda.ExternalStream"))
 _METHODS_THAT_NEED_IT = frozenset(
     ("elapsed_time", "wait_stream", "record_stream", "capture_begin", "capture_end", "replay")
 )
@@ -131,7 +132,7 @@ def _is_needed(model: Model, node: ast.expr) -> bool:
 
 def _asks_for_it(model: Model, call: ast.Call) -> bool:
     target = model.target(call)
-    if target in _CLOCKS or target.startswith(_NEEDS_IT):
+    if target in _CLOCKS or target in _STREAMS or target.startswith(_NEEDS_IT):
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS_THAT_NEED_IT:
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ _DECIDES = {
     "not": "what `not` gives",
     "comprehension": "which elements a comprehension keeps",
     "case": "a `case`",
+    "conditional expression": "this conditional expression",
+    "chained comparison": "whether to go on comparing",
 }
 
 
@@ -28,7 +31,7 @@ class TruthOfTensor(Rule):
     """
     ## What it does
     Finds tensors that decide what Python does next: in `if`, `while`, `assert`, `and`, `or`, `not`,
-    conditional expressions and chained comparisons, and in `bool(t)`, `any(…)` and `all(…)`.
+    conditional expressions, chained comparisons and `in`, and in `bool(t)`, `any(…)` and `all(…)`.
 
     ## Why is this bad
     The host waits until the device has computed the answer, and the device then waits for the
@@ -97,9 +100,11 @@ class TruthOfTensor(Rule):
 def _what(site: TruthSite | CallSite) -> str:
     if isinstance(site, CallSite):
         return "makes the host wait for the device to know the truth of a tensor"
+    if site.construct == "in":
+        return "compares on the device, and the host waits for the outcome"
     decides = _DECIDES.get(site.construct, f"this `{site.construct}`")
-    if site.construct == "conditional expression":
-        decides = "this conditional expression"
+    if isinstance(site.node, ast.Compare) and len(site.node.ops) > 1:
+        return f"compares a tensor: the host waits for the device to decide {decides}"
     return f"is a tensor: the host waits for the device to decide {decides}"
 
 

@@ -1,0 +1,78 @@
+"""Device tensors that are turned into text."""
+
+import logging
+
+import torch
+import torch.nn.functional as F
+import wandb
+from torch import nn
+from torch.utils.data import DataLoader
+from torch.utils.tensorboard import SummaryWriter
+from tqdm import tqdm
+
+logger = logging.getLogger(__name__)
+
+
+def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, writer: SummaryWriter) -> None:
+    bar = tqdm(loader)
+    for step, (x, y) in enumerate(bar):
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        print(loss)  # error: TPF108
+        print(f"step {step}: {loss:.3f}")  # error: TPF108
+        print("loss: {}".format(loss))  # error: TPF108
+        print("loss: %f" % loss)  # error: TPF108
+        bar.set_postfix(loss=loss, step=step)  # error: TPF108
+        writer.add_scalar("loss", loss, step)  # error: TPF108
+        logger.debug(f"{step} of 100%: {loss} {{braces}}")  # error: TPF108
+        logger.debug(f'{loss!r}')  # error: TPF108
+        logger.debug(f"{loss:.2f}")  # error: TPF108
+        logger.info("loss %s", loss)  # audit: TPF108
+        logger.warning("loss %s", loss)  # error: TPF108
+        wandb.log({"loss": loss, "step": step})  # error: TPF108
+        text = str(loss)  # error: TPF108
+        bar.set_description(text)
+
+
+class Shown(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def __repr__(self) -> str:
+        return f"Shown({self.weight})"  # audit: TPF108
+
+
+# Look-alikes
+
+
+def shapes(x: torch.Tensor) -> None:
+    x = x.cuda()
+    print(x.shape, x.dtype, x.device, len(x))
+    print(f"{x.shape[0]} rows of {x.dtype}, {x.numel()} in all")
+
+
+def numbers(x: torch.Tensor) -> None:
+    mean = x.cuda().mean().item()
+    print(f"mean {mean:.3f}")
+    logger.info("mean %s", mean)
+
+
+def errors(x: torch.Tensor, name: str) -> None:
+    x = x.cuda()
+    assert x.dim() == 2, f"{name}: {x}"
+    if x.shape[0] == 0:
+        raise ValueError(f"{name} is empty: {x}")
+
+
+def host(x: torch.Tensor) -> str:
+    return f"{x.cpu()}"
+
+
+def lazy(x: torch.Tensor) -> None:
+    logger.debug("x is %s", x.cuda())
+
+
+def other_text(name: str, count: int) -> str:
+    return f"{name}: {count}" + str(count) + "%d" % count

@@ -1,0 +1,70 @@
+"""Looking for NaN and infinity from the host."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        if torch.isnan(loss):
+            raise FloatingPointError("the loss is NaN")
+        if not math.isfinite(loss.item()):
+            continue
+        loss.backward()
+        for parameter in model.parameters():
+            if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
+                parameter.grad = None
+        optimizer.step()
+
+
+class Safe(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bad = (x.isnan() | x.isinf()).any().item()
+        if bad or x.isnan().any():
+            x = torch.nan_to_num(x)
+        if (x != x).any():
+            x = x * 0
+        torch._assert_async(torch.isfinite(x).all())
+        if any(torch.isnan(part).any() for part in x.unbind()):
+            return x
+        return x.relu()
+
+
+# Look-alikes
+
+
+def of_numbers(value: float) -> bool:
+    return math.isnan(value) or not math.isfinite(value)
+
+
+def of_arrays(values: np.ndarray) -> bool:
+    return bool(np.isnan(values).any())
+
+
+def of_host_tensors(x: torch.Tensor) -> bool:
+    if torch.isnan(x.cpu()).any():
+        return True
+    return False
+
+
+def on_device(x: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
+    x = x.cuda()
+    flag |= torch.isnan(x).any()
+    return torch.where(torch.isnan(x), 0.0, x)
+
+
+def other_truth(x: torch.Tensor) -> torch.Tensor:
+    x = x.cuda()
+    if (x > 3).any():
+        x = x.clamp(max=3)
+    return x
+
+
+def other_read(x: torch.Tensor) -> float:
+    return torch.nan_to_num(x.cuda()).sum().item()

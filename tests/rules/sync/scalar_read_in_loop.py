@@ -1,0 +1,134 @@
+"""Reading one number of a device tensor."""
+
+import random
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def train_epoch(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> float:
+    total = 0.0
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()  # error: TPF101
+    return total / len(loader)
+
+
+def train_epoch_weighted(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> float:
+    seen = 0
+    total = 0.0
+    correct = 0
+    for x, y in loader:
+        x, y = x.cuda(), y.cuda()
+        logits = model(x)
+        loss = F.cross_entropy(logits, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen += len(y)
+        total += loss.item() * len(y)  # error: TPF101
+        correct += (logits.argmax(dim=1) == y).sum().item()  # error: TPF101
+    return total / seen + correct / seen
+
+
+def train_epoch_and_stop(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> float:
+    total = 0.0
+    for step, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        total += float(loss)  # error: TPF101
+        if total > 1e6:
+            break
+    return total
+
+
+class Gate(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+        self.linear = nn.Linear(width, width)
+        self.limit = torch.ones(3).max().item()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gain = float(self.scale)  # error: TPF101
+        longest = int(x.abs().sum(dim=1).argmax())  # error: TPF101
+        return self.linear(x)[:longest] * gain
+
+
+def generate(model: nn.Module, tokens: torch.Tensor, end: int) -> torch.Tensor:
+    tokens = tokens.cuda()
+    for _ in range(100):
+        token = model(tokens)[:, -1].argmax(dim=-1)
+        tokens = torch.cat([tokens, token[:, None]], dim=1)
+        if token[0].item() == end:  # error: TPF101
+            break
+    return tokens
+
+
+def train_with_a_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for step, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        if step % 100 == 0:
+            print(loss.item())  # audit: TPF101
+
+
+# Look-alikes
+
+
+def on_the_host_already(model: nn.Module, loader: DataLoader) -> list[float]:
+    losses = []
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda()).cpu()
+        losses.append(loss.item())
+    return losses
+
+
+def labels_of_a_batch(loader: DataLoader) -> int:
+    positives = 0
+    for _, y in loader:
+        positives += int(y.sum())
+    return positives
+
+
+def shapes_are_numbers(x: torch.Tensor) -> float:
+    x = x.cuda()
+    return float(x.shape[0]) + int(x.size(1)) + float(x.numel()) + int(len(x))
+
+
+def numpy_scalars(values: np.ndarray) -> float:
+    return np.asarray(values).mean().item() + float(np.max(values))
+
+
+def numbers(text: str) -> float:
+    return float(text) + int("12") + float(random.random())
+
+
+def shuffled(count: int) -> int:
+    order = torch.randperm(count)
+    return order[0].item()
+
+
+def accumulated_on_device(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    total = torch.zeros((), device="cuda", dtype=torch.float64)
+    for x, y in loader:
+        total += F.mse_loss(model(x.cuda()), y.cuda()).detach()
+    return total
+
+
+class Settings:
+    def item(self) -> int:
+        return 1
+
+
+def item_of_something_else(settings: Settings) -> int:
+    return settings.item()

@@ -1,0 +1,62 @@
+"""Tensors built from Python lists of tensors."""
+
+import numpy as np
+import torch
+from torch import nn
+
+
+def losses(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    a, b = a.cuda(), b.cuda()
+    return torch.tensor([a.mean(), b.mean()])  # error: TPF104
+
+
+def losses_on_device(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    a, b = a.cuda(), b.cuda()
+    return torch.tensor((a.sum(), b.sum()), device="cuda", dtype=torch.float64)  # error: TPF104
+
+
+def gathered(model: nn.Module, batches: list[torch.Tensor]) -> torch.Tensor:
+    found = []
+    for batch in batches:
+        found.append(model(batch.cuda()).mean())
+    return torch.as_tensor(found)  # error: TPF104
+
+
+class Head(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Parameter(torch.ones(()))
+        self.b = nn.Parameter(torch.ones(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.tensor([[self.a, self.b]])  # error: TPF104
+
+
+# Look-alikes
+
+
+def of_numbers(a: float, b: float) -> torch.Tensor:
+    return torch.tensor([a, b, 1.0])
+
+
+def of_shapes(x: torch.Tensor) -> torch.Tensor:
+    x = x.cuda()
+    return torch.tensor([x.shape[0], x.shape[1]])
+
+
+def of_host_tensors(count: int) -> torch.Tensor:
+    order = torch.randperm(count)
+    return torch.tensor([order[0], order[1]])
+
+
+def stacked(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    a, b = a.cuda(), b.cuda()
+    return torch.stack([a.mean(), b.mean()])
+
+
+def of_an_array(values: np.ndarray) -> torch.Tensor:
+    return torch.as_tensor(values)
+
+
+def of_one_tensor(x: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(x.cuda())

@@ -1,0 +1,113 @@
+"""Asking a device tensor for its truth."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Clamp(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.max() > 1:
+            x = x / x.max()
+        return x
+
+
+class Checked(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.seen = nn.Buffer(torch.zeros((), dtype=torch.bool))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        torch._assert_async((x >= 0).all())
+        torch._assert_async(torch.all(x <= 1), "out of range")
+        assert (x.sum(dim=1) > 0).any(), f"empty rows in {x.shape}"
+        if not self.seen:
+            x = x + 1
+        return self.linear(x)
+
+
+def solve(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    a, b = a.cuda(), b.cuda()
+    x = torch.zeros_like(b)
+    error = (a @ x - b).norm()
+    while error > 1e-6:
+        x = x - 0.1 * (a @ x - b)
+        error = (a @ x - b).norm()
+    return x
+
+
+def choices(x: torch.Tensor, limit: torch.Tensor) -> list[object]:
+    x, limit = x.cuda(), limit.cuda()
+    top = x.max()
+    small = 0 if top < 1 else 1
+    both = (top > 0) and small
+    sure = bool(top > 0)
+    within = 0 <= top <= 1
+    among = top in [limit, small]
+    found = 3 in x
+    anywhere = any(part.sum() > 0 for part in x.unbind())
+    kept = [name for name in ("a", "b") if top > 2]
+    if 0 < top < 1:
+        kept.append("c")
+    return [small, both, sure, within, among, found, anywhere, kept]
+
+
+def two_tests(x: torch.Tensor) -> torch.Tensor:
+    x = x.cuda()
+    if x.min() < 0 or x.max() > 1:
+        x = x.clamp(0, 1)
+    return x
+
+
+# Look-alikes
+
+
+def shapes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x, y = x.cuda(), y.cuda()
+    assert x.shape == y.shape and x.dim() == 4
+    if x.shape[0] > 1 and len(y) and x.numel() and x.is_cuda:
+        return x + y
+    return x if x.requires_grad else y
+
+
+def flags(x: torch.Tensor, mask: torch.Tensor | None, training: bool = False, mode: str = "sum") -> torch.Tensor:
+    x = x.cuda()
+    if mask is not None and training:
+        x = x * mask.cuda()
+    if isinstance(x, torch.Tensor) and mode == "mean" and torch.is_tensor(mask):
+        return x.mean()
+    return x
+
+
+def host(count: int) -> bool:
+    order = torch.randperm(count)
+    if order[0] > 1 or (order < 0).any():
+        return True
+    return bool(order.sum() > 3)
+
+
+def arrays(values: np.ndarray) -> float:
+    if values.max() > 1 and np.any(values < 0):
+        return 0.0
+    return 1.0
+
+
+def on_device(x: torch.Tensor, limit: float) -> torch.Tensor:
+    x = x.cuda()
+    return torch.where(x > limit, x.clamp(max=limit), x) * (x > 0).any()
+
+
+def lists_of_tensors(parts: list[torch.Tensor]) -> torch.Tensor | None:
+    if not parts:
+        return None
+    return F.relu(torch.cat(parts).cuda()) if len(parts) > 1 else parts[0].cuda()
+
+
+def names(x: torch.Tensor, options: dict[str, int], count: int) -> bool:
+    return x.device.type in ("cuda", "cpu") and "a" in options and 0 <= count < 3 and x.shape[0] in (1, 2)
+
+
+def anything(options: dict[str, bool]) -> bool:
+    return any(options.values()) or all(value for value in options.values())
