@@ -1,0 +1,344 @@
+"""Where tensors are put: what `device=` means, what `.to(…)` and its kin move, who made a tensor."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+
+from perflint.findings import Confidence
+from perflint.semantics.sites import CallSite, Site, device_confidence
+from perflint.semantics.values import (
+    NONE,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+_ON_DEVICE = {
+    Device.CUDA: Confidence.HIGH,
+    Device.MODEL: Confidence.HIGH,
+    Device.CALLER: Confidence.MEDIUM,
+    Device.UNKNOWN: Confidence.MEDIUM,
+}
+
+
+def weakest(*confidences: Confidence) -> Confidence:
+    """The least of several confidences."""
+    return min(confidences, key=_ORDER.index)
+
+
+def lowered(confidence: Confidence) -> Confidence:
+    """One step less, LOW at the least."""
+    return _ORDER[max(_ORDER.index(confidence) - 1, 0)]
+
+
+def place_confidence(value: Value) -> Confidence | None:
+    """How sure it is that a `device=` argument means the device; None where it means the host.
+
+    Who passes a device on leaves it to others to choose one, so a device that is not known
+    is probably not the host.
+    """
+    found = [_place(member) for member in value.members]
+    places = [confidence for confidence in found if confidence is not None]
+    if not places:
+        return None
+    best = max(places, key=_ORDER.index)
+    return best if len(places) == len(found) else lowered(best)
+
+
+def _place(value: Value) -> Confidence | None:
+    if isinstance(value, DeviceValue):
+        return _ON_DEVICE.get(value.device)
+    if isinstance(value, Tensor):
+        return _ON_DEVICE.get(value.device)
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return Confidence.HIGH if value.value.startswith("cuda") else None
+        return Confidence.HIGH if type(value.value) is int else None
+    if isinstance(value, Scalar):
+        return _scalar_place(value)
+    return Confidence.MEDIUM if isinstance(value, Unknown) else None
+
+
+def _scalar_place(value: Scalar) -> Confidence | None:
+    if value.type == "int":
+        return Confidence.HIGH
+    if value.type != "str":
+        return None
+    default = value.default.value if value.default is not None else None
+    return Confidence.LOW if default == "cpu" else Confidence.MEDIUM
+
+
+def host_confidence(value: Value) -> Confidence | None:
+    """How sure it is that a value is a tensor on the host; None where it is none, or on the device."""
+    tensor = value.tensor
+    if tensor is None or tensor.device not in (Device.CPU, Device.UNKNOWN):
+        return None
+    if tensor.device is Device.UNKNOWN:
+        return Confidence.LOW
+    sure = Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
+    return sure if len(value.members) == 1 else lowered(sure)
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The argument that a call passes by this keyword."""
+    return next((item.value for item in call.keywords if item.arg == name), None)
+
+
+def creation_confidence(site: CallSite) -> Confidence | None:
+    """How sure it is that a call's `device=` means the device; None where it has none, or means the host."""
+    given = keyword(site.node, "device")
+    return None if given is None else place_confidence(site.value(given))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What `.to(…)`, `.cuda(…)`, `.type_as(…)` or `.type(…)` does when it moves a tensor to the device.
+
+    `device` is the expression of the device and `other` that of the tensor to follow; both
+    are None for `.cuda()`. `proven` says that what was passed is certainly a device or a
+    tensor; `simple` that no other argument changes the result.
+    """
+
+    confidence: Confidence
+    device: ast.expr | None = None
+    other: ast.expr | None = None
+    dtype: ast.expr | None = None
+    non_blocking: ast.expr | None = None
+    proven: bool = True
+    simple: bool = True
+
+    @property
+    def blocking(self) -> bool:
+        """Whether the host waits for the copy: `non_blocking` is absent or literally False."""
+        return self.non_blocking is None or (
+            isinstance(self.non_blocking, ast.Constant) and self.non_blocking.value is False
+        )
+
+
+MOVES = ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as", "torch.Tensor.type")
+
+
+def move(site: CallSite) -> Move | None:
+    """The move to the device that a call of one of `MOVES` is; None where it stays or goes to the host."""
+    if site.has_unpacking:
+        return None
+    method = site.target.rpartition(".")[2]
+    if method == "cuda":
+        return _cuda(site)
+    if method == "type_as":
+        return _follow(site, site.argument("other", 0), None)
+    if method == "type":
+        return _type(site)
+    return _to(site)
+
+
+def _cuda(site: CallSite) -> Move | None:
+    device = site.argument("device", 0)
+    return Move(
+        Confidence.HIGH,
+        device=device,
+        non_blocking=site.argument("non_blocking", 1),
+        simple=_only(site, "device", "non_blocking"),
+    )
+
+
+def _type(site: CallSite) -> Move | None:
+    given = site.argument("dtype", 0)
+    value = None if given is None else site.value(given)
+    name = value.name if isinstance(value, Name) else value.value if isinstance(value, Const) else ""
+    if not (isinstance(name, str) and name.startswith("torch.cuda.")):
+        return None
+    return Move(Confidence.HIGH, dtype=given, non_blocking=site.argument("non_blocking", 1), proven=False)
+
+
+def _follow(site: CallSite, other: ast.expr | None, non_blocking: ast.expr | None) -> Move | None:
+    if other is None:
+        return None
+    value = site.value(other)
+    confidence = place_confidence(value)
+    if confidence is None:
+        return None
+    if value.tensor is not None and value.tensor.evidence is Evidence.USE:
+        confidence = weakest(confidence, Confidence.MEDIUM)
+    return Move(
+        confidence,
+        other=other,
+        non_blocking=non_blocking,
+        proven=isinstance(value, Tensor),
+        simple=_only(site, "other", "non_blocking", "copy"),
+    )
+
+
+def _to(site: CallSite) -> Move | None:
+    by_keyword = keyword(site.node, "device")
+    other = keyword(site.node, "other")
+    first = site.argument("device", 0)
+    if other is not None:
+        return _follow(site, other, keyword(site.node, "non_blocking"))
+    if first is None:
+        return None
+    value = site.value(first)
+    if by_keyword is None:
+        if any(isinstance(member, Tensor) for member in value.members):
+            return _follow(site, first, site.argument("non_blocking", 1))
+        if all(isinstance(member, Dtype) for member in value.members):
+            return None
+    confidence = place_confidence(value)
+    if confidence is None:
+        return None
+    proven = by_keyword is not None or all(_is_device(member) for member in value.members)
+    if not proven and not names_device(first):
+        # It may as well be a dtype.
+        confidence = Confidence.LOW
+    # With `device` as a keyword the first position is that of `dtype`.
+    shift = 0 if by_keyword is None else 1
+    return Move(
+        confidence,
+        device=first,
+        dtype=site.argument("dtype", 1 - shift),
+        non_blocking=site.argument("non_blocking", 2 - shift),
+        proven=proven,
+        simple=_only(site, "device", "dtype", "non_blocking", "copy"),
+    )
+
+
+def _is_device(value: Value) -> bool:
+    return isinstance(value, DeviceValue) or value == NONE or scalar_type(value) in ("str", "int")
+
+
+def names_device(node: ast.expr) -> bool:
+    """Whether an expression of unknown value calls itself a device."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return "device" in name.lower() or name == "dev"
+
+
+def _only(site: CallSite, *names: str) -> bool:
+    return all(item.arg in names for item in site.node.keywords)
+
+
+_SIZED = "zeros ones empty full rand randn randint randperm eye arange linspace logspace range normal"
+_LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like"
+_WINDOWS = "hann_window hamming_window bartlett_window blackman_window kaiser_window tril_indices triu_indices"
+FACTORIES = frozenset(f"torch.{name}" for name in f"{_SIZED} {_LIKE} {_WINDOWS}".split())
+"""Functions that fill a new tensor by themselves and take `device=`."""
+
+CONSTRUCTORS = frozenset(
+    """torch.tensor torch.as_tensor torch.asarray torch.Tensor torch.FloatTensor torch.DoubleTensor
+    torch.HalfTensor torch.BFloat16Tensor torch.LongTensor torch.IntTensor torch.ShortTensor
+    torch.CharTensor torch.ByteTensor torch.BoolTensor""".split()
+)
+"""Functions that make a tensor of Python data."""
+
+_KEEPS_DEVICE = frozenset(
+    """view reshape unsqueeze squeeze flatten expand repeat permute transpose t float double half bfloat16 long
+    int short bool byte contiguous clone detach requires_grad_ fill_ zero_ mul mul_ add add_ sub sub_ div div_
+    neg abs sqrt exp log flip tile unflatten""".split()
+)
+
+
+def creator(site: Site, node: ast.expr) -> ast.Call | None:
+    """The call of a factory or constructor that made a tensor which was only reshaped or cast since.
+
+    None where something else made it, or where the call says on which device.
+    """
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "data"):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            target = site.model.target(node)
+            if target in FACTORIES or target in CONSTRUCTORS:
+                return node if _on_default_device(site, node) else None
+            if not (isinstance(node.func, ast.Attribute) and _keeps(site, node, target)):
+                return None
+            node = node.func.value
+        else:
+            return None
+
+
+def _keeps(site: Site, call: ast.Call, target: str) -> bool:
+    head, _, method = target.rpartition(".")
+    if head != "torch.Tensor":
+        return False
+    if method == "to":
+        return call.keywords == [] and len(call.args) == 1 and isinstance(site.value(call.args[0]), Dtype)
+    operands = (*call.args, *(item.value for item in call.keywords))
+    return method in _KEEPS_DEVICE and not any(site.value(operand).tensor for operand in operands)
+
+
+def _on_default_device(site: Site, call: ast.Call) -> bool:
+    if any(item.arg is None for item in call.keywords):
+        return False
+    given = keyword(call, "device")
+    return given is None or place_confidence(site.value(given)) is None
+
+
+class Content(Enum):
+    """What a call that makes a tensor fills it with."""
+
+    FILLED = "filled"
+    """Values that the device can make by itself."""
+    NUMBER = "number"
+    """One Python number."""
+    DATA = "data"
+    """A list, an array, or something else that only the host has."""
+    TENSOR = "tensor"
+    """Another tensor."""
+    TENSORS = "tensors"
+    """Python numbers read from tensors of the device."""
+    NOTHING = "nothing"
+
+
+_LEGACY = frozenset(name for name in CONSTRUCTORS if name.endswith("Tensor"))
+_LEGACY_ON_DEVICE = frozenset(name.replace("torch.", "torch.cuda.") for name in _LEGACY)
+_NUMBERS = frozenset({"bool", "int", "float", "complex"})
+
+
+def content(site: Site, call: ast.Call, target: str) -> Content:
+    """What the tensor is filled with that a factory or constructor makes."""
+    if target in FACTORIES:
+        return Content.FILLED
+    data = call.args[0] if call.args else keyword(call, "data") or keyword(call, "obj")
+    if data is None:
+        return Content.NOTHING
+    value = site.value(data)
+    if target in _LEGACY or target in _LEGACY_ON_DEVICE:
+        if len(call.args) != 1 or isinstance(data, ast.Starred) or scalar_type(value) == "int":
+            return Content.FILLED
+    return data_content(value)
+
+
+def data_content(value: Value) -> Content:
+    """What kind of data a value is that a tensor is to be made of."""
+    if value.members and all(scalar_type(member) in _NUMBERS for member in value.members):
+        return Content.NUMBER
+    if any(isinstance(member, Tensor) for member in value.members):
+        return Content.TENSOR
+    if any(holds_device_tensors(member) for member in value.members):
+        return Content.TENSORS
+    if value == NONE or (isinstance(value, Sequence) and value.items == ()):
+        return Content.NOTHING
+    return Content.DATA
+
+
+def holds_device_tensors(value: Value) -> bool:
+    """Whether a list or tuple holds tensors that may be on the device, at any depth."""
+    if not isinstance(value, Sequence):
+        return False
+    elements = value.items if value.items is not None else (value.element,)
+    return any(device_confidence(element) is not None or holds_device_tensors(element) for element in elements)

@@ -1,0 +1,98 @@
+"""What stands between the brackets of `x[…]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from perflint.semantics.sites import SubscriptSite
+from perflint.semantics.values import (
+    NONE,
+    Array,
+    Const,
+    Device,
+    Kind,
+    Sequence,
+    Tensor,
+    Value,
+    scalar_type,
+)
+
+
+class Index(Enum):
+    """The kinds of index, by what torch does with them."""
+
+    INTEGER = "integer"
+    VIEW = "view"
+    """A slice, None or Ellipsis."""
+    MASK = "mask"
+    """A boolean tensor that is not known to be on the host."""
+    HOST_MASK = "host mask"
+    POSITIONS = "positions"
+    """A tensor of integers that is not known to be on the host."""
+    SCALAR_TENSOR = "scalar tensor"
+    """The same with no dimensions: torch reads it, to index as with a Python integer."""
+    HOST_POSITIONS = "host positions"
+    """A tensor of integers on the host."""
+    LIST = "list"
+    """A list or range of integers, or an array."""
+    TENSOR = "tensor"
+    """A tensor of unknown dtype that is not known to be on the host."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of an index with its expression; that of the whole index where parts have none."""
+
+    kind: Index
+    node: ast.expr
+    value: Value
+
+
+def parts(site: SubscriptSite) -> list[Part]:
+    """The parts of an index: `x[a, 1:2]` has two."""
+    node = site.node.slice
+    if isinstance(node, ast.Tuple):
+        return [_part(element, site.value(element)) for element in node.elts]
+    value = site.value(node)
+    if isinstance(value, Sequence) and value.type == "tuple":
+        if value.items is None:
+            return [_part(node, value.element)]
+        return [_part(node, item) for item in value.items]
+    return [_part(node, value)]
+
+
+def indices(site: SubscriptSite) -> Iterator[Index]:
+    """The kinds of the parts."""
+    return (part.kind for part in parts(site))
+
+
+def _part(node: ast.expr, value: Value) -> Part:
+    return Part(_kind(node, value), node, value)
+
+
+def _kind(node: ast.expr, value: Value) -> Index:
+    if isinstance(node, ast.Slice) or value == NONE or value == Const(...):
+        return Index.VIEW
+    tensor = value.tensor
+    if tensor is not None:
+        return _tensor_kind(tensor)
+    if scalar_type(value) in ("int", "bool"):
+        return Index.INTEGER
+    if isinstance(value, Array) or (isinstance(value, Sequence) and value.type in ("list", "range")):
+        return Index.LIST
+    return Index.UNKNOWN
+
+
+def _tensor_kind(tensor: Tensor) -> Index:
+    host = tensor.device is Device.CPU
+    if tensor.kind is Kind.BOOL:
+        return Index.HOST_MASK if host else Index.MASK
+    if host:
+        return Index.HOST_POSITIONS
+    if tensor.kind is Kind.INT:
+        return Index.SCALAR_TENSOR if tensor.rank == 0 else Index.POSITIONS
+    return Index.TENSOR

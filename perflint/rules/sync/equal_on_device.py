@@ -1,0 +1,95 @@
+"""TPF121: torch.equal and torch.allclose of device tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.source.concrete import cst
+
+_NAMES = ("equal", "allclose", "is_nonzero")
+
+
+class EqualOnDevice(Rule):
+    """
+    ## What it does
+    Finds `torch.equal`, `torch.allclose`, `torch.is_nonzero` and their methods on device tensors.
+
+    ## Why is this bad
+    Their result is a Python bool: the host waits for everything that the tensors depend on, and for
+    the comparison itself.
+
+    ## When it is fine
+    Tests, set-up code, tensors on the host. `torch.isclose` and `==` stay on the device.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Solver(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            for _ in range(100):
+                new = torch.sigmoid(x)
+                if torch.allclose(x, new):
+                    break
+                x = new
+            return x
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Solver(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            for _ in range(100):
+                x = torch.sigmoid(x)
+            return x
+    ```
+
+    ## Fix safety
+    No fix: keep a flag on the device, or look at it every few steps.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `aten::equal` or
+    `aten::allclose` with a `Memcpy DtoH` and a `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.equal](https://docs.pytorch.org/docs/stable/generated/torch.equal.html)
+    """
+
+    code = "TPF121"
+    name = "equal-on-device"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} brings its answer to the host, which waits for it{often(site)}",
+            confidence=confidence,
+            help="Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    operands: list[ast.expr] = list(site.node.args[:2])
+    if site.target.startswith("torch.Tensor.") and isinstance(site.node.func, ast.Attribute):
+        operands = [site.node.func.value, *operands[:1]]
+    # Both must be on one device, so one that is known to be on the host tells of the other.
+    found = [(site.value(node).tensor, device_confidence(site.value(node))) for node in operands]
+    if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
+        return None
+    sure = [confidence for _, confidence in found if confidence is not None]
+    return max(sure, key=(Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index) if sure else None

@@ -1,0 +1,157 @@
+"""TPF126: linear algebra whose outcome the host checks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Const, Scalar, Sequence
+from perflint.source.concrete import code, cst
+
+_UNCHECKED = {
+    "torch.linalg.inv": ("torch.linalg.inv_ex", "[0]"),
+    "torch.inverse": ("torch.linalg.inv_ex", "[0]"),
+    "torch.linalg.cholesky": ("torch.linalg.cholesky_ex", "[0]"),
+    "torch.linalg.solve": ("torch.linalg.solve_ex", "[0]"),
+    "torch.linalg.lu_factor": ("torch.linalg.lu_factor_ex", "[:2]"),
+    "torch.linalg.ldl_factor": ("torch.linalg.ldl_factor_ex", "[:2]"),
+}
+_CHECKED = frozenset(_UNCHECKED) | {"torch.Tensor.inverse", "torch.cholesky", "torch.Tensor.cholesky"}
+_ITERATIVE = frozenset(
+    f"torch.linalg.{name}"
+    for name in """eig eigvals eigh eigvalsh svd svdvals matrix_rank pinv lstsq tensorinv tensorsolve
+    matrix_exp""".split()
+) | frozenset(
+    f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("svd", "pinverse", "matrix_exp", "lstsq")
+) | {"torch.svd_lowrank", "torch.pca_lowrank", "torch.lobpcg"}
+_NORMS = frozenset({"torch.linalg.matrix_norm", "torch.linalg.cond", "torch.linalg.norm"})
+
+
+class LinalgChecked(Rule):
+    """
+    ## What it does
+    Finds linear algebra on device tensors that makes the host wait: `inv`, `solve`, `cholesky`,
+    `lu_factor` and `ldl_factor`, which look whether it worked; `eig`, `eigh`, `svd`, `pinv`,
+    `lstsq`, `matrix_rank`, `matrix_exp` and what is made of them, which read from the device on
+    their way.
+
+    ## Why is this bad
+    The host waits for everything before the call and for the call itself, also for batches of
+    3 × 3 matrices.
+
+    ## When it is fine
+    Set-up code, matrices on the host, a result that decides what runs next. `qr`, `det`, `slogdet`,
+    `solve_triangular`, `cholesky_solve` and `lu_solve` do not wait.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Warp(torch.nn.Module):
+        def forward(self, points, homography: torch.Tensor):
+            return points @ torch.linalg.inv(homography)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Warp(torch.nn.Module):
+        def forward(self, points, homography: torch.Tensor):
+            inverse, _ = torch.linalg.inv_ex(homography)
+            return points @ inverse
+    ```
+
+    ## Fix safety
+    `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
+    check. Unsafe: for a singular input the result is silently useless instead of an error.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows the solver's
+    `Memcpy DtoH` and `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.linalg.inv_ex](https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html)
+    - [torch.linalg.eigh](https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html): "this
+      function synchronizes that device with the CPU"
+    """
+
+    code = "TPF126"
+    name = "linalg-checked"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_CHECKED, *_ITERATIVE, *_NORMS, "torch.linalg.matrix_power"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        text = quoted(site.text(site.node))
+        if site.target in _CHECKED:
+            what = f"{text} brings to the host whether it worked, and the host waits for it"
+            cure = "Use the `_ex` form where the input is known to be regular."
+        else:
+            what = f"{text} reads from the device while it works, and the host waits"
+            cure = "Take it out of the step, do it once for a batch of matrices, or use `qr`, `cholesky_ex`, `solve_ex`."
+        yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    if not _waits(site):
+        return None
+    if site.target.startswith("torch.Tensor."):
+        return None if site.receiver is None else device_confidence(site.receiver)
+    operands: list[ast.expr] = [*site.node.args[:2], *(item.value for item in site.node.keywords[:2])]
+    found = [confidence for node in operands if (confidence := device_confidence(site.value(node))) is not None]
+    return found[0] if found else None
+
+
+def _waits(site: CallSite) -> bool:
+    """Whether the arguments ask for a singular value decomposition, or an inverse."""
+    if site.target == "torch.linalg.matrix_power":
+        power = site.argument("n", 1)
+        value = None if power is None else site.value(power)
+        return isinstance(value, Const) and isinstance(value.value, int) and value.value < 0
+    if site.target not in _NORMS:
+        return True
+    order = site.argument("p" if site.target.endswith("cond") else "ord", 1)
+    if order is None or site.value(order) == Const(None):
+        return site.target.endswith("cond")
+    spectral = site.value(order) in (Const(2), Const(-2), Const("nuc"))
+    return spectral and not (site.target == "torch.linalg.norm" and not _is_matrix(site))
+
+
+def _is_matrix(site: CallSite) -> bool:
+    """Whether `torch.linalg.norm` takes the norm of matrices: of a vector it is a sum."""
+    dim = site.argument("dim", 2)
+    if dim is not None:
+        return isinstance(site.value(dim), Sequence) and not isinstance(site.value(dim), (Const, Scalar))
+    operand = site.argument("A", 0)
+    tensor = None if operand is None else site.value(operand).tensor
+    return tensor is not None and tensor.rank == 2
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    if site.target not in _UNCHECKED or any(item.arg == "out" for item in site.node.keywords):
+        return None
+    name, part = _UNCHECKED[site.target]
+    function = spell(site.model.source, name, site.node)
+    if function is None:
+        return None
+    new = code(node.with_changes(func=cst.parse_expression(function.text))) + part
+    return Fix(
+        f"Use {name}, which does not check",
+        Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
+        function.imports,
+    )

@@ -1,0 +1,108 @@
+"""TPF118: positions on the host that index a tensor on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Rule
+from perflint.rules.placement import host_confidence, lowered, weakest
+from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.values import Kind, Tensor
+from perflint.source.concrete import cst
+
+
+class ListIndex(Rule):
+    """
+    ## What it does
+    Finds device tensors that are indexed with positions on the host: a list (`x[[0, 2]]`,
+    `x[:, [1, 3]]`), a range, a NumPy array, or a tensor of integers on the CPU.
+
+    ## Why is this bad
+    torch makes a tensor of the positions and copies it to the device from pageable memory, and the
+    host waits for the copy: each time, although the positions often never change.
+
+    ## When it is fine
+    Integers and slices need no copy (`x[:, 1:3]` instead of `x[:, [1, 2]]`, but it is a view). A
+    boolean mask on the host is copied without blocking when it selects. Indexing on the host.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Swap(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x[:, [2, 1, 0]]
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Swap(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x.flip(1)
+    ```
+
+    ## Fix safety
+    No fix: positions that never change belong in a buffer, evenly spaced ones are a slice (which
+    gives a view), few of them can be stacked from single integers.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each list; a trace shows
+    `Memcpy HtoD (Pageable -> Device)` inside `aten::index`.
+
+    ## References
+    - [Tensor indexing](https://docs.pytorch.org/cppdocs/notes/tensor_indexing.html)
+    """
+
+    code = "TPF118"
+    name = "list-index"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (SubscriptSite,)
+
+    def nominate(self, site: SubscriptSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: SubscriptSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies the positions to the device, and the host waits for it"
+            f"{often(site)}",
+            confidence=confidence,
+            help="Index with a slice or integers, or with positions that are kept on the device (a buffer).",
+        )
+
+
+def _confidence(site: SubscriptSite) -> Confidence | None:
+    if site.mode == "delete":
+        return None
+    found = [confidence for part in parts(site) if (confidence := _copied(part, site)) is not None]
+    if not found:
+        return None
+    receiver = device_confidence(site.value(site.node.value))
+    return None if receiver is None else weakest(receiver, found[0])
+
+
+def _copied(part: Part, site: SubscriptSite) -> Confidence | None:
+    """How sure it is that a part of the index is copied to the device."""
+    if part.kind is Index.LIST:
+        return Confidence.HIGH if len(part.value.members) == 1 else Confidence.MEDIUM
+    if part.kind is Index.HOST_MASK:
+        return None if site.mode == "load" else host_confidence(part.value)
+    if part.kind is not Index.HOST_POSITIONS:
+        return None
+    tensor = part.value.tensor
+    assert isinstance(tensor, Tensor)
+    if tensor.rank == 0:
+        return None
+    confidence = host_confidence(part.value)
+    if confidence is None or tensor.kind is Kind.INT:
+        return confidence
+    return lowered(confidence)

@@ -1,0 +1,139 @@
+"""TPF117: a list or array copied to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import (
+    MOVES,
+    Content,
+    content,
+    creation_confidence,
+    creator,
+    host_confidence,
+    keyword,
+    lowered,
+    move,
+    weakest,
+)
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Unknown
+from perflint.source.concrete import cst
+
+_CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
+_LEGACY = tuple(
+    f"torch.cuda.{kind}Tensor"
+    for kind in ("", "Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+)
+_NEW = ("torch.Tensor.new_tensor", "torch.Tensor.new")
+
+
+class ListToCuda(Rule):
+    """
+    ## What it does
+    Finds lists, tuples, NumPy arrays and other data of the host that are made a tensor and copied
+    to the device: `torch.tensor(values, device=…)`, `torch.as_tensor(array, device=…)`,
+    `torch.tensor(values).to(device)`, `torch.cuda.FloatTensor(values)`, `x.new_tensor([1, 2])`.
+
+    ## Why is this bad
+    The data goes from pageable memory, so the host waits for the copy: no kernel is launched
+    meanwhile, and the device runs dry when this happens each step.
+
+    ## When it is fine
+    In constructors and set-up code. An empty list copies nothing.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Normalize(torch.nn.Module):
+        def forward(self, x):
+            mean = torch.tensor([0.485, 0.456, 0.406], device=x.device)
+            return x - mean[:, None, None]
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Normalize(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]))
+
+        def forward(self, x):
+            return x - self.mean[:, None, None]
+    ```
+
+    ## Fix safety
+    No fix: constants belong in a buffer, values of the batch into the collate function, and the
+    rest into pinned memory that is copied with `non_blocking=True`.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
+    `Memcpy HtoD (Pageable -> Device)` and a `cudaStreamSynchronize`.
+
+    ## References
+    - [register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html)
+    """
+
+    code = "TPF117"
+    name = "list-to-cuda"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies data of the host to the device, and the host waits for it"
+            f"{often(site)}",
+            confidence=confidence,
+            help="Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    made: ast.Call | None = site.node
+    if site.target in MOVES:
+        assert isinstance(site.node.func, ast.Attribute)
+        made = creator(site, site.node.func.value)
+    if made is None:
+        return None
+    target = site.model.target(made)
+    kind = content(site, made, target)
+    place = _place(site)
+    if place is None or kind not in (Content.DATA, Content.TENSOR):
+        return None
+    data = made.args[0] if made.args else keyword(made, "data")
+    if data is None:
+        return None
+    value = site.value(data)
+    if kind is Content.TENSOR:
+        source = host_confidence(value)
+        return None if source is None else weakest(source, place)
+    if isinstance(value, Unknown) and target != "torch.tensor":
+        # What is a tensor of the device already is taken as it is.
+        return lowered(place)
+    return place
+
+
+def _place(site: CallSite) -> Confidence | None:
+    if site.target in MOVES:
+        moved = move(site)
+        return moved.confidence if moved is not None and moved.blocking else None
+    if site.target in _LEGACY:
+        return Confidence.HIGH
+    if site.target in _NEW and keyword(site.node, "device") is None:
+        return None if site.receiver is None else device_confidence(site.receiver)
+    return creation_confidence(site)

@@ -1,0 +1,127 @@
+"""TPF112: a fill value that is a tensor on the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._indices import Index, parts
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.source.concrete import code, cst
+
+_METHODS = ("torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
+_FUNCTION = "torch.masked_fill"
+
+
+class MaskedFillCudaScalar(Rule):
+    """
+    ## What it does
+    Finds `masked_fill` and `x[mask] = value` where the value is a device tensor of no dimensions.
+
+    ## Why is this bad
+    The kernel takes the value as a number, so torch reads it from the device first and the host
+    waits.
+
+    ## When it is fine
+    Python numbers and tensors of no dimensions on the host cost nothing.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Mask(torch.nn.Module):
+        def forward(self, x, mask: torch.Tensor):
+            return x.masked_fill(mask, x.min())
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Mask(torch.nn.Module):
+        def forward(self, x, mask: torch.Tensor):
+            return torch.where(mask, x.min(), x)
+    ```
+
+    ## Fix safety
+    `x.masked_fill(mask, value)` becomes `torch.where(mask, value, x)`. Unsafe: a value of a wider
+    dtype widens the result, and the shapes of mask and x broadcast both ways. Forms that change x
+    in place get no fix.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows
+    `aten::_local_scalar_dense` below `aten::masked_fill_`.
+
+    ## References
+    - [Tensor.masked_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html)
+    - [torch.where](https://docs.pytorch.org/docs/stable/generated/torch.where.html)
+    """
+
+    code = "TPF112"
+    name = "masked-fill-cuda-scalar"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_METHODS, _FUNCTION), SubscriptSite)
+
+    def nominate(self, site: CallSite | SubscriptSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+        value, confidence = _value(site), _confidence(site)
+        if confidence is None or value is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the device"
+            f"{often(site)}",
+            confidence=confidence,
+            help="`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
+            fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
+        )
+
+
+def _value(site: CallSite | SubscriptSite) -> ast.expr | None:
+    """The fill value."""
+    if isinstance(site, CallSite):
+        return site.argument("value", 2 if site.target == _FUNCTION else 1)
+    if site.mode != "store":
+        return None
+    kinds = [part.kind for part in parts(site)]
+    masks = kinds.count(Index.MASK)
+    if masks != 1 or any(kind not in (Index.MASK, Index.VIEW, Index.INTEGER) for kind in kinds):
+        return None
+    return site.stored
+
+
+def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
+    node = _value(site)
+    if node is None:
+        return None
+    value = site.value(node)
+    if value.tensor is None or (isinstance(site, SubscriptSite) and value.tensor.rank != 0):
+        return None
+    return device_confidence(value)
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    if site.target == "torch.Tensor.masked_fill_" or site.node.keywords or site.has_unpacking:
+        return None
+    where = spell(site.model.source, "torch.where", site.node)
+    operands = [code(argument.value) for argument in node.args]
+    if site.target != _FUNCTION:
+        assert isinstance(node.func, cst.Attribute)
+        operands.insert(0, code(node.func.value))
+    if where is None or len(operands) != 3:
+        return None
+    x, mask, value = operands
+    return Fix(
+        "Choose on the device",
+        Safety.UNSAFE,
+        (replace(site.model.source, site.span, f"{where.text}({mask}, {value}, {x})"),),
+        where.imports,
+    )

@@ -1,0 +1,196 @@
+"""TPF110: results whose size depends on the data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import lowered
+from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.values import Evidence, Kind, scalar_type
+from perflint.source.concrete import cst
+
+_FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
+_METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})
+_POSITIONS = frozenset({"torch.where", "torch.nonzero", "torch.Tensor.nonzero"})
+_NUMBERS = ("int", "float", "bool", "complex")
+
+
+class NonzeroFamily(Rule):
+    """
+    ## What it does
+    Finds operations on device tensors whose result has as many elements as the data says:
+    `nonzero`, `argwhere`, `masked_select`, `torch.where` with a condition alone, `x[mask]` with a
+    boolean tensor, and `x[mask] = tensor`.
+
+    ## Why is this bad
+    The host must know the size to allocate the result, so it waits until the device has counted.
+    The backward of `x[mask]` counts again. The varying size also breaks CUDA graphs and makes
+    `torch.compile` break or recompile. On an H200 `x[mask].sum()` takes about twice as long as
+    `torch.where(mask, x, 0).sum()`, and a boolean mask in each of twelve layers adds 9 percent to
+    a GPT training step.
+
+    ## When it is fine
+    `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
+    Preprocessing, masks on the host, and code that needs the smaller result for much less work.
+
+    ## Bad
+    ```python
+    import torch
+
+    def step(model: torch.nn.Module, x: torch.Tensor, mask: torch.Tensor):
+        out = model(x.cuda())
+        return out[out > 0].sum()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def step(model: torch.nn.Module, x: torch.Tensor, mask: torch.Tensor):
+        out = model(x.cuda())
+        return torch.where(out > 0, out, 0).sum()
+    ```
+
+    ## Fix safety
+    `x[torch.where(m)] = number` and `x[m.nonzero(as_tuple=True)] = number` become `x[m] = number`:
+    safe where `m` is certainly boolean, unsafe elsewhere (an integer `m` would be taken as
+    positions). Masked reductions change the order of summation and get no fix.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a
+    `Memcpy DtoH` of one number and the `cudaStreamSynchronize` after it.
+
+    ## References
+    - [torch.nonzero](https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html): "causes
+      host-device synchronization"
+    """
+
+    code = "TPF110"
+    name = "nonzero-family"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
+
+    def nominate(self, site: CallSite | SubscriptSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{_what(site)}, so the host waits for the device to count{often(site)}",
+            confidence=confidence,
+            help=advice(site, _cure(site), "per-layer-mask-gpt"),
+            fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
+        )
+
+
+def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
+    if isinstance(site, SubscriptSite):
+        return _indexed(site)
+    operand = _operand(site)
+    return None if operand is None else device_confidence(site.value(operand))
+
+
+def _operand(site: CallSite) -> ast.expr | None:
+    """The tensor whose elements are counted; None where nothing is."""
+    if site.target in _METHODS:
+        assert isinstance(site.node.func, ast.Attribute)
+        return site.node.func.value
+    if site.target == "torch.where" and (len(site.node.args) != 1 or site.node.keywords):
+        return None
+    return site.argument("input", 0)
+
+
+def _indexed(site: SubscriptSite) -> Confidence | None:
+    if site.mode == "delete":
+        return None
+    found = parts(site)
+    masks = [part for part in found if part.kind is Index.MASK]
+    if not masks:
+        return None
+    if site.mode == "store" and not _stores_elements(site, found):
+        return None
+    receiver = device_confidence(site.value(site.node.value))
+    mask = device_confidence(masks[0].value)
+    if receiver is None or mask is None:
+        return None
+    # A mask of the device can only select from a tensor of the device: either tells of both.
+    return max(mask, lowered(receiver), key=_rank)
+
+
+def _rank(confidence: Confidence) -> int:
+    return (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index(confidence)
+
+
+def _stores_elements(site: SubscriptSite, found: list[Part]) -> bool:
+    """Whether a store goes to the positions of the mask one by one, and not through `masked_fill_`."""
+    if site.stored is None:
+        return True
+    several = sum(part.kind not in (Index.VIEW, Index.INTEGER) for part in found) > 1
+    stored = site.value(site.stored)
+    if stored.tensor is not None:
+        # A device tensor of no dimensions goes through `masked_fill_` too: masked-fill-cuda-scalar.
+        return several or stored.tensor.rank != 0
+    return several or not all(scalar_type(member) in _NUMBERS for member in stored.members)
+
+
+def _what(site: CallSite | SubscriptSite) -> str:
+    text = quoted(site.text(site.node))
+    if isinstance(site, SubscriptSite) and site.mode == "store":
+        return f"Storing to {text} goes to as many elements as the mask has"
+    return f"The size of {text} depends on the data"
+
+
+def _cure(site: CallSite | SubscriptSite) -> str:
+    if isinstance(site, SubscriptSite) and site.mode != "load":
+        return "Write the whole tensor with `torch.where(mask, new, old)`."
+    return "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `ignore_index`, or `topk` with a known k."
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    """The mask itself as the index of a store of a number."""
+    operand = _operand(site)
+    index = site.model.parent(site.node)
+    if operand is None or site.target not in _POSITIONS or not isinstance(index, ast.Subscript):
+        return None
+    if index.slice is not site.node or not _takes_number(site, index) or not _as_tuple(site):
+        return None
+    mask = site.value(operand).tensor
+    if mask is None:
+        return None
+    sure = mask.kind is Kind.BOOL and mask.evidence >= Evidence.ANNOTATION
+    new = node.args[0].value if site.target != "torch.Tensor.nonzero" else _receiver(node)
+    return Fix(
+        "Index with the mask itself",
+        Safety.SAFE if sure else Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
+    )
+
+
+def _receiver(node: cst.Call) -> cst.BaseExpression:
+    assert isinstance(node.func, cst.Attribute)
+    return node.func.value
+
+
+def _takes_number(site: CallSite, index: ast.Subscript) -> bool:
+    statement = site.model.parent(index)
+    if not isinstance(statement, ast.Assign) or index not in statement.targets:
+        return False
+    return scalar_type(site.value(statement.value)) in _NUMBERS
+
+
+def _as_tuple(site: CallSite) -> bool:
+    """Whether the call gives a tuple of positions, one tensor for each dimension."""
+    if site.target == "torch.where":
+        return True
+    given = site.argument("as_tuple")
+    return isinstance(given, ast.Constant) and given.value is True and len(site.node.keywords) == 1

@@ -1,0 +1,85 @@
+"""TPF115: one_hot without the number of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Const
+from perflint.source.concrete import cst
+
+
+class OneHotNoClasses(Rule):
+    """
+    ## What it does
+    Finds `torch.nn.functional.one_hot` of a device tensor without `num_classes`.
+
+    ## Why is this bad
+    The number of classes is then the greatest label and one: the host waits for it, and the shape
+    of the result changes with the batch.
+
+    ## When it is fine
+    Labels on the host; labels whose number of classes nobody knows.
+
+    ## Bad
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    class Encode(torch.nn.Module):
+        def forward(self, labels: torch.Tensor):
+            return F.one_hot(labels)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    class Encode(torch.nn.Module):
+        def forward(self, labels: torch.Tensor):
+            return F.one_hot(labels, num_classes=10)
+    ```
+
+    ## Fix safety
+    No fix: the number of classes comes from the model's settings.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `aten::max` and
+    `aten::_local_scalar_dense` below `aten::one_hot`.
+
+    ## References
+    - [torch.nn.functional.one_hot](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html)
+    """
+
+    code = "TPF115"
+    name = "one-hot-no-classes"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls("torch.nn.functional.one_hot"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} reads the greatest label from the device{often(site)}",
+            confidence=confidence,
+            help="Pass `num_classes=`.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    classes, labels = site.argument("num_classes", 1), site.argument("tensor", 0) or site.argument("input", 0)
+    if site.has_unpacking or labels is None:
+        return None
+    if classes is not None and site.value(classes) != Const(-1):
+        return None
+    return device_confidence(site.value(labels))

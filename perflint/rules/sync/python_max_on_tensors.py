@@ -1,0 +1,130 @@
+"""TPF120: Python's max, min and sorted on device tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
+from perflint.source.concrete import code, cst
+
+_BOTH = {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}
+_BOUND = {"builtins.max": "min", "builtins.min": "max"}
+
+
+class PythonMaxOnTensors(Rule):
+    """
+    ## What it does
+    Finds `max`, `min` and `sorted` of Python on device tensors: `max(a, b)`, `max(t, 1)`,
+    `min(losses)`, `max(tensor)`, `sorted(tensors)`.
+
+    ## Why is this bad
+    Python compares two elements at a time and asks for the truth of each comparison: the host reads
+    a boolean from the device every time. `max(x)` of a vector with n elements waits n - 1 times.
+
+    ## When it is fine
+    Numbers, shapes, and tensors on the host; `x.max()`, which stays on the device.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Mean(torch.nn.Module):
+        def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+            return (losses * mask).sum() / max(mask.sum(), 1)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Mean(torch.nn.Module):
+        def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+            return (losses * mask).sum() / mask.sum().clamp(min=1)
+    ```
+
+    ## Fix safety
+    `max(a, b)` of two tensors becomes `torch.maximum(a, b)`, and `max(t, number)`
+    `torch.clamp(t, min=number)`. Unsafe: the result is always a tensor, of the promoted dtype, NaN
+    wins, and gradients of ties are shared.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each comparison; a trace
+    shows `aten::is_nonzero` and `aten::_local_scalar_dense`.
+
+    ## References
+    - [torch.maximum](https://docs.pytorch.org/docs/stable/generated/torch.maximum.html)
+    - [torch.clamp](https://docs.pytorch.org/docs/stable/generated/torch.clamp.html)
+    """
+
+    code = "TPF120"
+    name = "python-max-on-tensors"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls("builtins.max", "builtins.min", "builtins.sorted"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} compares on the host: each comparison is read from the device{often(site)}",
+            confidence=confidence,
+            help="Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
+            fix=_fix(node, site),
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    if any(item.arg in ("key", None) for item in site.node.keywords):
+        return None
+    values = [site.value(node) for node in site.node.args]
+    if len(values) == 1:
+        return _compared(values[0])
+    found = [confidence for value in values if (confidence := device_confidence(value)) is not None]
+    return found[0] if found else None
+
+
+def _compared(value: Value) -> Confidence | None:
+    """How sure it is that going over a value gives several tensors of the device."""
+    if isinstance(value, Sequence):
+        if value.type == "size" or (value.items is not None and len(value.items) < 2):
+            return None
+        return device_confidence(value.element)
+    tensor = value.tensor
+    return None if tensor is None or tensor.rank == 0 else device_confidence(value)
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    if site.target not in _BOTH or len(site.node.args) != 2 or site.node.keywords or site.has_unpacking:
+        return None
+    tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
+    numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]
+    first, second = (code(argument.value) for argument in node.args)
+    if all(tensors):
+        name, arguments = _BOTH[site.target], f"{first}, {second}"
+    elif tensors[0] and numbers[1]:
+        name, arguments = "torch.clamp", f"{first}, {_BOUND[site.target]}={second}"
+    elif tensors[1] and numbers[0]:
+        name, arguments = "torch.clamp", f"{second}, {_BOUND[site.target]}={first}"
+    else:
+        return None
+    function = spell(site.model.source, name, site.node)
+    if function is None:
+        return None
+    return Fix(
+        f"Use {name}",
+        Safety.UNSAFE,
+        (replace(site.model.source, site.span, f"{function.text}({arguments})"),),
+        function.imports,
+    )

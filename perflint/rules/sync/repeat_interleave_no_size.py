@@ -1,0 +1,91 @@
+"""TPF114: repeat_interleave by a tensor, without the size of its result."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.source.concrete import cst
+
+
+class RepeatInterleaveNoSize(Rule):
+    """
+    ## What it does
+    Finds `repeat_interleave` with a device tensor of repeats and without `output_size`.
+
+    ## Why is this bad
+    The size of the result is the sum of the repeats: the host waits for the device to add them up.
+
+    ## When it is fine
+    A Python number of repeats. The size is truly unknown on the host.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Expand(torch.nn.Module):
+        def forward(self, x, repeats: torch.Tensor):
+            return x.repeat_interleave(repeats, dim=0)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Expand(torch.nn.Module):
+        def forward(self, x, repeats: torch.Tensor, total: int):
+            return x.repeat_interleave(repeats, dim=0, output_size=total)
+    ```
+
+    ## Fix safety
+    No fix: a wrong `output_size` gives wrong results.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows
+    `aten::repeat_interleave` with a `Memcpy DtoH` and a `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.repeat_interleave](https://docs.pytorch.org/docs/stable/generated/torch.repeat_interleave.html):
+      output_size "will avoid stream synchronization"
+    """
+
+    code = "TPF114"
+    name = "repeat-interleave-no-size"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls("torch.repeat_interleave", "torch.Tensor.repeat_interleave"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"The size of {quoted(site.text(site.node))} is the sum of the repeats, and the host waits for it"
+            f"{often(site)}",
+            confidence=confidence,
+            help="Pass `output_size=` where the host knows the total.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    given = site.argument("output_size")
+    if site.has_unpacking or (given is not None and not _is_none(given)):
+        return None
+    position = 0 if site.target.startswith("torch.Tensor.") else 1
+    repeats = site.argument("repeats", position)
+    if repeats is None and position == 1:
+        # With one tensor, that is the repeats.
+        repeats = site.argument("input", 0)
+    return None if repeats is None else device_confidence(site.value(repeats))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

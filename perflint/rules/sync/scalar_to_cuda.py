@@ -1,0 +1,177 @@
+"""TPF116: one Python number copied to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.source.concrete import code, cst
+
+_CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
+_NEW = "torch.Tensor.new_tensor"
+_KEPT = frozenset({"dtype", "device", "requires_grad"})
+
+
+class ScalarToCuda(Rule):
+    """
+    ## What it does
+    Finds single Python numbers that are made a tensor on the host and copied to the device:
+    `torch.tensor(0.0, device=…)`, `torch.as_tensor(1, device=…)`, `torch.tensor(3).cuda()`,
+    `x.new_tensor(1.0)`.
+
+    ## Why is this bad
+    The number travels through pageable memory and the host waits for the copy. `torch.full` with
+    the same arguments is a kernel with the number as its argument. On an H200 the copy takes 1.6
+    times as long by itself, and one in each of twelve layers adds 3 percent to a GPT training step.
+
+    ## When it is fine
+    In constructors and set-up code. Often the tensor is not needed at all: arithmetic takes Python
+    numbers.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Loss(torch.nn.Module):
+        def forward(self, predictions):
+            total = torch.tensor(0.0, device=predictions.device)
+            for prediction in predictions:
+                total = total + prediction.mean()
+            return total
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Loss(torch.nn.Module):
+        def forward(self, predictions):
+            total = torch.full((), 0.0, device=predictions.device)
+            for prediction in predictions:
+                total = total + prediction.mean()
+            return total
+    ```
+
+    ## Fix safety
+    `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
+    `requires_grad` kept. It is safe for a literal: both infer the same dtype. For a variable that
+    only seems to hold a Python number it is unsafe: a NumPy scalar has a dtype of its own.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
+    `Memcpy HtoD (Pageable -> Device)` of a few bytes and a `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
+    """
+
+    code = "TPF116"
+    name = "scalar-to-cuda"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_CONSTRUCTORS, _NEW, *MOVES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies one number to the device, and the host waits for it{often(site)}",
+            confidence=confidence,
+            help=advice(
+                site,
+                "Use the Python number itself, or `torch.full((), number, device=…)`, which copies nothing.",
+                "per-layer-tensor-gpt",
+            ),
+            fix=_fix(node, site),
+        )
+
+
+def _made(site: CallSite) -> ast.Call | None:
+    """The constructor call whose result goes to the device."""
+    if site.target not in MOVES:
+        return site.node
+    assert isinstance(site.node.func, ast.Attribute)
+    return creator(site, site.node.func.value)
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    made = _made(site)
+    if made is None or content(site, made, site.model.target(made)) is not Content.NUMBER:
+        return None
+    if site.target in MOVES:
+        moved = move(site)
+        return moved.confidence if moved is not None and moved.blocking else None
+    if site.target == _NEW and keyword(site.node, "device") is None:
+        return None if site.receiver is None else device_confidence(site.receiver)
+    return creation_confidence(site)
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    made = _made(site)
+    if site.target == _NEW or made is None:
+        return None
+    if site.target in MOVES:
+        assert isinstance(node.func, cst.Attribute)
+        inner, moved = node.func.value, move(site)
+        if not isinstance(site.node.func, ast.Attribute) or site.node.func.value is not made:
+            return None
+        added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
+    else:
+        inner, added = node, []
+    full = spell(site.model.source, "torch.full", site.node)
+    if not isinstance(inner, cst.Call) or added is None or full is None or not _plain(made):
+        return None
+    kept = [f"{name}={code(value)}" for name, value in _keywords(inner)]
+    arguments = ", ".join(["()", code(inner.args[0].value), *kept, *added])
+    return Fix(
+        "Fill the tensor on the device",
+        Safety.SAFE if _is_literal(made.args[0]) else Safety.UNSAFE,
+        (replace(site.model.source, site.span, f"{full.text}({arguments})"),),
+        full.imports,
+    )
+
+
+def _plain(made: ast.Call) -> bool:
+    """Whether the call is a number by position and keywords that torch.full has too."""
+    return len(made.args) == 1 and all(item.arg in _KEPT for item in made.keywords)
+
+
+def _keywords(call: cst.Call) -> Iterator[tuple[str, cst.BaseExpression]]:
+    for argument in call.args[1:]:
+        if argument.keyword is not None:
+            yield argument.keyword.value, argument.value
+
+
+def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
+    """The arguments that stand for the move."""
+    if not moved.proven or not moved.simple or site.target.endswith(".type"):
+        return None
+    casts = moved.other is not None or moved.dtype is not None
+    if casts and keyword(made, "dtype") is not None:
+        return None
+    if moved.other is not None:
+        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
+            return None
+        other = site.text(moved.other)
+        return [f"device={other}.device", f"dtype={other}.dtype"]
+    device = '"cuda"' if moved.device is None else site.text(moved.device)
+    return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
+
+
+def _is_literal(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_literal(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, complex))

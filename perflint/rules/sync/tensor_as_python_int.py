@@ -1,0 +1,150 @@
+"""TPF119: a device tensor where torch or Python needs an integer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._indices import Index, parts
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.values import Device, Kind, Sequence, Value
+from perflint.source.concrete import cst
+
+_PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
+    f"math.{name}" for name in "sqrt log log2 log10 exp pow floor ceil sin cos tan isnan isinf isfinite prod".split()
+)
+_FACTORIES = frozenset(
+    f"torch.{name}"
+    for name in "arange linspace logspace zeros ones empty full eye rand randn randint randperm tril_indices".split()
+)
+_FUNCTIONS = frozenset(
+    f"torch.{name}" for name in "split chunk narrow reshape tile topk kthvalue roll select unflatten".split()
+) | {"torch.nn.functional.interpolate", "torch.nn.functional.pad"}
+_METHODS = frozenset(
+    f"torch.Tensor.{name}"
+    for name in """new_zeros new_ones new_empty new_full split chunk narrow view reshape expand repeat tile topk
+    kthvalue roll select unflatten unfold""".split()
+)
+
+
+class TensorAsPythonInt(Rule):
+    """
+    ## What it does
+    Finds device tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), an
+    index of no dimensions, the arguments of `range`, sizes (`torch.zeros(n)`, `x.view(n, -1)`,
+    `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
+
+    ## Why is this bad
+    Each reads the number from the device: the host waits until everything before it has been
+    computed, just as with `.item()`, only less visibly.
+
+    ## When it is fine
+    Sizes from `x.shape` are Python numbers; tensors on the host can be read at once. Positions of
+    one dimension or more (`x[indices]`) stay on the device.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Trim(torch.nn.Module):
+        def forward(self, x, lengths: torch.Tensor):
+            longest = lengths.max()
+            return x[:, :longest]
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Trim(torch.nn.Module):
+        def forward(self, x, longest: int):
+            return x[:, :longest]
+    ```
+
+    ## Fix safety
+    No fix: have the collate function hand out the number beside the tensor, or keep tables that are
+    indexed with numbers on the host.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each number; a trace shows
+    `aten::_local_scalar_dense` with a `Memcpy DtoH` of a few bytes.
+
+    ## References
+    - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
+    """
+
+    code = "TPF119"
+    name = "tensor-as-python-int"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*_PYTHON, *_FACTORIES, *_FUNCTIONS, *_METHODS), SubscriptSite)
+
+    def nominate(self, site: CallSite | SubscriptSite) -> bool:
+        return bool(_numbers(site))
+
+    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+        numbers = _numbers(site)
+        if not numbers:
+            return
+        number, confidence = numbers[0]
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} reads {quoted(site.text(number))} from the device as a Python number"
+            f"{often(site)}",
+            confidence=confidence,
+            help="Carry the number on the host from where it is known: the shape, the collate function, the settings.",
+        )
+
+
+def _numbers(site: CallSite | SubscriptSite) -> list[tuple[ast.expr, Confidence]]:
+    """The tensors that are read as numbers, with how sure each is."""
+    if isinstance(site, SubscriptSite):
+        return _indexed(site)
+    first = 1 if site.target in _FUNCTIONS else 0
+    arguments = site.node.args[first:]
+    arguments += [item.value for item in site.node.keywords if item.arg not in (None, "input", "out", "device", "dtype")]
+    return [found for node in arguments for found in _read(site, node)]
+
+
+def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for element in node.elts:
+            yield from _read(site, element)
+        return
+    value = site.value(node)
+    if isinstance(node, ast.Starred) or value.tensor is None or value.tensor.rank not in (0, None):
+        return
+    confidence = device_confidence(value)
+    if confidence is not None:
+        yield node, confidence
+
+
+def _indexed(site: SubscriptSite) -> list[tuple[ast.expr, Confidence]]:
+    found: list[tuple[ast.expr, Confidence]] = []
+    receiver = site.value(site.node.value)
+    index = site.node.slice
+    for node in index.elts if isinstance(index, ast.Tuple) else [index]:
+        if isinstance(node, ast.Slice):
+            bounds = [bound for bound in (node.lower, node.upper, node.step) if bound is not None]
+            found += [number for bound in bounds for number in _read(site, bound)]
+    return found or _positions(site, receiver)
+
+
+def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Confidence]]:
+    """Whole parts of an index that are read: of lists any tensor, of tensors those of no dimensions."""
+    found: list[tuple[ast.expr, Confidence]] = []
+    for part in parts(site):
+        confidence = device_confidence(part.value)
+        if confidence is None:
+            continue
+        tensor = receiver.tensor
+        read = isinstance(receiver, Sequence) and receiver.type in ("list", "tuple", "range", "size")
+        if tensor is not None:
+            number = part.value.tensor is not None and part.value.tensor.kind in (Kind.INT, Kind.UNKNOWN)
+            read = part.kind is Index.SCALAR_TENSOR or (tensor.device is Device.CPU and number)
+        if read:
+            found.append((part.node, confidence))
+    return found

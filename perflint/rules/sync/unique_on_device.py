@@ -1,0 +1,99 @@
+"""TPF113: unique, bincount and histc of device tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.source.concrete import cst
+
+_NAMES = ("unique", "unique_consecutive", "bincount", "histc")
+
+
+class UniqueOnDevice(Rule):
+    """
+    ## What it does
+    Finds `unique`, `unique_consecutive`, `bincount` (with `minlength` too) and `histc` without
+    bounds on device tensors.
+
+    ## Why is this bad
+    The number of results, or the bounds of the bins, is known only to the device: the host waits
+    for it, twice in `bincount` and `histc`. The varying size breaks CUDA graphs and compiled code.
+
+    ## When it is fine
+    Tensors on the host, preprocessing, `histc` with `min` and `max`.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Usage(torch.nn.Module):
+        def forward(self, codes: torch.Tensor):
+            return torch.bincount(codes, minlength=512)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Usage(torch.nn.Module):
+        def forward(self, codes: torch.Tensor):
+            ones = torch.ones_like(codes)
+            return torch.zeros(512, dtype=codes.dtype, device=codes.device).scatter_add_(0, codes, ones)
+    ```
+
+    ## Fix safety
+    No fix: the number of classes must be known to choose a fixed size.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `aten::bincount` or
+    `aten::_unique2` with a `Memcpy DtoH` and a `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.bincount](https://docs.pytorch.org/docs/stable/generated/torch.bincount.html)
+    - [torch.unique](https://docs.pytorch.org/docs/stable/generated/torch.unique.html)
+    """
+
+    code = "TPF113"
+    name = "unique-on-device"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} brings a size or bounds to the host, which waits for them{often(site)}",
+            confidence=confidence,
+            help="With a known number of classes `scatter_add_` into zeros counts without waiting; "
+            "give `histc` its `min` and `max`.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    if site.has_unpacking:
+        return None
+    method = site.target.startswith("torch.Tensor.")
+    first = 0 if method else 1
+    if site.target.endswith(".histc"):
+        bounds = [site.argument("min", first + 1), site.argument("max", first + 2)]
+        if any(bound is not None and not _is_zero(bound) for bound in bounds):
+            return None
+    if method:
+        return None if site.receiver is None else device_confidence(site.receiver)
+    operand = site.argument("input", 0)
+    return None if operand is None else device_confidence(site.value(operand))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0

@@ -1,0 +1,237 @@
+"""TPF201: a copy from the host to the device that the host waits for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import MOVES, creator, host_confidence, move, weakest
+from perflint.rules.sync._indices import Index, indices
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.values import Device, Value
+from perflint.source.concrete import cst
+
+_CHOOSES = ("torch.where", "torch.Tensor.where")
+
+
+class BlockingH2d(Rule):
+    """
+    ## What it does
+    Finds copies of host tensors to the device that the host waits for: `.to(device)`, `.cuda()`
+    and `.type_as(…)` of tensors that are known to be on the host, `copy_` from the host, host
+    tensors that are stored into a tensor of the device or mixed into `torch.where`.
+
+    ## Why is this bad
+    A copy without `non_blocking=True` ends in a synchronisation: the host cannot launch the next
+    kernels, or fetch the next batch, until the data has arrived. From pinned memory and with
+    `non_blocking=True` the copy runs beside kernels and host code, and is itself about three times
+    as fast as from pageable memory (38 MB on an H200). Kernels of the same stream still wait for
+    the data, so results do not change.
+
+    ## When it is fine
+    Copies in set-up code. Tensors of a few bytes that are copied once. Without pinned memory
+    `non_blocking=True` alone gains nothing. A move of a tensor that is on the device already copies
+    nothing and is not reported.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def train(model: torch.nn.Module, dataset, optimizer):
+        for images, targets in DataLoader(dataset, batch_size=64, pin_memory=True):
+            images = images.to("cuda")
+            loss = model(images).mean()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def train(model: torch.nn.Module, dataset, optimizer):
+        for images, targets in DataLoader(dataset, batch_size=64, pin_memory=True):
+            images = images.to("cuda", non_blocking=True)
+            loss = model(images).mean()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    `non_blocking=True` is added only where the tensor is the loop variable of a
+    `DataLoader(pin_memory=True)` and the loop does not write to it on the host afterwards; there it
+    is safe. Elsewhere the host memory might be reused before the copy has read it, so nothing is
+    offered.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `Memcpy HtoD` and the
+    `cudaStreamSynchronize` that waits for it. Whether the memory was pinned is part of the copy's
+    name (`Pinned -> Device`, `Pageable -> Device`).
+
+    ## References
+    - [A guide on good usage of non_blocking and
+      pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code = "TPF201"
+    name = "blocking-h2d"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*MOVES, "torch.Tensor.copy_", *_CHOOSES), SubscriptSite)
+
+    def nominate(self, site: CallSite | SubscriptSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        fix = _fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None
+        yield self.finding(site, _message(site), confidence=confidence, help=_help(site, fix), fix=fix)
+
+
+def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
+    """How sure it is that the site copies from the host to the device and waits."""
+    if isinstance(site, SubscriptSite):
+        return _stored(site)
+    if site.target in _CHOOSES:
+        return _chosen(site)
+    if not isinstance(site.node.func, ast.Attribute):
+        return None
+    if site.target == "torch.Tensor.copy_":
+        return _copied(site)
+    return _moved(site, site.node.func.value)
+
+
+def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
+    value = site.value(receiver)
+    source, moved = host_confidence(value), move(site)
+    if source is None or moved is None or not moved.blocking or creator(site, receiver) is not None:
+        return None
+    return weakest(source, moved.confidence)
+
+
+def _copied(site: CallSite) -> Confidence | None:
+    source = site.argument("src", 0)
+    if source is None or site.argument("non_blocking", 1) is not None:
+        return None
+    return _onto(site.value(source), site.receiver)
+
+
+def _onto(source: Value, destination: Value | None) -> Confidence | None:
+    tensor = source.tensor
+    if tensor is None or tensor.device is not Device.CPU or destination is None:
+        return None
+    there, here = device_confidence(destination), host_confidence(source)
+    return None if there is None or here is None else weakest(there, here)
+
+
+def _stored(site: SubscriptSite) -> Confidence | None:
+    if site.mode != "store" or site.stored is None:
+        return None
+    source = site.value(site.stored)
+    found = list(indices(site))
+    if any(index is Index.MASK for index in found):
+        return None
+    if all(index is Index.VIEW for index in found) and source.tensor is not None and source.tensor.rank == 0:
+        # A number on the host, tensor or not, becomes an argument of the kernel.
+        return None
+    return _onto(source, site.value(site.node.value))
+
+
+def _chosen(site: CallSite) -> Confidence | None:
+    """`torch.where` takes tensors of no dimensions from the host, by copying them."""
+    arguments = site.node.args
+    if site.target == "torch.where":
+        condition, values = arguments[:1], arguments[1:3]
+    else:
+        condition, values = arguments[:1], arguments[1:2]
+    there = [device_confidence(site.value(node)) for node in condition]
+    if not there or there[0] is None:
+        return None
+    for node in values:
+        tensor = site.value(node).tensor
+        if tensor is not None and tensor.device is Device.CPU and tensor.rank == 0:
+            return there[0]
+    return None
+
+
+def _message(site: CallSite | SubscriptSite) -> str:
+    if isinstance(site, SubscriptSite):
+        assert site.stored is not None
+        what = f"{quoted(site.text(site.stored))} is on the host: storing it copies it to the device"
+    elif site.target in _CHOOSES:
+        what = f"{quoted(site.text(site.node))} copies a host tensor to the device"
+    else:
+        what = f"{quoted(site.text(site.node))} copies from the host to the device"
+    return f"{what}, and the host waits until it has arrived{often(site)}"
+
+
+def _help(site: CallSite | SubscriptSite, fix: Fix | None) -> str:
+    if fix is not None:
+        return advice(site, "The memory is pinned: pass `non_blocking=True`.", "pageable-copy")
+    if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
+        return "Make the tensor on the device, or use a Python number."
+    return advice(
+        site,
+        "Copy from pinned memory (`pin_memory=True` of the DataLoader) with `non_blocking=True`, "
+        "or make the tensor on the device.",
+        "pageable-copy",
+    )
+
+
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+    """`non_blocking=True` for the loop variable of a loader that pins."""
+    assert isinstance(site.node.func, ast.Attribute)
+    receiver = site.node.func.value
+    tensor = site.value(receiver).tensor
+    moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
+    if tensor is None or not tensor.pinned or moved is None or moved.non_blocking is not None:
+        return None
+    loop = _loop_of(site, receiver)
+    if loop is None or _writes(loop, _root(receiver)):
+        return None
+    new = with_argument(node, "non_blocking=True")
+    if new is None:
+        return None
+    return Fix(
+        "Copy without blocking the host", Safety.SAFE, (replace(site.model.source, site.span, new),)
+    )
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
+    """The loop whose variable the receiver is, or an item of it."""
+    name = _root(receiver)
+    for outer in site.model.ancestors(site.node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return None
+        if isinstance(outer, ast.For) and any(
+            isinstance(part, ast.Name) and part.id == name for part in ast.walk(outer.target)
+        ):
+            return outer
+    return None
+
+
+def _writes(loop: ast.For, name: str) -> bool:
+    """Whether the body of a loop changes a tensor in place: a store into it, or a method that ends in "_"."""
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _root(node) == name:
+            return True
+        if isinstance(node, ast.AugAssign) and _root(node.target) == name:
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _root(node.func.value) == name:
+            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+                return True
+    return False

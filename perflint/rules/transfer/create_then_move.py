@@ -1,0 +1,190 @@
+"""TPF204: a tensor filled on the host and then moved to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import MOVES, Content, Move, content, creator, host_confidence, keyword, move, weakest
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import scalar_type
+from perflint.source.concrete import cst
+
+_EXACT = frozenset(
+    f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")
+) | {"torch.eye", "torch.arange", "torch.tril_indices", "torch.triu_indices"}
+"""Factories that give the same bits on every device (arange: of integers)."""
+_RESHAPES = frozenset(
+    """view reshape unsqueeze squeeze flatten unflatten expand repeat tile permute transpose t contiguous
+    float double half bfloat16 long int short bool byte""".split()
+)
+_FIXED_BY_HAND = frozenset({"out", "pin_memory", "generator", "device", "layout"})
+
+
+class CreateThenMove(Rule):
+    """
+    ## What it does
+    Finds tensors that `torch.zeros`, `ones`, `full`, `empty`, `arange`, `rand` and the like fill
+    on the host and that the same expression moves to the device with `.to(…)`, `.cuda()` or
+    `.type_as(…)`.
+
+    ## Why is this bad
+    The host fills the memory and copies it over, and waits while it does: the copy from pageable
+    memory blocks until the device has it. With `device=` one kernel fills the memory where it is
+    needed. `torch.zeros(1_000_000).cuda()` takes about 50 times as long as
+    `torch.zeros(1_000_000, device="cuda")` on an H200.
+
+    ## When it is fine
+    Code that runs once: constructors, set-up, checkpoints (the default profile hides it there).
+    Random numbers that must be the same on every device are drawn on the host on purpose.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Shift(torch.nn.Module):
+        def forward(self, x):
+            offset = torch.arange(x.shape[1]).to(x.device)
+            return x + offset
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Shift(torch.nn.Module):
+        def forward(self, x):
+            offset = torch.arange(x.shape[1], device=x.device)
+            return x + offset
+    ```
+
+    ## Fix safety
+    The fix adds `device=` (and `dtype=` where the move changed it) to the factory and drops the
+    move. It is safe for zeros, ones, full, empty, eye and arange of integers where what is passed
+    to `.to` is certainly a device or a tensor. It is unsafe where the device may compute other
+    bits: random numbers come from the device's generator, linspace, windows and arange of floats
+    may differ in the last bit; and with `requires_grad=True`, because the result becomes a leaf.
+
+    ## How a GPU shows it
+    A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a
+    `cudaStreamSynchronize` that ends it; `torch.cuda.set_sync_debug_mode("warn")` warns there.
+
+    ## References
+    - [Performance Tuning Guide: create tensors directly on the target
+      device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code = "TPF204"
+    name = "create-then-move"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*MOVES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return isinstance(site.node.func, ast.Attribute) and _filled(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        moved, made = move(site), _filled(site)
+        assert isinstance(site.node.func, ast.Attribute)
+        source = host_confidence(site.value(site.node.func.value))
+        if moved is None or made is None or source is None or not moved.blocking:
+            return
+        function = site.text(made.func)
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} fills the tensor on the host, copies it to the device and waits for it"
+            f"{often(site)}",
+            confidence=weakest(moved.confidence, source),
+            help=advice(
+                site, f"Pass `device=` to `{function}`, so that the device fills it by itself.", "per-layer-arange-gpt"
+            ),
+            fix=_fix(node, site, moved, made),
+        )
+
+
+def _filled(site: CallSite) -> ast.Call | None:
+    assert isinstance(site.node.func, ast.Attribute)
+    made = creator(site, site.node.func.value)
+    if made is None or content(site, made, site.model.target(made)) is not Content.FILLED:
+        return None
+    return made
+
+
+def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
+    steps = _steps(site, made)
+    added = _arguments(site, moved)
+    target = site.model.target(made)
+    by_hand = any(item.arg in _FIXED_BY_HAND for item in made.keywords)
+    if steps is None or added is None or by_hand or not moved.simple or not target.removeprefix("torch.")[0].islower():
+        return None
+    casts = any(text.startswith("dtype=") for text in added)
+    if casts and (steps or keyword(made, "dtype") is not None):
+        return None
+    assert isinstance(node.func, cst.Attribute)
+    new = _with_arguments(node.func.value, len(steps), added)
+    if new is None:
+        return None
+    safe = moved.proven and _gives_same(site, made, target, casts) and all(step in _RESHAPES for step in steps)
+    return Fix(
+        "Create the tensor on the device",
+        Safety.SAFE if safe else Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
+    )
+
+
+def _steps(site: CallSite, made: ast.Call) -> list[str] | None:
+    """The methods between the factory and the move; None where something else is in between."""
+    assert isinstance(site.node.func, ast.Attribute)
+    steps: list[str] = []
+    node = site.node.func.value
+    while node is not made:
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            return None
+        steps.append(node.func.attr)
+        node = node.func.value
+    return steps
+
+
+def _arguments(site: CallSite, moved: Move) -> list[str] | None:
+    """The arguments to add to the factory; None where they cannot be told from the source."""
+    if moved.other is not None:
+        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
+            return None
+        other = site.text(moved.other)
+        return [f"device={other}.device", f"dtype={other}.dtype"]
+    if moved.dtype is not None and site.target.endswith(".type"):
+        return None
+    given = [("device", moved.device), ("dtype", moved.dtype)]
+    texts = [f"{name}={site.text(value)}" for name, value in given if value is not None]
+    if moved.device is None:
+        texts.insert(0, 'device="cuda"')
+    return None if any("\n" in text or "\r" in text for text in texts) else texts
+
+
+def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> cst.BaseExpression | None:
+    """The expression with arguments added to the call that stands `depth` method calls deep in it."""
+    if not isinstance(node, cst.Call):
+        return None
+    if depth:
+        assert isinstance(node.func, cst.Attribute)
+        inner = _with_arguments(node.func.value, depth - 1, added)
+        return None if inner is None else node.with_changes(func=node.func.with_changes(value=inner))
+    call: cst.Call | None = node
+    for text in added:
+        call = None if call is None else with_argument(call, text)
+    return call
+
+
+def _gives_same(site: CallSite, made: ast.Call, target: str, casts: bool) -> bool:
+    """Whether the device fills the tensor with the same bits as the host."""
+    if target not in _EXACT or keyword(made, "requires_grad") is not None:
+        return False
+    if target == "torch.arange":
+        numbers = [*made.args, *(item.value for item in made.keywords if item.arg in ("start", "end", "step"))]
+        return not casts and all(scalar_type(site.value(number)) == "int" for number in numbers)
+    return not (casts and "full" in target)
