@@ -42,6 +42,7 @@ from perflint.semantics.values import (
 )
 
 _BUILTINS = frozenset(dir(builtins))
+_MOST_STARS = 32
 _DTYPES = frozenset(
     """bool uint8 int8 int16 int32 int64 short int long half float double bfloat16 float16 float32
     float64 complex64 complex128 cfloat cdouble uint16 uint32 uint64 float8_e4m3fn float8_e5m2""".split()
@@ -53,13 +54,20 @@ _DTYPES = frozenset(
 
 def global_name(frame: Frame, module: Module, name: str) -> Value:
     """What a name means at the top level of a module, or as a builtin."""
-    value = _defined(frame, module, name)
+    value = _own_name(frame, module, name)
     if value is not None:
         return resolve(frame, module, value)
-    return Name(f"builtins.{name}") if name in _BUILTINS else UNKNOWN
+    if name in _BUILTINS:
+        return Name(f"builtins.{name}")
+    return _from_stars(frame, module, name) or UNKNOWN
 
 
 def _defined(frame: Frame, module: Module, name: str) -> Value | None:
+    own = _own_name(frame, module, name)
+    return _from_stars(frame, module, name) if own is None else own
+
+
+def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
     if module.names is not None and name in module.names:
         return module.names[name]
     statement = module.definitions.get(name)
@@ -73,17 +81,22 @@ def _defined(frame: Frame, module: Module, name: str) -> Value | None:
         found = run_top_level(frame.project, module, frame.budget).get(name)
         if found is not None:
             return found
-    return None if name.startswith("_") else _from_stars(frame, module, name)
+    return None
 
 
 def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
-    for star in module.stars:
-        source = frame.project.find(star, module)
-        if source is not None and source is not module:
-            found = _defined(frame, source, name)
-            if found is not None:
-                return resolve(frame, source, found)
-    return None
+    """A name that `import *` brings; packages that re-export hundreds of modules are not searched."""
+    if name.startswith("_") or not 0 < len(module.stars) <= _MOST_STARS:
+        return None
+    if name not in module.starred:
+        module.starred[name] = None
+        for star in module.stars:
+            source = frame.project.find(star, module)
+            found = None if source is None or source is module else _defined(frame, source, name)
+            if source is not None and found is not None:
+                module.starred[name] = resolve(frame, source, found)
+                break
+    return module.starred[name]
 
 
 def run_top_level(project: Project, module: Module, budget: Budget) -> Names:

@@ -38,6 +38,8 @@ class Module:
         self.is_package = path.name == "__init__.py"
         self.names: dict[str, Value] | None = None
         """What the module's top level defines, once it has been run."""
+        self.starred: dict[str, Value | None] = {}
+        """Names looked for behind `import *` so far."""
         self.closures: dict[tuple[int, int], dict[str, Value]] = {}
         """The names that nested functions see, by the position of the function."""
 
