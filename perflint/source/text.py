@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from perflint.source.concrete import cst
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a text, without Python's warnings about it. Raises as `ast.parse` does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
 
 
 class Source:
@@ -31,7 +39,7 @@ class Source:
     @cached_property
     def tree(self) -> ast.Module:
         """The syntax tree. Raises SyntaxError, and ValueError for null bytes."""
-        return ast.parse(self.text)
+        return parse(self.text)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -62,7 +70,11 @@ class Source:
             return self.lines[span.line - 1][span.column - 1 : span.end_column - 1]
         middle = self.lines[span.line : span.end_line - 1]
         return "".join(
-            [self.lines[span.line - 1][span.column - 1 :], *middle, self.lines[span.end_line - 1][: span.end_column - 1]]
+            [
+                self.lines[span.line - 1][span.column - 1 :],
+                *middle,
+                self.lines[span.end_line - 1][: span.end_column - 1],
+            ]
         )
 
     def concrete(self, node: ast.expr) -> cst.CSTNode:

@@ -53,3 +53,8 @@ def test_a_span_overlaps_what_shares_a_character() -> None:
     assert span.overlaps(Span(2, 8, 2, 9))
     assert not span.overlaps(Span(2, 9, 2, 12))
     assert not span.overlaps(Span(2, 1, 2, 5))
+
+
+def test_parsing_warns_of_nothing() -> None:
+    # Warnings are errors in this suite.
+    assert Source("a.py", "x = '\\d'\nif 1 is 1: pass\n").tree.body

@@ -1,0 +1,64 @@
+"""The command around its verbs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+
+import pytest
+
+import perflint as package
+from perflint.cli.main import VERBS
+from tests.cli.command import ROOT, Command, python
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(perflint: Command, option: str) -> None:
+    ran = perflint(option)
+    assert (ran.code, ran.out, ran.err) == (0, f"perflint {package.__version__}\n", "")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", package.__version__)
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_names_every_verb(perflint: Command, option: str) -> None:
+    ran = perflint(option)
+    assert (ran.code, ran.err) == (0, "")
+    for verb, what in VERBS.items():
+        assert re.search(rf"^  {verb} +{re.escape(what)}", ran.out, re.MULTILINE)
+    assert "Exit codes: 0 nothing found" in ran.out
+
+
+def test_nothing_said(perflint: Command) -> None:
+    ran = perflint()
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("usage: perflint ")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_a_module_with_help(perflint: Command, verb: str) -> None:
+    module = importlib.import_module(f"perflint.cli.{verb}")
+    ran = perflint(verb, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"usage: perflint {verb} ")
+    assert module.__doc__ is not None and module.__doc__.split()[0] in ran.out
+
+
+def test_unknown_verbs(perflint: Command) -> None:
+    assert perflint("chek").err == "error: unknown verb `chek`\n  help: did you mean `check`?\n"
+    assert perflint("zzzzz").err == "error: unknown verb `zzzzz`\n  help: verbs: check, fix, rule, rules\n"
+    perflint.write("src/a.py", "")
+    ran = perflint("src")
+    assert (ran.code, ran.err) == (2, "error: unknown verb `src`\n  help: `perflint check src`?\n")
+
+
+def test_as_a_module() -> None:
+    ran = python("-m", "perflint", "--version")
+    assert (ran.code, ran.out.strip(), ran.err) == (0, f"perflint {package.__version__}", "")
+
+
+def test_the_distribution_says_what_there_is() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for target in (*project["scripts"].values(), *project["entry-points"]["flake8.extension"].values()):
+        module, _, name = target.partition(":")
+        assert hasattr(importlib.import_module(module), name)

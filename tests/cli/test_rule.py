@@ -1,0 +1,51 @@
+"""`perflint rule` and `perflint rules`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from perflint.rules.registry import all_rules
+from tests.cli.command import Command
+
+
+@pytest.mark.parametrize("wanted", ["TPF902", "deprecated-amp", "tpf902", "Deprecated-AMP"])
+def test_a_page(perflint: Command, wanted: str) -> None:
+    ran = perflint("rule", wanted)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("# deprecated-amp (TPF902)\n\nSeverity warning, effect correctness, ")
+    assert "\n## What it does\n" in ran.out
+
+
+def test_a_page_as_json(perflint: Command) -> None:
+    page = json.loads(perflint("rule", "TPF902", "--output-format", "json").out)
+    assert (page["code"], page["name"], page["since"], page["until"]) == ("TPF902", "deprecated-amp", "2.4", None)
+    assert page["page"].startswith("# deprecated-amp")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "help"),
+    [("deprecated-apm", "did you mean `deprecated-amp`?"), ("zzz", "`perflint rules` lists all rules")],
+)
+def test_no_such_rule(perflint: Command, wanted: str, help: str) -> None:
+    ran = perflint("rule", wanted)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"error: no rule `{wanted}`\n  help: {help}\n")
+
+
+def test_a_rule_must_be_named(perflint: Command) -> None:
+    ran = perflint("rule")
+    assert ran.code == 2
+    assert "the following arguments are required: RULE" in ran.err
+
+
+def test_all_rules(perflint: Command) -> None:
+    ran = perflint("rules")
+    assert (ran.code, ran.err) == (0, "")
+    assert len(ran.out.splitlines()) == len(all_rules()) + 1
+
+
+def test_all_rules_as_json(perflint: Command) -> None:
+    rules = json.loads(perflint("rules", "--output-format", "json").out)
+    assert [rule["code"] for rule in rules] == [rule.code for rule in all_rules()]
+    assert {"code", "name", "family", "severity", "effect", "fixes", "since", "until"} == set(rules[0])
