@@ -1,0 +1,29 @@
+import torch
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def case_floats():
+    scores = torch.randn(3, 4).to(DEVICE).float().flatten()
+    return [score.item() for score in scores]
+
+
+def case_half_precision():
+    scores = torch.randn(12).to(DEVICE).to(torch.bfloat16)
+    flat = scores.reshape(3, 4).flatten()
+    return [float(score) for score in flat]
+
+
+def case_integers():
+    counts = torch.randint(9, (5, 7)).to(DEVICE).flatten()
+    return [int(count) for count in counts]
+
+
+def case_booleans():
+    flags = torch.randn(9).to(DEVICE).flatten() > 0
+    return [flag.item() for flag in flags]
+
+
+def case_none():
+    counts = torch.zeros(0, 3).to(DEVICE).flatten()
+    return [count.item() for count in counts]
