@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import numpy
 import torch
 from torch_api import kinds, modules, probes, signatures, syncs
 
@@ -65,6 +66,7 @@ def functions(date: str) -> str:
     kind = kinds.kinds()
     facts = probes.facts(kind)
     lines = head("What torch's callables and attributes give.", date)
+    lines += [f'numpy = "{numpy.__version__}"']
     lines += tables(kind, "kind")
     lines += tables(facts.dtype, "dtype")
     lines += tables(facts.rank, "rank")
@@ -82,7 +84,9 @@ def render(date: str) -> dict[str, str]:
         "modules": head("torch.nn modules, optimizers and schedulers.", date) + modules.lines(words),
         "syncs": head("Operators whose result depends on data.", date) + syncs.lines(words),
     }
-    return {"functions.toml": functions(date)} | {f"{name}.toml": "\n".join(lines) + "\n" for name, lines in others.items()}
+    return {"functions.toml": functions(date)} | {
+        f"{name}.toml": "\n".join(lines) + "\n" for name, lines in others.items()
+    }
 
 
 def main() -> int:

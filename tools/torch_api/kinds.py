@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import types
 
@@ -33,9 +34,9 @@ _SIMPLE = {
 
 def kinds() -> dict[str, dict[str, str]]:
     """Kind by name, by namespace."""
-    return {namespace: dict(sorted(_namespace(namespace, holder).items())) for namespace, holder in NAMESPACES.items()} | {
-        namespace: dict(sorted(names.items())) for namespace, names in overrides.EXTRA.items()
-    }
+    return {
+        namespace: dict(sorted(_namespace(namespace, holder).items())) for namespace, holder in NAMESPACES.items()
+    } | {namespace: dict(sorted(names.items())) for namespace, names in overrides.EXTRA.items()}
 
 
 def _namespace(namespace: str, holder: object) -> dict[str, str]:
@@ -48,7 +49,11 @@ def _namespace(namespace: str, holder: object) -> dict[str, str]:
         member = getattr(holder, name, None)
         if name not in override and not _is_fact(namespace, member):
             continue
-        kind = override.get(name) or _from_stub(namespace, name, overloads.get(name, [])) or _guess(namespace, name, member)
+        kind = (
+            override.get(name)
+            or _from_stub(namespace, name, overloads.get(name, []))
+            or _guess(namespace, name, member)
+        )
         if kind:
             found[name] = kind
     return found
@@ -88,7 +93,7 @@ def _structure(name: str) -> str:
 def _guess(namespace: str, name: str, member: object) -> str:
     """A kind for what has no stub: the same function elsewhere, or the operator's schema."""
     if namespace == "torch.nn.init" and callable(member):
-        return "tensor" if name.endswith("_") or name in overrides.OLD_INIT else ""
+        return "tensor" if name.endswith("_") or name in overrides.OLD_INIT.split() else ""
     if not callable(member):
         return ""
     if namespace == "torch" and name.startswith(("is_", "are_")):
@@ -98,7 +103,11 @@ def _guess(namespace: str, name: str, member: object) -> str:
     for prefix in ("", "linalg_", "special_", "fft_", "sparse_"):
         schemas = torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{name}")
         short = namespace.rpartition(".")[2]
-        if schemas and (prefix in ("", f"{short}_")) and (prefix or short in ("torch", "Tensor", "functional", "sparse")):
+        if (
+            schemas
+            and (prefix in ("", f"{short}_"))
+            and (prefix or short in ("torch", "Tensor", "functional", "sparse"))
+        ):
             return _schema(schemas[0])
     return ""
 
@@ -132,9 +141,25 @@ def tensor_only_calls() -> set[str]:
 
 def _members() -> set[str]:
     others: set[str] = set(overrides.FIELDS_ELSEWHERE.split())
-    for kind in (numpy.ndarray, numpy.generic, list, tuple, dict, set, frozenset, str, bytes, int, float, complex, slice, range):
+    for kind in (
+        numpy.ndarray,
+        numpy.generic,
+        list,
+        tuple,
+        dict,
+        set,
+        frozenset,
+        str,
+        bytes,
+        int,
+        float,
+        complex,
+        slice,
+        range,
+    ):
         others |= set(dir(kind))
-    others |= set(dir(torch.nn.Module)) | set(dir(torch.optim.Optimizer))
+    # Array modules are passed as arguments too: `xp.maximum`.
+    others |= {*dir(numpy), *dir(math), *dir(torch.nn.Module), *dir(torch.optim.Optimizer)}
     for cls in modules.classes().values():
         others |= set(inspect.signature(cls).parameters)
-    return {name for name in dir(torch.Tensor) if not name.startswith("_") and name not in others}
+    return set(_namespace("torch.Tensor", torch.Tensor)) & set(dir(torch.Tensor)) - others

@@ -15,13 +15,17 @@ OTHERS = (
     "torch.utils.data.ChainDataset torch.utils.data.RandomSampler torch.utils.data.SequentialSampler "
     "torch.utils.data.WeightedRandomSampler torch.utils.data.SubsetRandomSampler torch.utils.data.BatchSampler "
     "torch.utils.data.distributed.DistributedSampler torch.amp.GradScaler torch.cuda.amp.GradScaler "
-    "torch.amp.autocast torch.autocast torch.cuda.amp.autocast torch.cpu.amp.autocast torch.no_grad torch.inference_mode "
+    "torch.amp.autocast torch.autocast torch.cuda.amp.autocast torch.cpu.amp.autocast torch.no_grad "
+    "torch.inference_mode "
     "torch.enable_grad torch.set_grad_enabled torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.Stream torch.cuda.Event "
     "torch.cuda.stream torch.cuda.synchronize torch.cuda.make_graphed_callables torch.nn.utils.clip_grad_norm_ "
     "torch.nn.utils.clip_grad_value_ torch.nn.utils.rnn.pad_sequence torch.nn.utils.rnn.pack_padded_sequence "
-    "torch.nn.utils.rnn.pad_packed_sequence torch.utils.checkpoint.checkpoint torch.autograd.grad torch.autograd.set_detect_anomaly "
-    "torch.autograd.detect_anomaly torch.profiler.profile torch.distributed.init_process_group torch.distributed.all_reduce "
-    "torch.distributed.all_gather torch.distributed.reduce torch.distributed.broadcast torch.distributed.fsdp.FullyShardedDataParallel "
+    "torch.nn.utils.rnn.pad_packed_sequence torch.utils.checkpoint.checkpoint torch.autograd.grad "
+    "torch.autograd.set_detect_anomaly "
+    "torch.autograd.detect_anomaly torch.profiler.profile torch.distributed.init_process_group "
+    "torch.distributed.all_reduce "
+    "torch.distributed.all_gather torch.distributed.reduce torch.distributed.broadcast "
+    "torch.distributed.fsdp.FullyShardedDataParallel "
     "torch.nn.init.uniform_ torch.nn.init.normal_ torch.optim.swa_utils.AveragedModel"
 )
 
@@ -50,7 +54,12 @@ def classes() -> dict[str, type]:
     ):
         for name in sorted(dir(holder)):
             member = getattr(holder, name)
-            public = not name.startswith("_") and name not in _DEPRECATED and inspect.isclass(member) and issubclass(member, base)
+            public = (
+                not name.startswith("_")
+                and name not in _DEPRECATED
+                and inspect.isclass(member)
+                and issubclass(member, base)
+            )
             if public and member not in found.values():
                 found[f"{prefix}.{name}"] = member
     return found
@@ -78,16 +87,26 @@ def lines(words: Callable[[Iterable[str]], str]) -> list[str]:
     """The TOML lines."""
     groups: dict[str, list[str]] = {"module": [], "optimizer": [], "scheduler": []}
     for name, cls in classes().items():
-        group = "module" if issubclass(cls, torch.nn.Module) else "optimizer" if issubclass(cls, torch.optim.Optimizer) else "scheduler"
+        group = (
+            "module"
+            if issubclass(cls, torch.nn.Module)
+            else "optimizer"
+            if issubclass(cls, torch.optim.Optimizer)
+            else "scheduler"
+        )
         groups[group].append(name)
     found = [f"{group}s = {words(names)}" for group, names in groups.items()]
-    losses = [name for name in groups["module"] if name.endswith("Loss") and name != "torch.nn.AdaptiveLogSoftmaxWithLoss"]
+    losses = [
+        name for name in groups["module"] if name.endswith("Loss") and name != "torch.nn.AdaptiveLogSoftmaxWithLoss"
+    ]
     found += [f"losses = {words(losses)}"]
     lineages = [f"{name} {' '.join(_bases(cls))}" for name, cls in sorted(classes().items()) if _bases(cls)]
     found += ["", "# A class and the public classes that it inherits from, nearest first.", *_block("bases", lineages)]
     found += ["", "# Where a class is defined, and its public name.", *_block("aliases", aliases())]
     found += ["", "# What `forward` gives where it is not a tensor.", "[results]"]
-    found += [f'"{result}" = {words(f"torch.nn.{name}" for name in names.split())}' for result, names in RESULTS.items()]
+    found += [
+        f'"{result}" = {words(f"torch.nn.{name}" for name in names.split())}' for result, names in RESULTS.items()
+    ]
     return ["", *found]
 
 

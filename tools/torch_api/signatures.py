@@ -20,7 +20,8 @@ def lines() -> list[str]:
     for namespace, names in signature_overrides.FUNCTIONS.items():
         for name in names.split():
             found[f"{namespace}.{name}"] = _function(namespace, name)
-    found |= {f"torch.nn.init.{name}": of_callable(name, getattr(torch.nn.init, name)) for name in dir(torch.nn.init) if _public(name)}
+    for name in filter(_public, dir(torch.nn.init)):
+        found[f"torch.nn.init.{name}"] = of_callable(name, getattr(torch.nn.init, name))
     found |= signature_overrides.TEXT
     body = [f"{name} {text}".rstrip() for name, text in sorted(found.items())]
     return ["", "callables = '''", *body, "'''"]
@@ -52,7 +53,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _default(value: object) -> str:
-    if isinstance(value, _PLAIN) or isinstance(value, (tuple, list)) and all(isinstance(item, _PLAIN) for item in value):
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    if all(isinstance(item, _PLAIN) for item in items):
         text = repr(value).replace(" ", "")
         return text if "\n" not in text else "..."
     return "..."
@@ -83,7 +85,9 @@ def _merged(overloads: list[stubs.Overload]) -> list[str]:
     merged = [*longest, *((name, default) for name, default in keywords.items() if name not in dict(longest))]
     optional = {name for name, _ in merged if any(name not in dict(item.positional + item.keywords) for item in group)}
     renamed = {name for name, _ in longest if all(len(item.positional) >= len(longest) for item in group)}
-    return _worded(tuple((name, default or ("None" if name in optional - renamed else None)) for name, default in merged))
+    return _worded(
+        tuple((name, default or ("None" if name in optional - renamed else None)) for name, default in merged)
+    )
 
 
 def _documented(member: object) -> stubs.Parameters:

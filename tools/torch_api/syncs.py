@@ -13,7 +13,8 @@ _TAGS = {
     "dynamic_output_shape": torch.Tag.dynamic_output_shape,
 }
 _PYTHON = {
-    "_local_scalar_dense": "torch.Tensor.item torch.Tensor.tolist torch.Tensor.__bool__ torch.Tensor.__int__ torch.Tensor.__float__ "
+    "_local_scalar_dense": "torch.Tensor.item torch.Tensor.tolist torch.Tensor.__bool__ torch.Tensor.__int__ "
+    "torch.Tensor.__float__ "
     "torch.Tensor.__index__",
     "_unique2": "torch.unique torch.Tensor.unique",
     "unique_dim": "torch.unique torch.Tensor.unique",
@@ -46,7 +47,9 @@ def _names(operator: str) -> set[str]:
     if operator in _PYTHON:
         return set(_PYTHON[operator].split())
     found = {
-        f"{namespace}.{operator}" for namespace, holder in kinds.NAMESPACES.items() if not operator.startswith("_") and hasattr(holder, operator)
+        f"{namespace}.{operator}"
+        for namespace, holder in kinds.NAMESPACES.items()
+        if not operator.startswith("_") and hasattr(holder, operator)
     }
     prefix, _, name = operator.partition("_")
     if prefix in ("linalg", "special", "fft") and hasattr(getattr(torch, prefix), name):

@@ -126,7 +126,9 @@ def result(name: str) -> Result | None:
         base = _with_rank(Result(kind, dtype="same", device="like"), _leaves("rank", namespace).get(leaf, "same"))
     elif kind.startswith("tensor"):
         dtype, device = _leaves("dtype", namespace).get(leaf), _leaves("device", namespace).get(leaf)
-        base = _with_rank(Result(kind, dtype or "unknown", device=device or "follow"), _leaves("rank", namespace).get(leaf, ""))
+        base = _with_rank(
+            Result(kind, dtype or "unknown", device=device or "follow"), _leaves("rank", namespace).get(leaf, "")
+        )
     rules = _leaves("variants", namespace).get(leaf)
     return replace(base, variants=tuple(_rules(base, rules))) if rules else base
 
