@@ -120,7 +120,7 @@ def matmuls() -> Iterator[Pair]:
             yield Pair(
                 f"linear-{inner}-{columns}-{label}",
                 "TPF351",
-                f"matmul of {inner} × {columns} against {better} × {padded}",
+                f"a matmul of {inner} × {columns} against {better} × {padded}",
                 "float32 with TF32" if tf32 else label,
                 f"{rows} rows",
                 lambda r=rows, i=inner, c=columns, b=better, p=padded, d=dtype: (  # type: ignore[misc]
@@ -172,7 +172,7 @@ def convolutions() -> Iterator[Pair]:
                 yield Pair(
                     f"conv-{channels}-{out}-{kernel}x{kernel}-{label}{'-channels-last' if last else ''}",
                     "TPF351",
-                    f"convolution of {channels} to {out} channels against {better} to {padded}",
+                    f"a convolution of {channels} to {out} channels against {better} to {padded}",
                     label if label == "bfloat16" else "float32 with TF32 in cuDNN",
                     f"{kernel} × {kernel}, 32 × C × 56 × 56, forward" + (", channels_last" if last else ""),
                     lambda c=channels, o=out, k=kernel, b=better, p=padded, d=dtype, cl=last: (  # type: ignore[misc]
@@ -189,7 +189,7 @@ def vocabularies() -> Iterator[Pair]:
             yield Pair(
                 f"vocabulary-{size}-{label}",
                 "TPF352",
-                f"output head of {size} tokens against {padded}",
+                f"an output head of {size} tokens against {padded}",
                 "float32 with TF32" if tf32 else label,
                 f"4096 × 768 @ 768 × {size}",
                 lambda s=size, p=padded, d=dtype: (  # type: ignore[misc]
@@ -207,7 +207,7 @@ def vocabularies() -> Iterator[Pair]:
     yield Pair(
         "embedding-50257-train",
         "TPF352",
-        "lookup in an embedding of 50257 tokens against 50304, forward and backward",
+        "a lookup in an embedding of 50257 tokens against 50304, forward and backward",
         "float32",
         "8 × 1024 tokens, width 768",
         lambda: (lookup(50257), lookup(50304)),
@@ -344,7 +344,7 @@ def biases() -> Iterator[Pair]:
         ),
         (
             "instance-norm",
-            "convolution bias before InstanceNorm",
+            "a convolution bias before InstanceNorm",
             "10 × (Conv2d(128, 128, 3), InstanceNorm2d, ReLU) on 32 × 128 × 56 × 56",
             lambda bias: nn.Conv2d(128, 128, 3, padding=1, bias=bias),
             lambda: nn.InstanceNorm2d(128),
@@ -430,7 +430,7 @@ def eight_bits() -> Iterator[Pair]:
         yield Pair(
             f"matmul-{inner}-1024-int8",
             "TPF374",
-            f"matmul of {inner} × 1024 against 1152 × 1024",
+            f"a matmul of {inner} × 1024 against 1152 × 1024",
             "int8",
             "4096 rows",
             lambda i=inner: (integers(i, 1024), integers(1152, 1024)),  # type: ignore[misc]
@@ -447,7 +447,7 @@ def eight_bits() -> Iterator[Pair]:
             yield Pair(
                 f"matmul-{inner}-{columns}-{label}",
                 "TPF374",
-                f"matmul of {inner} × {columns} against {better} × {padded}",
+                f"a matmul of {inner} × {columns} against {better} × {padded}",
                 label,
                 "4096 rows",
                 lambda i=inner, c=columns, b=better, p=padded, m=make: (m(i, c), m(b, p)),  # type: ignore[misc]

@@ -36,14 +36,19 @@ class Cost:
     source: str
 
     @property
-    def slower(self) -> str:
-        """The ratio in words: "about 4.4 × slower", "about 10 % slower"."""
+    def amount(self) -> str:
+        """The ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty where there is none."""
         if self.ratio >= 10:
-            return f"about {self.ratio:.0f} × slower"
+            return f"{self.ratio:.0f} ×"
         if self.ratio >= 1.45:
-            return f"about {self.ratio:.1f} × slower"
+            return f"{self.ratio:.1f} ×"
         percent = round((self.ratio - 1) * 100)
-        return f"about {percent} % slower" if percent > 0 else "not measurably slower"
+        return f"{percent} %" if percent > 0 else ""
+
+    @property
+    def slower(self) -> str:
+        """The amount in words: "about 4.4 × slower", "about 10 % slower"."""
+        return f"about {self.amount} slower" if self.amount else "not measurably slower"
 
     @property
     def where(self) -> str:

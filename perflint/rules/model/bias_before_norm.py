@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._names import Names
+from perflint.rules._weights import has_published_weights, loads_weights
 from perflint.rules.base import Rule
-from perflint.rules.model._context import freezes_norms, has_published_weights, loads_weights, touches_bias
+from perflint.rules.model._context import freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
 from perflint.rules.model._sequence import neighbours

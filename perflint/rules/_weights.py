@@ -1,0 +1,18 @@
+"""Where the weights of a file's models come from."""
+
+from __future__ import annotations
+
+import re
+
+_PUBLISHED = re.compile(r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls")
+_LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
+
+
+def has_published_weights(text: str) -> bool:
+    """Whether a file's models come with weights that others trained, whose shapes are given."""
+    return _PUBLISHED.search(text) is not None
+
+
+def loads_weights(text: str) -> bool:
+    """Whether a file loads weights, published or its own."""
+    return _LOADS.search(text) is not None or has_published_weights(text)

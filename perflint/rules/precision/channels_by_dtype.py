@@ -1,0 +1,134 @@
+"""TPF374: layer sizes that eight-bit products do not take, or take slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._weights import has_published_weights
+from perflint.rules.base import Rule
+from perflint.rules.precision._project import setting
+from perflint.rules.precision._region import Format
+from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
+from perflint.rules.worth import cost
+from perflint.semantics.sites import FileSite
+from perflint.source.concrete import cst
+
+
+class ChannelsByDtype(Rule):
+    """
+    ## What it does
+    Where the code of a file computes in INT8 or FP8, finds the widths that those formats take
+    badly: in INT8 a linear layer's `in_features` and a convolution's channels that are not a
+    multiple of 32, in FP8 a linear layer's sizes that are not a multiple of 16.
+
+    Evidence of INT8 is `torch._int_mm`, and imports of `pytorch_quantization`,
+    `modelopt.torch.quantization`, or of the INT8 classes of torchao and bitsandbytes; of FP8 the
+    dtypes `torch.float8_*`, `transformer_engine` and `torchao.float8`. Sizes for bfloat16, float16
+    and TF32 are the business of dims-not-multiple, which is silent in such files.
+
+    ## Why is this bad
+    Eight-bit tiles are wider. On an H200 an INT8 matmul over 1008 or 1040 inner elements took
+    1.4 to 1.5 × as long as one over 1024 or 1056; the outer size made it no slower.
+    Convolutions in INT8 use layouts of blocks of 32 channels, which smaller counts leave half
+    empty. FP8 products refuse: `torch._scaled_mm` raises unless both sizes of the weight are
+    multiples of 16, so that the layer fails, or stays in bfloat16 where the library skips it.
+
+    ## When it is fine
+    - INT8 on the CPU (`torch.ao.quantization`): other instructions, other sizes, not reported.
+    - Layers that are left in higher precision: the first and the last as a rule. Image channels,
+      features, small numbers of classes and sizes below 32 are not reported.
+    - Sizes that a published checkpoint prescribes: low confidence.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+    from torchao.float8 import convert_to_float8_training
+
+    model = nn.Sequential(nn.Linear(1024, 1000), nn.GELU(), nn.Linear(1000, 1024))
+    convert_to_float8_training(model)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+    from torchao.float8 import convert_to_float8_training
+
+    model = nn.Sequential(nn.Linear(1024, 1008), nn.GELU(), nn.Linear(1008, 1024))
+    convert_to_float8_training(model)
+    ```
+
+    ## Fix safety
+    No fix: another width is another model.
+
+    ## How a GPU shows it
+    The timeline shows bfloat16 kernels where INT8 or FP8 ones were meant, or slower INT8 ones.
+    `benchmarks/rules/layers.py matmul-` times the sizes above.
+
+    ## References
+    - [NVIDIA: matrix multiplication background]
+      (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+    """
+
+    code = "TPF374"
+    name = "channels-by-dtype"
+    effect = Effect.COMPUTE
+    severity = Severity.WARNING
+    listens = (FileSite,)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        text = site.model.source.text
+        if "Linear" not in text and "Conv" not in text:
+            return
+        around = setting(site.model)
+        format = around.region.eight_bits
+        if format is None or not around.near:
+            return
+        published = has_published_weights(text)
+        found = layers(site.model)
+        multiple = 32 if format is Format.INT8 else 16
+        for layer in found.all:
+            misfits = _misfits(layer, found, format, multiple)
+            if not misfits:
+                continue
+            yield self.finding(
+                site,
+                _message(site, layer, misfits, format, multiple),
+                span=site.model.source.span(layer.call),
+                # It is built once, but runs with each forward pass.
+                heat=Heat.HOT,
+                severity=Severity.INFO if layer.kind == "convolution" else self.severity,
+                confidence=Confidence.LOW if published else Confidence.MEDIUM,
+            )
+
+
+def _misfits(layer: Layer, found: Layers, format: Format, multiple: int) -> list[Size]:
+    """The widths of a layer that the format takes badly."""
+    if layer.is_tiny or layer.kind == "attention" or (layer.kind == "convolution" and format is not Format.INT8):
+        return []
+    sizes = layer.sizes
+    if format is Format.INT8 and layer.kind == "linear":
+        sizes = (layer.inner,) if layer.inner is not None else ()
+    wrong = [size for size in sizes if size.value % multiple and found.is_width(size)]
+    return list({size.value: size for size in wrong}.values())
+
+
+def _message(site: FileSite, layer: Layer, misfits: list[Size], format: Format, multiple: int) -> str:
+    sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
+    cures = " and ".join(dict.fromkeys(str(padded(size.value, multiple)) for size in misfits))
+    many = "is no multiple" if len(misfits) == 1 else "are no multiples"
+    return (
+        f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {multiple}, use {cures} in {format.value}: "
+        f"{_reason(layer, format)}"
+    )
+
+
+def _reason(layer: Layer, format: Format) -> str:
+    if format is Format.FLOAT8:
+        return "FP8 matmuls refuse other sizes, so the layer fails or stays in higher precision"
+    if layer.kind == "convolution":
+        return "INT8 convolutions take channels in blocks of 32, and compute the rest for nothing"
+    measured = cost("matmul-1008-1024-int8")
+    return f"{measured.pattern} is {measured.slower} {measured.where}"

@@ -1,0 +1,213 @@
+"""TPF351: layer sizes that no tensor-core tile divides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._weights import has_published_weights
+from perflint.rules.base import Rule
+from perflint.rules.precision._project import Setting, setting
+from perflint.rules.precision._region import Format
+from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
+from perflint.rules.worth import Cost, cost
+from perflint.semantics.sites import FileSite
+from perflint.source.concrete import cst
+
+
+class DimsNotMultiple(Rule):
+    """
+    ## What it does
+    Finds linear layers, convolutions and attention whose widths are not a multiple of 8 where
+    the code computes in bfloat16 or float16 (autocast, `.half()`, a dtype, a trainer's
+    `precision`), or of 4 where it computes in float32 with TF32, which convolutions do by default.
+
+    A width is a size that one layer of the file puts out and another takes in, or one of 512 and
+    more. What data and task prescribe, such as image channels, features and small numbers of
+    classes, is left alone, as are grouped convolutions and sizes below 32.
+
+    ## Why is this bad
+    Tensor cores read tiles of 16 bytes, eight numbers of 16 bits. A size that these do not divide
+    sends the product to slower kernels. On an H200 in bfloat16 a matmul with 1001 columns took
+    4.4 × as long as one with 1008, with 1004 columns 2.5 ×; attention with heads of 50 took 1.9 ×
+    as long as with heads of 56; a training step of width 1001 took 3.2 × as long as one of 1008. A
+    training step of convolutions with 254 channels took 17 % longer than with 256, 75 % longer in
+    channels_last, and in float32 with TF32 43 % longer. More channels than needed are faster.
+
+    ## When it is fine
+    - In plain float32 without TF32 a linear layer does not care (1.00): not reported.
+    - The first convolution's input channels, class and regression heads, depthwise convolutions,
+      tiny layers: not reported. Padding 3 input channels to 8 is slower.
+    - Sizes that a published checkpoint prescribes: low confidence.
+    - Code in INT8 or FP8 has other multiples: see channels-by-dtype. Vocabularies: see
+      vocab-not-padded.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(784, 1001), nn.GELU(), nn.Linear(1001, 1001), nn.GELU(), nn.Linear(1001, 10))
+
+    def train(batches, optimizer):
+        for x, y in batches:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(784, 1008), nn.GELU(), nn.Linear(1008, 1008), nn.GELU(), nn.Linear(1008, 10))
+
+    def train(batches, optimizer):
+        for x, y in batches:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix: another width is another model.
+
+    ## How a GPU shows it
+    The names of the matmul kernels say `align1` or `align2`, or lack `tensorop`, `wgmma` or
+    `s16816`. `benchmarks/rules/layers.py linear conv attention-head` times the sizes above.
+
+    ## References
+    - [NVIDIA: matrix multiplication background]
+      (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code = "TPF351"
+    name = "dims-not-multiple"
+    effect = Effect.COMPUTE
+    severity = Severity.WARNING
+    listens = (FileSite,)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        text = site.model.source.text
+        if not any(word in text for word in ("Linear", "Conv", "Attention", "Transformer")):
+            return
+        found = layers(site.model)
+        if not any(_misfits(layer, found, 8) for layer in found.all):
+            return
+        around = setting(site.model)
+        if around.region.eight_bits and around.near:
+            return
+        published = has_published_weights(text)
+        for layer in found.all:
+            finding = self._judge(site, layer, found, around, published)
+            if finding is not None:
+                yield finding
+
+    def _judge(
+        self, site: FileSite, layer: Layer, found: Layers, around: Setting, published: bool
+    ) -> Finding | None:
+        format = _format(layer, around)
+        if format is None:
+            return None
+        half = format is not Format.TF32
+        multiple = 8 if half else 4
+        misfits = _misfits(layer, found, multiple)
+        # cuDNN's kernels for TF32 differ between multiples of 4 and of 8 in some sizes only.
+        slight = not misfits and layer.kind == "convolution"
+        if slight:
+            misfits = _misfits(layer, found, 8)
+        if not misfits:
+            return None
+        sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
+        cures = " and ".join(dict.fromkeys(str(padded(size.value, 8)) for size in misfits))
+        many = "is no multiple" if len(misfits) == 1 else "are no multiples"
+        return self.finding(
+            site,
+            f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, use {cures}: "
+            f"{_says(_figures(layer, format, misfits))}",
+            span=site.model.source.span(layer.call),
+            # It is built once, but runs with each forward pass.
+            heat=Heat.HOT,
+            severity=_severity(layer, half, slight, misfits),
+            confidence=_confidence(layer, around, misfits, published),
+        )
+
+
+def _misfits(layer: Layer, found: Layers, multiple: int) -> list[Size]:
+    """The widths of a layer that `multiple` does not divide, each once."""
+    if layer.is_tiny:
+        return []
+    wrong = [
+        size
+        for size in layer.sizes
+        if size.value % multiple and size.value < VOCABULARY and (layer.kind == "attention" or found.is_width(size))
+    ]
+    if not wrong and layer.heads is not None and layer.heads.value % multiple and layer.heads.value >= 8:
+        return [layer.heads]
+    return list({size.value: size for size in wrong}.values()) if layer.kind == "attention" else wrong
+
+
+def _format(layer: Layer, around: Setting) -> Format | None:
+    """In which format a layer computes; None where its sizes do not matter there."""
+    if around.region.half is not None:
+        return around.region.half
+    if layer.kind == "convolution":
+        return None if around.region.float32_convolutions else Format.TF32
+    return Format.TF32 if Format.TF32 in around.region.formats else None
+
+
+def _figures(layer: Layer, format: Format, misfits: list[Size]) -> list[Cost]:
+    """What was measured that is nearest to a layer: its kind, its format, the power of two in its size."""
+    power = min(size.value & -size.value for size in misfits)
+    half = format is not Format.TF32
+    if layer.kind == "convolution":
+        label = "bfloat16" if half else "float32"
+        if power > 2:
+            return [cost(f"conv-step-{width}-{label}{'-channels-last' if half else ''}") for width in (60, 100)]
+        stem = f"conv-step-{63 if power == 1 else 254}-{label}"
+        return [cost(stem), cost(f"{stem}-channels-last")]
+    if layer.kind == "attention" and half:
+        return [cost("width-764-step") if misfits[0] is not layer.heads else cost("attention-head-50-bfloat16")]
+    label = "tf32" if not half else format.value
+    if power > 1:
+        return [cost(f"linear-1024-{1002 if power == 2 else 1004}-{label}")]
+    inner = misfits[0] is layer.inner
+    return [cost(f"linear-{'in' if inner else 'out'}-1001-{'tf32' if not half else 'bfloat16'}")]
+
+
+def _says(figures: list[Cost]) -> str:
+    first, *more = figures
+    layout = " in channels_last" if "channels_last" in first.shape else ""
+    said = f"{first.pattern} is {first.slower}{layout} {first.where}"
+    for other in more:
+        said += f" ({other.amount or 'no slower'} {_difference(first, other)})"
+    return said
+
+
+def _difference(first: Cost, other: Cost) -> str:
+    """What another figure's condition has that the first one's has not."""
+    if other.pattern == first.pattern:
+        return "in channels_last"
+    return f"with {other.pattern.partition(' with ')[2]}"
+
+
+def _severity(layer: Layer, half: bool, slight: bool, misfits: list[Size]) -> Severity:
+    if slight:
+        return Severity.INFO
+    if half and layer.kind != "convolution" and max(size.value for size in misfits) >= LARGE:
+        return Severity.ERROR
+    return Severity.WARNING
+
+
+def _confidence(layer: Layer, around: Setting, misfits: list[Size], published: bool) -> Confidence:
+    if published:
+        return Confidence.LOW
+    by_default = any(size.by_default for size in misfits)
+    told = bool(around.region.formats)
+    if by_default:
+        return Confidence.MEDIUM if told and around.near else Confidence.LOW
+    return Confidence.HIGH if told and around.near else Confidence.MEDIUM

@@ -1,0 +1,198 @@
+"""TPF352: a vocabulary that no tensor-core tile divides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._weights import has_published_weights, loads_weights
+from perflint.rules.base import Rule
+from perflint.rules.precision._literals import rewritten
+from perflint.rules.precision._project import Setting, setting
+from perflint.rules.precision._region import Format
+from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded, size_of
+from perflint.rules.worth import cost
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.values import Instance
+from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A layer with a row for each token. `multiplied` says that its rows are known to be multiplied with."""
+
+    call: ast.Call
+    size: Size
+    multiplied: bool
+
+
+class VocabNotPadded(Rule):
+    """
+    ## What it does
+    Finds output heads, `nn.Linear(width, vocabulary)`, and embeddings that serve as one, whose
+    vocabulary (8192 and more) is not a multiple of 8, or of 4 in float32 with TF32.
+
+    ## Why is this bad
+    The head is the largest matmul of a language model, and one odd dimension sends it to slow
+    kernels. With a vocabulary of 50257 instead of 50304 the head took 5.6 × as long in bfloat16
+    on an H200, 2.8 × in float32 with TF32, and the whole training step of a GPT-2 of 124 M
+    parameters 1.5 × as long under bfloat16 autocast. In plain float32 it makes no difference.
+
+    ## When it is fine
+    - The tokenizer's own size needs no change: only the tables are padded, the added rows are
+      never looked up.
+    - A published checkpoint prescribes its size: low confidence (its table can be padded after
+      loading, as `resize_token_embeddings(pad_to_multiple_of=64)` does).
+    - An embedding alone only looks up, which costs the same at any size: shown by the audit
+      profile only, since its head may stand elsewhere.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(50257, 768)
+            self.head = nn.Linear(768, 50257, bias=False)
+
+        @torch.autocast("cuda", dtype=torch.bfloat16)
+        def forward(self, ids):
+            return self.head(self.tokens(ids))
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(50304, 768)
+            self.head = nn.Linear(768, 50304, bias=False)
+
+        @torch.autocast("cuda", dtype=torch.bfloat16)
+        def forward(self, ids):
+            return self.head(self.tokens(ids))
+    ```
+
+    ## Fix safety
+    Unsafe: checkpoints of the old shape no longer load, the loss runs over the added tokens
+    too, and sampling can draw them until training has made them unlikely. The number is replaced
+    everywhere in the file at once; no fix is offered where it also stands for something else, or
+    where the file loads weights.
+
+    ## How a GPU shows it
+    The kernel of the head's matmul is named `align1`, and is the longest of the step.
+    `benchmarks/rules/layers.py vocabulary` times several sizes.
+
+    ## References
+    - [NVIDIA: matrix multiplication background]
+      (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
+    """
+
+    code = "TPF352"
+    name = "vocab-not-padded"
+    effect = Effect.COMPUTE
+    severity = Severity.ERROR
+    listens = (FileSite,)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        text = model.source.text
+        if "Linear" not in text and "Embedding" not in text:
+            return
+        tables = list(_tables(model))
+        if not any(table.size.value % 8 for table in tables):
+            return
+        around = setting(model)
+        half = around.region.half is not None
+        multiple = 4 if not half and Format.TF32 in around.region.formats else 8
+        published = has_published_weights(text)
+        for table in tables:
+            if table.size.value % multiple:
+                yield self.finding(
+                    site,
+                    _message(site, table, around),
+                    span=model.source.span(table.call),
+                    # It is built once, but runs with each forward pass.
+                    heat=Heat.HOT,
+                    severity=_severity(table, around),
+                    confidence=_confidence(table, around, published),
+                    fix=None if loads_weights(text) else _fix(model, table),
+                )
+
+
+def _tables(model: Model) -> Iterator[_Table]:
+    """Heads, and the embeddings for which the file has no head of the same size."""
+    heads: set[int] = set()
+    for layer in layers(model).all:
+        if layer.kind == "linear" and layer.outer is not None and layer.outer.value >= VOCABULARY:
+            heads.add(layer.outer.value)
+            yield _Table(layer.call, layer.outer, True)
+    for node in ast.walk(model.source.tree):
+        if isinstance(node, ast.Call) and model.target(node) == "torch.nn.Embedding":
+            made = model.value(node)
+            size = size_of(made, "num_embeddings") if isinstance(made, Instance) else None
+            if size is not None and size.value >= VOCABULARY and size.value not in heads:
+                yield _Table(node, size, _is_multiplied(model, node))
+
+
+def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
+    """Whether an embedding's weight is the head's: `F.linear(x, self.tokens.weight)`, `x @ self.tokens.weight.T`."""
+    parent = model.parent(embedding)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], (ast.Attribute, ast.Name)):
+        return False
+    weight = f"{ast.unparse(parent.targets[0])}.weight"
+    for node in ast.walk(model.source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "weight" and ast.unparse(node) == weight:
+            for around in model.ancestors(node):
+                if isinstance(around, ast.BinOp):
+                    return isinstance(around.op, ast.MatMult)
+                if isinstance(around, ast.Call) and model.target(around) in _PRODUCTS:
+                    return True
+    return False
+
+
+_PRODUCTS = frozenset({"torch.nn.functional.linear", "torch.matmul", "torch.mm", "torch.einsum"})
+
+
+def _message(site: FileSite, table: _Table, around: Setting) -> str:
+    size = table.size.value
+    better = padded(size, 64)
+    step, tf32 = cost("vocabulary-50257-step"), cost("vocabulary-50257-tf32")
+    if around.region.half is None and Format.TF32 in around.region.formats:
+        figure = f"{tf32.pattern} is {tf32.slower} {tf32.where}"
+    else:
+        figure = f"{step.pattern} makes a whole training step {step.slower} {step.where}"
+    whose = f"{table.size.name}, by default {size}," if table.size.by_default else f"{table.size.name} {size}"
+    return (
+        f"`{site.text(table.call.func)}(…)`: {whose} is no multiple of 8, pad it to {better}: {figure}"
+        + ("" if table.multiplied else ", if it is the head's size too")
+    )
+
+
+def _severity(table: _Table, around: Setting) -> Severity:
+    if not table.multiplied:
+        return Severity.INFO
+    if around.region.half is not None:
+        return cost("vocabulary-50257-step").severity
+    return Severity.WARNING if Format.TF32 in around.region.formats else Severity.INFO
+
+
+def _confidence(table: _Table, around: Setting, published: bool) -> Confidence:
+    if published or not table.multiplied:
+        return Confidence.LOW
+    told = bool(around.region.formats)
+    return Confidence.HIGH if told and around.near and not table.size.by_default else Confidence.MEDIUM
+
+
+def _fix(model: Model, table: _Table) -> Fix | None:
+    better = padded(table.size.value, 64)
+    edits = rewritten(model, table.size.value, better)
+    return Fix(f"Pad the vocabulary to {better}", Safety.UNSAFE, edits) if edits else None

@@ -1,0 +1,89 @@
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+@dataclass
+class Config:
+    vocabulary: int = 32003
+    width: int = 768
+
+
+class Untied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(50257, 768)
+        self.head = nn.Linear(768, 50257, bias=False)  # error: TPF352
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return self.head(self.tokens(ids))
+
+
+class ByDefault(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.head = nn.Linear(config.width, config.vocabulary)  # error: TPF352
+        self.head.weight = self.tokens.weight
+
+
+class Tied(nn.Module):
+    def __init__(self, size: int = 40000 + 1):
+        super().__init__()
+        self.tokens = nn.Embedding(30522, 512)  # error: TPF352
+        self.words = nn.Embedding(num_embeddings=21127, embedding_dim=512)  # error: TPF352
+        self.alone = nn.Embedding(119547, 512)  # audit: TPF352
+        self.other = nn.Linear(512, size)  # error: TPF352
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, self.tokens.weight).sum() + (x @ self.words.weight.T).sum() + self.other(self.alone(x)).sum()
+
+
+# Look-alikes.
+
+
+class Padded(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(50304, 768)
+        self.head = nn.Linear(768, 50304)
+        self.smaller = nn.Linear(768, 50264)
+
+
+class SmallTables(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Embedding(1025, 768)
+        self.types = nn.Embedding(2, 768)
+        self.classes = nn.Linear(768, 1001)
+
+
+class AtRunTime(nn.Module):
+    def __init__(self, tokenizer, size: int):
+        super().__init__()
+        self.tokens = nn.Embedding(len(tokenizer), 768)
+        self.head = nn.Linear(768, size)
+
+
+class PadsItself(nn.Module):
+    def __init__(self, size: int = 50257):
+        super().__init__()
+        rows = (size + 63) // 64 * 64
+        self.tokens = nn.Embedding(rows, 768)
+        self.head = nn.Linear(768, rows)
+
+
+def is_special(token: int) -> bool:
+    return token >= 50256
+
+
+class WideInput(nn.Module):
+    """The input of a first layer is no vocabulary that is multiplied out."""
+
+    def __init__(self):
+        super().__init__()
+        self.bag = nn.EmbeddingBag(50001, 64)
+        self.counts = nn.Linear(8192, 64)
