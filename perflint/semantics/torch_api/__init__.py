@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HasArgument = Callable[[str, int | None], bool]
 IsTensor = Callable[[int], bool]
 Literal = Callable[[str, int | None], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """An argument that is given: by keyword `name`, or at `position` where it may be given by position.
 
     no_tensor: it does not hold when the positional argument is a tensor.
@@ -96,8 +95,7 @@ class Result:
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFacts:
+class ModuleFacts(NamedTuple):
     """A torch.nn.Module class.
 
     result: "tensor", "tensor,tensor|none", "tensor,(tensor,tensor)", "tensor,tensor",
