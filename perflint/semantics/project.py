@@ -6,7 +6,7 @@ import ast
 import sys
 import tokenize
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,6 +138,11 @@ class Project:
         self._broken: set[Path] = set()
         for path in paths:
             self._key(path.absolute())
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files that are known so far, by the names of their modules."""
+        return self._owners
 
     def module_of(self, source: Source) -> Module:
         """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""

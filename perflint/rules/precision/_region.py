@@ -12,7 +12,8 @@ from perflint.rules._names import Names
 from perflint.source.text import Source
 
 _WORDS = re.compile(
-    r"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|int8|8bit|fp8|float8|modelopt|pytorch_quantization"
+    r"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32"
+    r"|[Ii]nt8|8bit|_int_mm|fp8|float8|transformer_engine|modelopt|pytorch_quantization"
 )
 
 
@@ -58,27 +59,39 @@ class Region:
         return None
 
 
+def mentions_format(text: str) -> bool:
+    """Whether a file may say something of formats: a cheap look before any walk."""
+    return _WORDS.search(text) is not None
+
+
 def region(source: Source) -> Region:
-    """What a file says of the formats it computes in."""
-    if not _WORDS.search(source.text):
+    """What a file says of the formats that it computes in."""
+    if not mentions_format(source.text):
         return Region()
     names = Names(source.tree)
-    formats = frozenset(each.format for each in _evidence(source.tree, names))
-    return Region(formats, _switches_off_tf32(source.tree))
+    formats = {each.format for each in (*_of_runs(source.tree, names), *_of_values(source.tree, names))}
+    return Region(frozenset(formats), _switches_off_tf32(source.tree))
 
 
-def _evidence(tree: ast.Module, names: Names) -> Iterator[Evidence]:
-    outer: dict[ast.AST, ast.AST] = {}
+def region_of_runs(tree: ast.Module) -> Region:
+    """The formats in which a file runs models, its own or those that it imports."""
+    return Region(frozenset(each.format for each in _of_runs(tree, Names(tree))), _switches_off_tf32(tree))
+
+
+def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
     for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            outer[child] = node
         if isinstance(node, ast.Call):
             yield from _of_call(node, names)
-        elif isinstance(node, ast.Attribute):
-            yield from _of_dtype(node, outer.get(node), names)
         elif isinstance(node, ast.Assign):
             yield from _of_switch(node)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+
+
+def _of_values(tree: ast.Module, names: Names) -> Iterator[Evidence]:
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Attribute):
+                yield from _of_dtype(child, node, names)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from _of_import(node)
 
 
@@ -153,7 +166,7 @@ def _is_false(node: ast.expr | None) -> bool:
 # Other places
 
 
-def _of_dtype(node: ast.Attribute, outer: ast.AST | None, names: Names) -> Iterator[Evidence]:
+def _of_dtype(node: ast.Attribute, outer: ast.AST, names: Names) -> Iterator[Evidence]:
     """A dtype that is given to something; one that is compared with or listed as an option says nothing."""
     if isinstance(node.ctx, ast.Load) and not isinstance(outer, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Dict)):
         format = _DTYPES.get(names.full_name(node))

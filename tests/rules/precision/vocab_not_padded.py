@@ -69,7 +69,7 @@ class AtRunTime(nn.Module):
 
 
 class PadsItself(nn.Module):
-    def __init__(self, size: int = 50257):
+    def __init__(self, size: int = 50258):
         super().__init__()
         rows = (size + 63) // 64 * 64
         self.tokens = nn.Embedding(rows, 768)

@@ -1,0 +1,130 @@
+"""What files say of the number formats that they, and the files they import, compute in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.findings import Confidence, Finding, Severity
+from perflint.rules.precision._region import Format, region
+from perflint.rules.precision.dims_not_multiple import DimsNotMultiple
+from perflint.rules.precision.vocab_not_padded import VocabNotPadded
+from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+
+def formats(text: str) -> set[Format]:
+    return set(region(Source("example.py", f"import torch\n{text}\n")).formats)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("with torch.autocast('cuda', dtype=torch.bfloat16): pass", Format.BFLOAT16),
+        ("with torch.autocast('cuda', torch.bfloat16): pass", Format.BFLOAT16),
+        ("with torch.autocast('cuda'): pass", Format.FLOAT16),
+        ("with torch.cuda.amp.autocast(): pass", Format.FLOAT16),
+        ("scaler = torch.amp.GradScaler('cuda')", Format.FLOAT16),
+        ("model.half()", Format.FLOAT16),
+        ("model = model.bfloat16()", Format.BFLOAT16),
+        ("model.to(torch.bfloat16)", Format.BFLOAT16),
+        ("dtype = torch.float16 if cuda else torch.float32", Format.FLOAT16),
+        ("trainer = Trainer(precision='bf16-mixed')", Format.BFLOAT16),
+        ("trainer = Trainer(precision=16)", Format.FLOAT16),
+        ("arguments = TrainingArguments(bf16=True)", Format.BFLOAT16),
+        ("accelerator = Accelerator(mixed_precision='fp16')", Format.FLOAT16),
+        ("torch.set_float32_matmul_precision('high')", Format.TF32),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", Format.TF32),
+        ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", Format.TF32),
+        ("import transformer_engine.pytorch as te", Format.FLOAT8),
+        ("from torchao.float8 import convert_to_float8_training", Format.FLOAT8),
+        ("from torchao.quantization import Int8DynamicActivationInt8WeightConfig", Format.INT8),
+        ("y = torch._int_mm(a, b)", Format.INT8),
+    ],
+)
+def test_evidence(text: str, expected: Format) -> None:
+    assert formats(text) == {expected}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "with torch.autocast('cpu', dtype=torch.int8): pass",
+        "with torch.autocast('cuda', enabled=False): pass",
+        "with torch.cuda.amp.autocast(False): pass",
+        "if x.dtype == torch.float16: x = x.float()",
+        "if x.dtype in (torch.float16, torch.bfloat16): x = x.float()",
+        "OPTIONS = {'fp16': torch.float16}",
+        "precision = metric.precision(1)",
+        "torch.set_float32_matmul_precision('highest')",
+        "torch.backends.cudnn.allow_tf32 = True",
+        "arguments = TrainingArguments(bf16=False)",
+        "x = x.half(3)",
+        "def half(x): return x / 2",
+    ],
+)
+def test_no_evidence(text: str) -> None:
+    assert formats(text) == set()
+
+
+def test_convolutions_in_plain_float32() -> None:
+    assert region(Source("a.py", "torch.backends.cudnn.allow_tf32 = False")).float32_convolutions
+    assert not region(Source("a.py", "torch.backends.cudnn.allow_tf32 = True")).float32_convolutions
+
+
+MODEL = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(64, 1001)
+        self.second = nn.Linear(1001, 64)
+        self.head = nn.Linear(64, 50257)
+"""
+TRAINING = """
+import torch
+from {origin} import Net
+
+def train(batches):
+    net = Net()
+    for batch in batches:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            net(batch).sum().backward()
+"""
+
+
+def check(folder: Path, name: str, files: dict[str, str]) -> list[Finding]:
+    for each, text in files.items():
+        path = folder / each
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    project = Project(folder / each for each in files)
+    rules = RuleSet([DimsNotMultiple(), VocabNotPadded()])
+    source = Source(str(folder / name), files[name])
+    return check_source(source, project, rules, Settings(profile=Profile("audit"))).findings
+
+
+def test_a_file_that_runs_the_model_tells_its_format(tmp_path: Path) -> None:
+    found = check(tmp_path, "model.py", {"model.py": MODEL, "train.py": TRAINING.format(origin="model")})
+    assert [(finding.span.line, finding.code) for finding in found] == [(7, "TPF351"), (8, "TPF351"), (9, "TPF352")]
+    assert {finding.confidence for finding in found} == {Confidence.MEDIUM}
+    assert found[-1].severity is Severity.ERROR
+
+
+def test_a_package_that_runs_the_model_tells_its_format(tmp_path: Path) -> None:
+    files = {
+        "nets/__init__.py": "from .model import Net\n",
+        "nets/model.py": MODEL,
+        "train.py": TRAINING.format(origin="nets"),
+    }
+    assert len(check(tmp_path, "nets/model.py", files)) == 3
+
+
+def test_a_file_that_does_not_import_the_model_tells_nothing(tmp_path: Path) -> None:
+    found = check(tmp_path, "model.py", {"model.py": MODEL, "train.py": TRAINING.format(origin="other")})
+    assert [(finding.code, finding.severity) for finding in found] == [("TPF352", Severity.INFO)]
