@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from perflint.semantics import torch_api
 from perflint.semantics.values import (
@@ -25,7 +25,7 @@ from perflint.semantics.values import (
 
 @cache
 def _facts() -> dict[str, dict[str, str]]:
-    return tomllib.loads(files(__package__).joinpath("libraries.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name("libraries.toml").read_text("utf-8"))
 
 
 @cache
