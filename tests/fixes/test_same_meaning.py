@@ -3,7 +3,8 @@
 `tests/rules/<family>/<rule>.run.py` holds functions `case_…` without parameters. Each returns
 what its fixed self must return too: tensors (with their gradients), modules (with their state
 and gradients), optimizers, numbers, and containers of these. The code runs on the device
-where there is one, on the CPU otherwise.
+where there is one, on the CPU otherwise. Functions `kept_…` look alike, but safe fixes must leave
+them as they are.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ def runs(case: Case) -> Path:
     return case.fixture.with_suffix(".run.py")
 
 
-def functions(text: str) -> dict[str, str]:
-    """The cases of a file, each as the text of its tree."""
+def functions(text: str, prefix: str = "case_") -> dict[str, str]:
+    """The functions of a file whose names start alike, each as the text of its tree."""
     return {
         node.name: ast.dump(node)
         for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("case_")
+        if isinstance(node, ast.FunctionDef) and node.name.startswith(prefix)
     }
 
 
@@ -125,6 +126,12 @@ def test_same_meaning(case: Case, name: str) -> None:
         if first.get(key) != second.get(key)
     ]
     assert not different, "\n".join(sorted(different))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if runs(case).exists()], ids=str)
+def test_safe_fixes_keep_what_they_must(case: Case) -> None:
+    before = runs(case).read_text(encoding="utf-8")
+    assert functions(before, "kept_") == functions(fixed(case, before), "kept_")
 
 
 def test_leaves_see_every_bit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+
 from perflint.semantics.model import Model
 
 
@@ -67,24 +68,3 @@ def _is_first(parent: ast.AST | None, node: ast.Name) -> bool:
 
 def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
-
-
-def is_in_evaluation(model: Model, call: ast.Call) -> bool:
-    """Whether the object that holds the called module was put in evaluation mode above, in the same function."""
-    root = call.func
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    function = model.function(call)
-    if not isinstance(root, ast.Name) or function is None:
-        return False
-    around = set(model.ancestors(call))
-    evaluated = False
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-            continue
-        switch = node.value.func
-        if isinstance(switch, ast.Attribute) and isinstance(switch.value, ast.Name) and switch.value.id == root.id:
-            if switch.attr == "train":
-                return False
-            evaluated |= switch.attr == "eval" and node.lineno < call.lineno and model.parent(node) in around
-    return evaluated

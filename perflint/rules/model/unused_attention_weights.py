@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
-from perflint.rules.model._usage import first_item_only, is_in_evaluation
+from perflint.rules.model._usage import first_item_only
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import NONE, Const, Instance
+from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
-_KEY_PADDING_MASK, _NEED_WEIGHTS, _ATTN_MASK = 3, 4, 5
+_NEED_WEIGHTS = 4
 
 
 class UnusedAttentionWeights(Rule):
@@ -66,10 +66,9 @@ class UnusedAttentionWeights(Rule):
     ```
 
     ## Fix safety
-    Safe where the module has no dropout, or is in evaluation mode, and no mask is passed: the
-    output differs by rounding only (1e-7 in float32). Unsafe otherwise: with dropout the fused
-    kernels draw other random numbers, and a row whose mask hides everything gives zeros where it
-    gave NaN.
+    Unsafe: the fused kernels add in another order, so the output differs by rounding (1e-7 in
+    float32) and gradients with it. With dropout they draw other random numbers, and a row whose
+    mask hides everything gives zeros where it gave NaN.
 
     ## How a GPU shows it
     A timeline shows `softmax` and `bmm` kernels per layer instead of one flash or
@@ -109,11 +108,11 @@ class UnusedAttentionWeights(Rule):
             f"the fused kernels: a training step was {figure}; pass `need_weights=False`",
             severity=in_half.severity if half else in_float.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
-            fix=_fix(node, site, safe=not read_elsewhere),
+            fix=_fix(node, site),
         )
 
 
-def _fix(node: cst.Call, site: CallSite, safe: bool) -> Fix | None:
+def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     asked = site.argument("need_weights", _NEED_WEIGHTS)
     if asked is not None:
         edit = Edit(site.model.source.span(asked), "False")
@@ -122,21 +121,7 @@ def _fix(node: cst.Call, site: CallSite, safe: bool) -> Fix | None:
         if changed is None:
             return None
         edit = replace(site.model.source, site.span, changed)
-    same = safe and not _is_masked(site) and (_has_no_dropout(site) or is_in_evaluation(site.model, site.node))
-    return Fix("Pass `need_weights=False`", Safety.SAFE if same else Safety.UNSAFE, (edit,))
-
-
-def _is_masked(site: CallSite) -> bool:
-    masks = (site.argument("key_padding_mask", _KEY_PADDING_MASK), site.argument("attn_mask", _ATTN_MASK))
-    return any(mask is not None and site.value(mask) != NONE for mask in masks)
-
-
-def _has_no_dropout(site: CallSite) -> bool:
-    attention = site.value(site.node.func)
-    if not isinstance(attention, Instance) or attention.arguments is None:
-        return False
-    dropout = attention.argument("dropout")
-    return dropout is None or (isinstance(dropout, Const) and dropout.value == 0)
+    return Fix("Pass `need_weights=False`", Safety.UNSAFE, (edit,))
 
 
 def _is(node: ast.expr, value: object) -> bool:

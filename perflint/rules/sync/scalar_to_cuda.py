@@ -62,7 +62,8 @@ class ScalarToCuda(Rule):
     ## Fix safety
     `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
     `requires_grad` kept. It is safe for a literal: both infer the same dtype. For a variable that
-    only seems to hold a Python number it is unsafe: a NumPy scalar has a dtype of its own.
+    only seems to hold a Python number it is unsafe: a NumPy scalar has a dtype of its own. So it is
+    where the move also changed the dtype, because the number was rounded twice.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
@@ -134,11 +135,13 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     full = spell(site.model.source, "torch.full", site.node)
     if not isinstance(inner, cst.Call) or added is None or full is None or not _plain(made):
         return None
+    # The move rounded once more than torch.full does.
+    casts = any(text.startswith("dtype=") for text in added)
     kept = [f"{name}={code(value)}" for name, value in _keywords(inner)]
     arguments = ", ".join(["()", code(inner.args[0].value), *kept, *added])
     return Fix(
         "Fill the tensor on the device",
-        Safety.SAFE if _is_literal(made.args[0]) else Safety.UNSAFE,
+        Safety.SAFE if _is_literal(made.args[0]) and not casts else Safety.UNSAFE,
         (replace(site.model.source, site.span, f"{full.text}({arguments})"),),
         full.imports,
     )

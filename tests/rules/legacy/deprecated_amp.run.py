@@ -79,3 +79,8 @@ def case_custom_function():
         x = torch.randn(5, requires_grad=True)
         doubled(x).sum().backward()
     return x
+
+
+def kept_where_arguments_are_hidden(arguments):
+    with torch.cuda.amp.autocast(*arguments):
+        return model()(torch.randn(4, 6))

@@ -32,3 +32,11 @@ def case_nothing_is_there():
     labels = torch.zeros(0, dtype=torch.long).to(DEVICE)
     if (labels < 0).any(): labels[labels < 0] = -100
     return labels
+
+
+def kept_where_autograd_would_see_it(x: torch.Tensor):
+    x = x.to(DEVICE).relu()
+    mask = x > 3
+    if mask.any():
+        x[mask] = 0.0
+    return x

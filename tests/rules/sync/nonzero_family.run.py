@@ -1,0 +1,41 @@
+import torch
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def case_where():
+    x = torch.randn(4, 5).to(DEVICE)
+    mask = x > 0
+    x[torch.where(mask)] = 0.5
+    return x
+
+
+def case_nonzero():
+    x = torch.randn(4, 5).to(DEVICE)
+    mask = x.isnan() | (x < -0.5)
+    x[mask.nonzero(as_tuple=True)] = -1
+    return x
+
+
+def case_gradients():
+    x = torch.randn(6, requires_grad=True)
+    y = (x * 2).to(DEVICE)
+    low = y < 0
+    y[torch.where(low)] = 0.0
+    y.square().sum().backward()
+    return x, y
+
+
+def case_none_and_all():
+    x = torch.zeros(3).to(DEVICE)
+    none, every = x > 1, x < 1
+    x[torch.where(none)] = 2.0
+    x[torch.nonzero(every, as_tuple=True)] = 3.0
+    return x
+
+
+def kept_where_indices_are_meant(x: torch.Tensor, index: torch.Tensor, new: torch.Tensor):
+    x, index = x.to(DEVICE), index.to(DEVICE)
+    x[torch.where(index)] = 0.5
+    x[torch.where(x > 0)] = new.to(DEVICE)
+    return x[torch.where(x < 0)]

@@ -1,0 +1,57 @@
+import torch
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def case_numbers():
+    return [
+        torch.tensor(0.1, device=DEVICE),
+        torch.tensor(-3, device=DEVICE),
+        torch.tensor(True, device=DEVICE),
+        torch.tensor(1099511627776, device=DEVICE),
+        torch.tensor(1e-300, device=DEVICE),
+        torch.tensor(1 + 2j) * torch.tensor(2j, device=DEVICE),
+    ]
+
+
+def case_dtypes():
+    return [
+        torch.tensor(0.1, dtype=torch.bfloat16, device=DEVICE),
+        torch.tensor(7, device=DEVICE, dtype=torch.float64),
+        torch.tensor(2.5, dtype=torch.int32, device=DEVICE),
+    ]
+
+
+def case_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        return torch.tensor(0.1, device=DEVICE), torch.tensor(1, device=DEVICE)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def case_leaf():
+    weight = torch.tensor(0.5, device=DEVICE, requires_grad=True)
+    (weight * torch.randn(4).to(DEVICE)).square().sum().backward()
+    return weight
+
+
+def case_moved():
+    return torch.tensor(0.25).to(DEVICE), torch.tensor(3).to(DEVICE)
+
+
+def kept_where_it_is_rounded_twice():
+    x = torch.randn(3, dtype=torch.float64).to(DEVICE)
+    return torch.tensor(0.1).to(DEVICE, torch.float64), torch.tensor(0.1).to(x)
+
+
+def kept_where_the_dtype_is_unknown(number):
+    return torch.tensor(number, device=DEVICE)
+
+
+def case_like_another():
+    x = torch.randn(3, dtype=torch.float64).to(DEVICE)
+    total = torch.tensor(0.0, device=x.device)
+    for row in x:
+        total = total + row
+    return total
