@@ -119,8 +119,10 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
         return apply(frame, callee.function, merged, node)
     if isinstance(callee, Union):
         outcomes = [apply(frame, member, arguments, node) for member in callee.members]
-        target = next((name for name, _ in outcomes if name), "")
-        return target, union(value for _, value in outcomes)
+        names = [name for name, _ in outcomes if name]
+        # A method that arrays have too is the tensor's, if it may be one.
+        names.sort(key=lambda name: not name.startswith("torch.Tensor."))
+        return names[0] if names else "", union(value for _, value in outcomes)
     return "", UNKNOWN
 
 
@@ -408,15 +410,47 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     budget.left -= info.size
     value = activate(frame, function, arguments)
     knowledge.running.discard(key)
-    if isinstance(value, Unknown) or value is NEVER:
+    if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
         value = declared
     value = knowledge.results[key] = widen(value)
     return value
 
 
 def _is_plain(value: Value) -> bool:
-    """Whether an annotation says all there is to know: a number, a text, nothing."""
-    return all(isinstance(m, Scalar) or m == NONE for m in value.members) and value is not NEVER
+    """Whether an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
+    if value is NEVER:
+        return False
+    return all(
+        isinstance(m, Scalar) or m == NONE or (isinstance(m, Sequence) and m.type != "batch" and _is_plain(m.element))
+        for m in value.members
+    )
+
+
+def refine(value: Value, declared: Value) -> Value:
+    """What was inferred, held against what is declared."""
+    if isinstance(value, Unknown) or value is NEVER:
+        return declared
+    if isinstance(declared, Unknown) or value == declared:
+        return value
+    if isinstance(declared, Tensor):
+        # The annotation settles that it is a tensor, the body where it is.
+        tensor = value.tensor
+        return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
+    if isinstance(declared, Sequence) and isinstance(value, Sequence) and declared.items is not None:
+        known = value.items if value.items is not None else (value.element,) * len(declared.items)
+        if len(known) == len(declared.items):
+            items = tuple(refine(one, other) for one, other in zip(known, declared.items, strict=True))
+            return Sequence(value.type, union(items), items)
+    if isinstance(declared, DeviceValue):
+        return value if isinstance(value, (DeviceValue, Const)) else declared
+    return value
+
+
+def _contradicts(value: Value, declared: Value) -> bool:
+    """Whether numbers in a list or tuple are promised, and something else was found among the outcomes."""
+    if not isinstance(declared, Sequence) or not _is_plain(declared.element):
+        return False
+    return not all(isinstance(member, Sequence) for member in value.members)
 
 
 def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:

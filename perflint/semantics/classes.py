@@ -384,7 +384,13 @@ def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
         return value.element if isinstance(known, Unknown) else known
     if value.type == "named":
         return value.element
-    return Name(f"builtins.{'list' if value.type == 'batch' else value.type}.{name}", value)
+    if value.type in _TYPES and not hasattr(_TYPES[value.type], name):
+        return Name("builtins.size.numel", value) if name == "numel" else NEVER
+    return Name(f"builtins.{value.type}.{name}", value)
+
+
+_TYPES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "size": tuple, "range": range, "str": str,
+                           "int": int, "float": float, "bool": bool, "bytes": bytes, "complex": complex}  # fmt: skip
 
 
 def _of_mapping(frame: Frame, value: Mapping, name: str) -> Value:
@@ -393,7 +399,7 @@ def _of_mapping(frame: Frame, value: Mapping, name: str) -> Value:
 
 def _of_scalar(frame: Frame, value: Value, name: str) -> Value:
     kind = scalar_type(value)
-    if kind == "None":
+    if kind == "None" or (kind in _TYPES and not hasattr(_TYPES[kind], name)):
         return NEVER
     return Name(f"builtins.{kind}.{name}", value)
 
@@ -405,6 +411,8 @@ def _of_array(frame: Frame, value: Array, name: str) -> Value:
         return Scalar("int")
     if name in ("T", "real", "imag", "flat", "values"):
         return value
+    if name == "device":
+        return DeviceValue(Device.CPU)
     return Name(f"numpy.ndarray.{name}", value)
 
 
