@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 import tomllib
@@ -457,7 +458,11 @@ def test_canonical(name: str, public: str) -> None:
             "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode device dtype",
         ),
         ("torch.nn.Linear", "in_features out_features bias device dtype"),
-        ("torch.nn.LSTM", "*args **kwargs"),
+        (
+            "torch.nn.LSTM",
+            "input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size device dtype",
+        ),
+        ("torch.nn.Tanh", ""),
         ("torch.Tensor.to", "device dtype non_blocking copy memory_format"),
         ("torch.Tensor.cuda", "device non_blocking memory_format"),
         ("torch.Tensor.repeat_interleave", "repeats dim output_size"),
@@ -473,6 +478,22 @@ def test_canonical(name: str, public: str) -> None:
 )
 def test_parameters(name: str, parameters: str) -> None:
     assert torch_api.parameters(name) == tuple(parameters.split())
+
+
+@with_torch
+@pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
+def test_recurrent_modules_take_these_in_order(name: str) -> None:
+    import torch
+
+    found = torch_api.parameters(f"torch.nn.{name}")
+    assert found is not None
+    values = {**torch_api.defaults(f"torch.nn.{name}"), "input_size": 2, "hidden_size": 3, "num_layers": 2}
+    if name == "LSTM":
+        # The modules hand these on by position, after the mode that each sets itself.
+        assert ("mode", *found) == tuple(inspect.signature(torch.nn.RNNBase).parameters)
+    module = getattr(torch.nn, name)(*(values[key] for key in found))
+    assert (module.input_size, module.hidden_size, module.num_layers) == (2, 3, 2)
+    assert module.bias is True and module.batch_first is False and module.dropout == 0.0
 
 
 def test_defaults() -> None:

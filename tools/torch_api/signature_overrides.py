@@ -33,7 +33,13 @@ FUNCTIONS: dict[str, str] = {
     "fill_ split chunk multinomial bincount cumsum mean prod norm index_add index_add_ record_stream",
 }
 
+# By position all three take `proj_size`, though it means something to one alone.
+_RECURRENT = "bias=True batch_first=False dropout=0.0 bidirectional=False proj_size=0 device=None dtype=None"
+
 TEXT: dict[str, str] = {
+    "torch.nn.RNN": f"input_size hidden_size num_layers=1 nonlinearity='tanh' {_RECURRENT}",
+    "torch.nn.GRU": f"input_size hidden_size num_layers=1 {_RECURRENT}",
+    "torch.nn.LSTM": f"input_size hidden_size num_layers=1 {_RECURRENT}",
     "torch.arange": "start=0 end step=1 out=None dtype=None layout=None device=None pin_memory=False "
     "requires_grad=False",
     "torch.randint": "low=0 high size generator=None out=None dtype=None layout=None device=None requires_grad=False",

@@ -16,7 +16,7 @@ def lines() -> list[str]:
     """The TOML lines: one literal string, one callable a line."""
     found: dict[str, str] = {}
     for name, cls in {**modules.classes(), **modules.others()}.items():
-        found[name] = of_callable(name, cls)
+        found[name] = "" if _takes_nothing(cls) else of_callable(name, cls)
     for namespace, names in signature_overrides.FUNCTIONS.items():
         for name in names.split():
             found[f"{namespace}.{name}"] = _function(namespace, name)
@@ -25,6 +25,12 @@ def lines() -> list[str]:
     found |= signature_overrides.TEXT
     body = [f"{name} {text}".rstrip() for name, text in sorted(found.items())]
     return ["", "callables = '''", *body, "'''"]
+
+
+def _takes_nothing(member: object) -> bool:
+    """Whether it is a module without a constructor of its own."""
+    own = isinstance(member, type) and issubclass(member, torch.nn.Module)
+    return own and member.__init__ is torch.nn.Module.__init__  # type: ignore[misc]
 
 
 def _public(name: str) -> bool:
