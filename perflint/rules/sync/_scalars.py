@@ -15,7 +15,7 @@ from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
-from perflint.semantics.values import Sequence, Value
+from perflint.semantics.values import Device, Sequence, Value
 
 SCALAR_READ = "TPF101"
 PER_ELEMENT_READ = "TPF103"
@@ -37,6 +37,8 @@ TRUTHS = (*_TRUTHS, *_ANY_OF)
 
 READS = (*NUMBERS, *TRUTHS)
 """All calls that make something of Python of what a tensor holds."""
+
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,19 @@ def owner(site: Site, read: Read) -> str:
     return SCALAR_READ
 
 
+def confidence_at(site: Site, value: Value) -> Confidence | None:
+    """How sure it is that a value is a tensor of the device where a site runs; None where it is not.
+
+    A constructor runs before its module is moved: what it holds is on the host, unless it says otherwise.
+    """
+    function = site.model.function(site.node)
+    if isinstance(function, ast.FunctionDef) and function.name in _CONSTRUCTORS:
+        tensor = value.tensor
+        if tensor is not None and tensor.device is not Device.CUDA:
+            return None
+    return device_confidence(value)
+
+
 def _is_scalar(value: Value) -> bool:
     return value.tensor is not None and value.tensor.rank == 0
 
@@ -113,7 +128,7 @@ def _looked_up(site: TruthSite) -> Read | None:
 
 def _truth(site: Site, node: ast.expr, tensor: ast.expr) -> Read | None:
     value = site.value(tensor)
-    confidence = device_confidence(value)
+    confidence = confidence_at(site, value)
     if confidence is None:
         return None
     return Read(node, tensor, value, _if_one_number(value, confidence) if node is tensor else confidence)
@@ -128,7 +143,7 @@ def _if_one_number(value: Value, confidence: Confidence) -> Confidence:
 def _read_by_method(site: CallSite) -> Read | None:
     tensor = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node.func
     value = site.value(tensor) if site.receiver is None else site.receiver
-    confidence = device_confidence(value)
+    confidence = confidence_at(site, value)
     return None if confidence is None else Read(site.node, tensor, value, confidence)
 
 
@@ -137,7 +152,7 @@ def _read_by_function(site: CallSite) -> Read | None:
         if isinstance(argument, ast.Starred):
             continue
         value = _elements(site.value(argument)) if site.target in _ANY_OF else site.value(argument)
-        confidence = device_confidence(value)
+        confidence = confidence_at(site, value)
         if confidence is not None:
             if site.target in _TRUTHS:
                 confidence = _if_one_number(value, confidence)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, owned
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
-from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Device, Value
 
 if TYPE_CHECKING:
@@ -103,13 +103,25 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     if site.target == _COPY:
         source = site.argument("src", 0)
-        return device_confidence(site.value(source)) if source is not None and _is_on_host(_receiver(site)) else None
+        if source is None or not _is_on_host(_receiver(site)):
+            return None
+        return confidence_at(site, site.value(source))
     if site.target == _NUMPY and not _is_true(site, "force"):
         # Without `force` it raises for a device tensor: so the tensor is none.
         return None
     if site.target in _MOVES and not _is_on_host(site.value(site.node)):
         return None
-    return device_confidence(_receiver(site))
+    confidence = confidence_at(site, _receiver(site))
+    if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):
+        # Nothing says that the tensor is anywhere else than where it goes.
+        return None
+    return confidence
+
+
+def _names_host(site: CallSite) -> bool:
+    """Whether the destination is written out: `"cpu"` or `torch.device("cpu")`."""
+    given = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
+    return any(isinstance(node, ast.Constant) and node.value == "cpu" for part in given for node in ast.walk(part))
 
 
 def _receiver(site: CallSite) -> Value:
