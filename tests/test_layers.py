@@ -1,0 +1,165 @@
+"""The order of the layers, and what nothing may import while it starts."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import perflint
+
+ROOT = Path(perflint.__file__).parent
+LAYERS = (
+    "findings",
+    "config",
+    "source",
+    "semantics",
+    "fixes",
+    "rules",
+    "engine",
+    "tracer",
+    "output",
+    "integrations",
+    "cli",
+)
+"""A module imports from its own layer and from those before it."""
+OUTSIDE = {"libcst", "perflint"}
+"""What may be imported besides the standard library, anywhere."""
+EXTRAS = {"integrations": {"flake8", "pygls", "lsprotocol", "pytest"}, "tracer": {"torch", "numpy"}}
+"""What some layers may also import, because they run only where it is."""
+NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
+"""Each takes longer to import than most files take to check."""
+MODULES = sorted(ROOT.rglob("*.py"))
+
+by_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    """The lines and full names of what a module imports, inside functions too, but not for type checkers."""
+    package = module if module == "perflint" or is_package(module) else module.rpartition(".")[0]
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending.extend(node.orelse)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            # The name may be a submodule.
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def is_package(module: str) -> bool:
+    """Whether a module of perflint is a package."""
+    return (ROOT.parent / Path(*module.split(".")) / "__init__.py").is_file()
+
+
+def module_name(path: Path) -> str:
+    """The full name of a file's module."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def layer(module: str) -> int | None:
+    """The position of a module's layer; None for `perflint` itself."""
+    parts = module.split(".")
+    if len(parts) == 1 or parts[1].startswith("__version"):
+        return None
+    return len(LAYERS) if parts[1] == "__main__" else LAYERS.index(parts[1])
+
+
+def faults(text: str, module: str) -> list[str]:
+    """What is wrong with a module's imports."""
+    own = layer(module)
+    found = []
+    for line, name in imports(ast.parse(text), module):
+        top = name.split(".")[0]
+        extras = EXTRAS.get(module.split(".")[1], set()) if own is not None else set()
+        if name.startswith(NEVER):
+            found.append(f"line {line}: {name} is never to be imported")
+        elif top == "perflint":
+            other = layer(name)
+            if other is not None and (own is None or other > own):
+                found.append(f"line {line}: {name} is of a later layer")
+        elif top not in sys.stdlib_module_names and top not in OUTSIDE | extras:
+            found.append(f"line {line}: {name} is no dependency")
+    return found
+
+
+@by_module
+def test_modules_import_only_from_their_layer_and_earlier_ones(path: Path) -> None:
+    assert not faults(path.read_text(encoding="utf-8"), module_name(path))
+
+
+@by_module
+def test_libcst_is_never_imported_at_the_top(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for statement in tree.body:
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
+        names = [name for _, name in imports(ast.Module([statement], []), module_name(path))]
+        assert not [name for name in names if name.split(".")[0] in ("libcst", "torch", "numpy")], statement.lineno
+
+
+@by_module
+def test_no_module_is_too_long(path: Path) -> None:
+    length = path.read_text(encoding="utf-8").count("\n")
+    assert length <= 500
+
+
+@by_module
+def test_only_one_place_catches_every_exception(path: Path) -> None:
+    handlers = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ExceptHandler)]
+    broad = [
+        handler.lineno
+        for handler in handlers
+        if (handler.type is None or ast.unparse(handler.type) in ("Exception", "BaseException"))
+        and not _raises_again(handler)
+    ]
+    assert len(broad) == (path == ROOT / "engine" / "crashes.py")
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_every_folder_is_a_layer() -> None:
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").is_file()}
+    assert folders <= set(LAYERS)
+
+
+CASES = [
+    ("perflint.rules.sync.a", "from perflint.semantics.sites import Site", True),
+    ("perflint.rules.sync.a", "from perflint.rules._helper import x", True),
+    ("perflint.rules.sync.a", "from perflint import findings", True),
+    ("perflint.rules.sync.a", "from perflint import __version__", True),
+    ("perflint.rules.sync.a", "from perflint import engine", False),
+    ("perflint.rules.sync.a", "import perflint.engine.file", False),
+    ("perflint.rules.sync.a", "def f():\n    from perflint.cli import main", False),
+    ("perflint.rules.sync.a", "from ...output import json", False),
+    ("perflint.rules.sync.a", "from .. import registry", True),
+    ("perflint.rules.sync.a", "if TYPE_CHECKING:\n    from perflint.engine.file import x", True),
+    ("perflint.rules.sync.a", "if TYPE_CHECKING:\n    pass\nelse:\n    from perflint.engine.file import x", False),
+    ("perflint.rules.sync.a", "import torch", False),
+    ("perflint.rules.sync.a", "import libcst.matchers as m", False),
+    ("perflint.rules.sync.a", "from libcst import metadata", False),
+    ("perflint.rules.sync.a", "import ast, json", True),
+    ("perflint.findings", "from perflint.config import settings", False),
+    ("perflint.integrations.flake8", "import flake8", True),
+    ("perflint.engine.file", "import flake8", False),
+    ("perflint", "from perflint.findings import Span", False),
+    ("perflint.__main__", "from perflint.cli.main import main", True),
+]
+
+
+@pytest.mark.parametrize(("module", "text", "good"), CASES)
+def test_the_test(module: str, text: str, good: bool) -> None:
+    assert (not faults(text, module)) is good
