@@ -72,10 +72,11 @@ def check(folder: Path, package: str, profile: str) -> dict[str, Any]:
     Raises subprocess.CalledProcessError with perflint's own words on standard error where it
     could not run.
     """
-    command = [sys.executable, "-m", "perflint", "check", package, "--profile", profile]
-    # --isolated: what the packages configure for themselves is not what is measured.
-    options = ["--isolated", "--no-cache", "--exit-zero", "--output-format", "json"]
-    done = subprocess.run([*command, *options], cwd=folder, stdout=subprocess.PIPE, check=False)
+    # -P keeps the packages in `folder` out of the way of perflint's own imports; --isolated
+    # ignores what they configure for themselves.
+    command = [sys.executable, "-P", "-m", "perflint", "check", package, "--profile", profile]
+    command += ["--isolated", "--no-cache", "--exit-zero", "--output-format", "json"]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
     if not done.stdout:
         raise subprocess.CalledProcessError(done.returncode, command)
     document: dict[str, Any] = json.loads(done.stdout)

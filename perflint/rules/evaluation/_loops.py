@@ -186,7 +186,7 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
     """Functions that are parts of a model, hooks that a framework wraps, unit tests."""
     if isinstance(scope.node, ast.Module):
         return False
-    if scope.name.startswith("forward") or scope.name in _FRAMEWORK_HOOKS or scope.name == "__call__":
+    if scope.name.startswith(("forward", "__")) or scope.name in _FRAMEWORK_HOOKS:
         return True
     return _is_unit_test(survey, scope)
 
@@ -199,8 +199,8 @@ def _is_unit_test(survey: Survey, scope: Scope) -> bool:
         scope.owner.name.startswith("Test") or "TestCase" in map(last_name, scope.owner.bases)
     ):
         return True
-    arguments = scope.node.args.args if not isinstance(scope.node, ast.Module) else []
-    return scope.name.startswith("test_") and not arguments
+    arguments = [] if isinstance(scope.node, ast.Module) else [argument.arg for argument in scope.node.args.args]
+    return scope.name.startswith("test_") and arguments in ([], ["self"])
 
 
 def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Region]:
