@@ -80,15 +80,25 @@ def _scalar_place(value: Scalar) -> Confidence | None:
     return Confidence.LOW if default == "cpu" else Confidence.MEDIUM
 
 
-def host_confidence(value: Value) -> Confidence | None:
-    """How sure it is that a value is a tensor on the host; None where it is none, or on the device."""
+def host_confidence(value: Value, destination: Value | None = None) -> Confidence | None:
+    """How sure it is that a value is a tensor on the host; None where it is none, or on the device.
+
+    What is wherever the caller put it may be on the host when it goes to a `destination` of
+    its own.
+    """
     tensor = value.tensor
-    if tensor is None or tensor.device not in (Device.CPU, Device.UNKNOWN):
+    if tensor is None or tensor.device not in (Device.CPU, Device.UNKNOWN, Device.CALLER):
         return None
-    if tensor.device is Device.UNKNOWN:
+    if tensor.device is Device.CALLER and (destination is None or _is_callers(destination)):
+        return None
+    if tensor.device is not Device.CPU:
         return Confidence.LOW
     sure = Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
     return sure if len(value.members) == 1 else lowered(sure)
+
+
+def _is_callers(place: Value) -> bool:
+    return any(getattr(member, "device", None) is Device.CALLER for member in place.members)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -201,7 +211,7 @@ def _to(site: CallSite) -> Move | None:
     proven = by_keyword is not None or all(_is_device(member) for member in value.members)
     if not proven and not names_device(first):
         # It may as well be a dtype.
-        confidence = Confidence.LOW
+        return None
     # With `device` as a keyword the first position is that of `dtype`.
     shift = 0 if by_keyword is None else 1
     return Move(

@@ -51,6 +51,11 @@ class Part:
     node: ast.expr
     value: Value
 
+    @property
+    def is_bool(self) -> bool:
+        """Whether a mask is known to be one, not only named so."""
+        return self.value.tensor is not None and self.value.tensor.kind is Kind.BOOL
+
 
 def parts(site: SubscriptSite) -> list[Part]:
     """The parts of an index: `x[a, 1:2]` has two."""
@@ -79,12 +84,21 @@ def _kind(node: ast.expr, value: Value) -> Index:
         return Index.VIEW
     tensor = value.tensor
     if tensor is not None:
-        return _tensor_kind(tensor)
+        kind = _tensor_kind(tensor)
+        return Index.MASK if kind is Index.TENSOR and _is_called_mask(node) else kind
     if scalar_type(value) in ("int", "bool"):
         return Index.INTEGER
     if isinstance(value, Array) or (isinstance(value, Sequence) and value.type in ("list", "range")):
         return Index.LIST
-    return Index.UNKNOWN
+    return Index.MASK if _is_called_mask(node) else Index.UNKNOWN
+
+
+def _is_called_mask(node: ast.expr) -> bool:
+    """Whether an index of unknown dtype is at least called a mask."""
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool({"mask", "masks"} & set(name.lower().split("_")))
 
 
 def _tensor_kind(tensor: Tensor) -> Index:

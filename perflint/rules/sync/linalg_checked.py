@@ -102,7 +102,7 @@ class LinalgChecked(Rule):
             cure = "Use the `_ex` form where the input is known to be regular."
         else:
             what = f"{text} reads from the device while it works, and the host waits"
-            cure = "Take it out of the step, do it once for a batch of matrices, or use `qr`, `cholesky_ex`, `solve_ex`."
+            cure = "Take it out of the step, do it once for a batch, or use `qr`, `cholesky_ex` or `solve_ex`."
         yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
 
 

@@ -21,7 +21,7 @@ from perflint.rules.placement import (
 )
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Unknown
+from perflint.semantics.values import NONE, Unknown
 from perflint.source.concrete import cst
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -121,6 +121,9 @@ def _confidence(site: CallSite) -> Confidence | None:
     value = site.value(data)
     if kind is Content.TENSOR:
         source = host_confidence(value)
+        if source is None and any(member.tensor is None and member != NONE for member in value.members):
+            # A number or a list, where it is no tensor.
+            source = Confidence.LOW
         return None if source is None else weakest(source, place)
     if isinstance(value, Unknown) and target != "torch.tensor":
         # What is a tensor of the device already is taken as it is.

@@ -12,8 +12,8 @@ from perflint.rules.placement import lowered
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.values import Evidence, Kind, scalar_type
-from perflint.source.concrete import cst
+from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
+from perflint.source.concrete import code, cst
 
 _FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
 _METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})
@@ -121,10 +121,15 @@ def _indexed(site: SubscriptSite) -> Confidence | None:
         return None
     receiver = device_confidence(site.value(site.node.value))
     mask = device_confidence(masks[0].value)
-    if receiver is None or mask is None:
+    if receiver is None or (mask is None and masks[0].value.tensor is not None):
         return None
     # A mask of the device can only select from a tensor of the device: either tells of both.
-    return max(mask, lowered(receiver), key=_rank)
+    confidence = lowered(receiver) if mask is None else max(mask, lowered(receiver), key=_rank)
+    if not masks[0].is_bool:
+        confidence = lowered(confidence)
+    if site.mode == "store" and site.stored is not None and isinstance(site.value(site.stored), Unknown):
+        return Confidence.LOW
+    return confidence
 
 
 def _rank(confidence: Confidence) -> int:
@@ -178,7 +183,8 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
 
 def _receiver(node: cst.Call) -> cst.BaseExpression:
     assert isinstance(node.func, cst.Attribute)
-    return node.func.value
+    receiver = node.func.value
+    return receiver if "\n" in code(receiver) else receiver.with_changes(lpar=[], rpar=[])
 
 
 def _takes_number(site: CallSite, index: ast.Subscript) -> bool:

@@ -78,7 +78,8 @@ class PythonMaxOnTensors(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} compares on the host: each comparison is read from the device{often(site)}",
+            f"{quoted(site.text(site.node))} compares on the host, which reads each comparison from the device"
+            f"{often(site)}",
             confidence=confidence,
             help="Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
             fix=_fix(node, site),

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import replace
+from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.source.concrete import code, cst
+from perflint.source.concrete import cst
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _NEW = "torch.Tensor.new_tensor"
@@ -61,9 +61,10 @@ class ScalarToCuda(Rule):
 
     ## Fix safety
     `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
-    `requires_grad` kept. It is safe for a literal: both infer the same dtype. For a variable that
-    only seems to hold a Python number it is unsafe: a NumPy scalar has a dtype of its own. So it is
-    where the move also changed the dtype, because the number was rounded twice.
+    `requires_grad` kept. It is safe for a number in the source: both infer the same dtype. It is
+    unsafe for a variable, which may hold a NumPy scalar with a dtype of its own; where the move also
+    changed the dtype, because the number was rounded twice; and for `True` and `False` without
+    `dtype`, of which `torch.full` makes integers in TorchScript.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
@@ -137,12 +138,16 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         return None
     # The move rounded once more than torch.full does.
     casts = any(text.startswith("dtype=") for text in added)
-    kept = [f"{name}={code(value)}" for name, value in _keywords(inner)]
-    arguments = ", ".join(["()", code(inner.args[0].value), *kept, *added])
+    shape = argument("()").with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    new: cst.Call | None = inner.with_changes(func=cst.parse_expression(full.text), args=[shape, *inner.args])
+    for text in added:
+        new = None if new is None else with_argument(new, text)
+    if new is None:
+        return None
     return Fix(
         "Fill the tensor on the device",
-        Safety.SAFE if _is_literal(made.args[0]) and not casts else Safety.UNSAFE,
-        (replace(site.model.source, site.span, f"{full.text}({arguments})"),),
+        Safety.SAFE if _infers_same(made) and not casts else Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
         full.imports,
     )
 
@@ -150,12 +155,6 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
 def _plain(made: ast.Call) -> bool:
     """Whether the call is a number by position and keywords that torch.full has too."""
     return len(made.args) == 1 and all(item.arg in _KEPT for item in made.keywords)
-
-
-def _keywords(call: cst.Call) -> Iterator[tuple[str, cst.BaseExpression]]:
-    for argument in call.args[1:]:
-        if argument.keyword is not None:
-            yield argument.keyword.value, argument.value
 
 
 def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
@@ -174,7 +173,12 @@ def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
     return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
 
 
-def _is_literal(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp):
-        return _is_literal(node.operand)
-    return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, complex))
+def _infers_same(made: ast.Call) -> bool:
+    """Whether torch.full certainly gives the dtype that the constructor gives."""
+    number = made.args[0]
+    while isinstance(number, ast.UnaryOp):
+        number = number.operand
+    if not isinstance(number, ast.Constant):
+        return False
+    # TorchScript makes an integer tensor of True.
+    return not isinstance(number.value, bool) or keyword(made, "dtype") is not None

@@ -10,7 +10,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.values import Device, Kind, Sequence, Value
+from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
@@ -28,6 +28,8 @@ _METHODS = frozenset(
     for name in """new_zeros new_ones new_empty new_full split chunk narrow view reshape expand repeat tile topk
     kthvalue roll select unflatten unfold""".split()
 )
+
+_NO_NUMBERS = (None, "input", "out", "device", "dtype")
 
 
 class TensorAsPythonInt(Rule):
@@ -105,7 +107,7 @@ def _numbers(site: CallSite | SubscriptSite) -> list[tuple[ast.expr, Confidence]
         return _indexed(site)
     first = 1 if site.target in _FUNCTIONS else 0
     arguments = site.node.args[first:]
-    arguments += [item.value for item in site.node.keywords if item.arg not in (None, "input", "out", "device", "dtype")]
+    arguments += [item.value for item in site.node.keywords if item.arg not in _NO_NUMBERS]
     return [found for node in arguments for found in _read(site, node)]
 
 
@@ -115,7 +117,8 @@ def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.
             yield from _read(site, element)
         return
     value = site.value(node)
-    if isinstance(node, ast.Starred) or value.tensor is None or value.tensor.rank not in (0, None):
+    # A number is so much more likely here that a mere possibility of a tensor says nothing.
+    if not isinstance(value, Tensor) or value.rank not in (0, None) or value.evidence is Evidence.USE:
         return
     confidence = device_confidence(value)
     if confidence is not None:

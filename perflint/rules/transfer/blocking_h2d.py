@@ -110,11 +110,13 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 
 
 def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
-    value = site.value(receiver)
-    source, moved = host_confidence(value), move(site)
-    if source is None or moved is None or not moved.blocking or creator(site, receiver) is not None:
+    moved = move(site)
+    if moved is None or not moved.blocking or creator(site, receiver) is not None:
         return None
-    return weakest(source, moved.confidence)
+    destination = moved.device or moved.other
+    value = site.receiver if site.receiver is not None else site.value(receiver)
+    source = host_confidence(value, None if destination is None else site.value(destination))
+    return None if source is None else weakest(source, moved.confidence)
 
 
 def _copied(site: CallSite) -> Confidence | None:

@@ -1,0 +1,133 @@
+"""TPF135: a Python number stored at single positions of a device tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.rules.base import Rule
+from perflint.rules.placement import lowered
+from perflint.rules.sync._indices import Index, indices
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import SubscriptSite, device_confidence
+from perflint.semantics.values import Evidence, Tensor, scalar_type
+from perflint.source.concrete import code, cst
+
+_NUMBERS = ("int", "float", "bool", "complex")
+_SURELY_COMPLETE = 3
+"""Integers in an index that nobody writes for a part of a tensor."""
+
+
+class NumberStore(Rule):
+    """
+    ## What it does
+    Finds stores of a Python number into a device tensor where the index is one element
+    (`table[i, j] = 1.0`) or a tensor of positions (`x[indices] = 0`).
+
+    ## Why is this bad
+    torch makes a tensor of the number on the host and copies it to the device, and the host waits
+    for the copy. In a loop over elements it does so for each of them.
+
+    ## When it is fine
+    Stores to slices (`x[:, 0] = 1.0`, `x[2:4] = 0`) and through a boolean mask fill with a kernel.
+    Tensors on the host; tables that are made once.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Affine(torch.nn.Module):
+        def forward(self, x: torch.Tensor, angle: float):
+            matrix = torch.eye(3, device=x.device)
+            matrix[0, 2] = angle
+            return x @ matrix
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Affine(torch.nn.Module):
+        def forward(self, x: torch.Tensor, angle: float):
+            matrix = torch.eye(3, device=x.device)
+            matrix[0, 2].fill_(angle)
+            return x @ matrix
+    ```
+
+    ## Fix safety
+    `x[i, j] = number` becomes `x[i, j].fill_(number)`: safe where x is certainly a tensor, unsafe
+    elsewhere (an array's element has no `fill_`). `x[indices] = number` gets no fix:
+    `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line (torch 2.11); a trace shows a
+    `Memcpy HtoD (Pageable -> Device)` of a few bytes.
+
+    ## References
+    - [Tensor.fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fill_.html)
+    - [Tensor.index_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html)
+    """
+
+    code = "TPF135"
+    name = "number-store"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (SubscriptSite,)
+
+    def nominate(self, site: SubscriptSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: SubscriptSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None or site.stored is None:
+            return
+        positions = Index.POSITIONS in indices(site)
+        cure = "`index_fill_` takes the number as it is." if positions else "`.fill_` takes the number as it is."
+        yield self.finding(
+            site,
+            f"Storing {quoted(site.text(site.stored))} to {quoted(site.text(site.node))} copies the number to the "
+            f"device, and the host waits for it{often(site)}",
+            confidence=confidence,
+            help=cure,
+            fix=None if positions else _fix(node, site),
+        )
+
+
+def _confidence(site: SubscriptSite) -> Confidence | None:
+    if site.mode != "store" or site.stored is None:
+        return None
+    stored, receiver = site.value(site.stored), site.value(site.node.value)
+    if not all(scalar_type(member) in _NUMBERS for member in stored.members) or receiver.tensor is None:
+        return None
+    confidence = device_confidence(receiver)
+    found = list(indices(site))
+    if confidence is None:
+        return None
+    if Index.POSITIONS in found and set(found) <= {Index.POSITIONS, Index.INTEGER, Index.VIEW}:
+        return confidence
+    if any(index is not Index.INTEGER for index in found):
+        return None
+    rank = receiver.tensor.rank
+    if rank is not None:
+        return confidence if rank == len(found) else None
+    if len(found) == 1:
+        return None
+    return lowered(confidence) if len(found) >= _SURELY_COMPLETE else Confidence.LOW
+
+
+def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
+    assignment = site.model.parent(site.node)
+    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1 or site.stored is None:
+        return None
+    receiver = site.value(site.node.value)
+    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
+    stored = code(site.model.source.concrete(site.stored))
+    new = f"{code(node)}.fill_({stored})"
+    span = site.model.source.span(assignment)
+    return Fix(
+        "Fill the element",
+        Safety.SAFE if sure else Safety.UNSAFE,
+        (replace(site.model.source, span, new),),
+    )

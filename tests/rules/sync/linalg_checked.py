@@ -1,0 +1,69 @@
+import numpy as np
+import torch
+from torch import nn
+from torch.linalg import inv
+
+
+class Warp(nn.Module):
+    def forward(self, points: torch.Tensor, homography: torch.Tensor):
+        inverse = torch.linalg.inv(homography)  # error: TPF126
+        imported = inv(homography)  # error: TPF126
+        older = torch.inverse(homography)  # error: TPF126
+        method = homography.inverse()  # error: TPF126
+        solved = torch.linalg.solve(homography, points, left=False)  # error: TPF126
+        factor = torch.linalg.cholesky(homography)  # error: TPF126
+        lu, pivots = torch.linalg.lu_factor(homography)  # error: TPF126
+        u, s, v = torch.linalg.svd(homography)  # error: TPF126
+        values, vectors = torch.linalg.eigh(homography)  # error: TPF126
+        pseudo = torch.linalg.pinv(homography)  # error: TPF126
+        least = torch.linalg.lstsq(homography, points)  # error: TPF126
+        spectral = torch.linalg.matrix_norm(homography, ord=2)  # error: TPF126
+        condition = torch.linalg.cond(homography)  # error: TPF126
+        power = torch.linalg.matrix_power(homography, -1)  # error: TPF126
+        return inverse, imported, older, method, solved, factor, lu, pivots, u, s, v, values, vectors, pseudo, least, (
+            spectral, condition, power
+        )
+
+
+# Look-alikes.
+
+
+class Unchecked(nn.Module):
+    def forward(self, points: torch.Tensor, homography: torch.Tensor):
+        inverse, _ = torch.linalg.inv_ex(homography)
+        factor, _ = torch.linalg.cholesky_ex(homography)
+        return inverse, factor, torch.linalg.solve_ex(homography, points)
+
+
+class Cheap(nn.Module):
+    def forward(self, x: torch.Tensor):
+        q, r = torch.linalg.qr(x)
+        return q, torch.linalg.det(x), torch.linalg.slogdet(x), torch.linalg.solve_triangular(r, x, upper=True)
+
+
+class Norms(nn.Module):
+    def forward(self, x: torch.Tensor):
+        frobenius = torch.linalg.matrix_norm(x)
+        return frobenius, torch.linalg.norm(x), torch.linalg.vector_norm(x, ord=2), torch.linalg.norm(x, 2, dim=-1)
+
+
+def powers(x: torch.Tensor, n: int):
+    return torch.linalg.matrix_power(x, 3), torch.linalg.matrix_power(x, n), torch.linalg.cond(x, 1)
+
+
+def on_host():
+    matrix = torch.eye(3)
+    return torch.linalg.inv(matrix), torch.inverse(matrix), torch.linalg.svd(matrix)
+
+
+def arrays(matrix: np.ndarray):
+    return np.linalg.inv(matrix), np.linalg.svd(matrix)
+
+
+class Affine:
+    def inverse(self):
+        return self
+
+
+def a_method_of_the_same_name(affine: Affine):
+    return affine.inverse()

@@ -1,0 +1,76 @@
+import numpy as np
+import torch
+from torch import nn
+
+
+class Boxes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.order = [3, 2, 1, 0]
+
+    def forward(self, x: torch.Tensor):
+        boxes = self.linear(x)
+        left = boxes[:, [0, 2]]  # error: TPF118
+        right = boxes[[0, 2]]  # error: TPF118
+        both = boxes[[0, 1], [2, 3]]  # error: TPF118
+        kept = boxes[..., self.order]  # error: TPF118
+        some = boxes[range(2)]  # error: TPF118
+        made = boxes[:, torch.tensor([0, 2])]  # error: TPF118
+        boxes[:, [1, 3]] = left  # error: TPF118
+        boxes[[0]] += 1  # error: TPF118
+        return left, right, both, kept, some, made, boxes
+
+
+def sampled(x: torch.Tensor, indices: np.ndarray):
+    chosen = torch.randperm(100)[:10]
+    y = x.cuda()
+    return y[chosen], y[indices]  # error: TPF118, TPF118
+
+
+def host_mask(x: torch.Tensor):
+    mask = torch.rand(10) > 0.5
+    y = x.cuda()
+    y[mask] = 0.0  # error: TPF118
+    return y
+
+
+# Look-alikes.
+
+
+class Slices(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x[:, 0], x[:, 1:3], x[0, 2], x[..., None], x[(0, 2)], x[:, ::2]
+
+
+class OnDevice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("order", torch.tensor([3, 2, 1, 0]))
+
+    def forward(self, x: torch.Tensor):
+        order = torch.randperm(x.shape[0], device=x.device)
+        return x[order], x[:, self.order], x[x.argsort(0)]
+
+
+def selected_by_host_mask(x: torch.Tensor):
+    mask = torch.rand(10) > 0.5
+    return x.cuda()[mask]
+
+
+def on_host():
+    table = torch.zeros(10, 4)
+    table[:, [0, 2]] = 1.0
+    return table[[1, 2]], table[torch.randperm(10)]
+
+
+def arrays(values: np.ndarray):
+    return values[[0, 1]], values[:, [2, 3]]
+
+
+def host_number(x: torch.Tensor):
+    return x.cuda()[torch.tensor(3)]
+
+
+def mappings(table: dict[tuple[int, ...], int], names: list[str]):
+    return table[tuple([1, 2])], names[len([0])]

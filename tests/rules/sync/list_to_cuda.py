@@ -1,0 +1,79 @@
+import numpy as np
+import torch
+from torch import nn
+
+
+class Normalize(nn.Module):
+    def __init__(self, mean: list[float]):
+        super().__init__()
+        self.mean = mean
+        self.register_buffer("std", torch.tensor([0.5, 0.5]))
+
+    def forward(self, x: torch.Tensor, sizes: list[int]):
+        mean = torch.tensor([0.485, 0.456, 0.406], device=x.device)  # error: TPF117
+        kept = torch.tensor(self.mean, dtype=x.dtype, device=x.device)  # error: TPF117
+        pairs = torch.as_tensor([[1, 2], [3, 4]], device="cuda")  # error: TPF117
+        size = torch.tensor(x.shape, device=x.device)  # error: TPF117
+        made = torch.tensor([float(s) for s in sizes], device=x.device)  # error: TPF117
+        new = x.new_tensor([1.0, 2.0])  # error: TPF117
+        legacy = torch.cuda.FloatTensor([1.0, 2.0])  # error: TPF117
+        moved = torch.tensor(sizes).to(x.device)  # error: TPF117
+        old = torch.LongTensor([1, 2]).cuda()  # error: TPF117
+        shaped = torch.tensor([1.0, 2.0]).view(1, 2).to(x)  # error: TPF117
+        return mean, kept, pairs, size, made, new, legacy, moved, old, shaped
+
+
+def arrays(x: torch.Tensor, values: np.ndarray):
+    first = torch.as_tensor(values, device=x.device)  # error: TPF117
+    return first, torch.tensor(values, device=x.device)  # error: TPF117
+
+
+def library(values, device: torch.device):
+    return torch.tensor(values, device=device)  # error: TPF117
+
+
+def perhaps_a_tensor(values, device: torch.device):
+    return torch.as_tensor(values, device=device)  # audit: TPF117
+
+
+# Look-alikes.
+
+
+class Buffers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]))
+
+    def forward(self, x: torch.Tensor):
+        return x - self.mean[:, None, None]
+
+
+class Nothing(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.tensor([], device=x.device), x.new_tensor([])
+
+
+class Stacked(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.stack([x.sum(), x.mean()]), torch.full((3,), 2.0, device=x.device), x.new_zeros(3)
+
+
+class There(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.as_tensor(x, device=x.device), torch.tensor(x, device=x.device), torch.cuda.FloatTensor(3)
+
+
+def on_host(values: list[float]):
+    return torch.tensor(values), torch.as_tensor(values, device="cpu"), torch.FloatTensor(values), torch.LongTensor(3)
+
+
+def only_cast(values: list[float]):
+    return torch.tensor(values).to(torch.float16), torch.tensor(values).long()
+
+
+def without_waiting(values: list[float]):
+    return torch.tensor(values).pin_memory().to("cuda", non_blocking=True)
+
+
+def other_functions(values: list[float]):
+    return np.array(values), list(values), torch.Size(values)

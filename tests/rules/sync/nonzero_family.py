@@ -1,0 +1,106 @@
+import numpy as np
+import torch
+import torch as th
+from torch import nn
+from torch.utils.data import Dataset
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        y = self.linear(x)
+        keep = y > 0
+        picked = y[keep]  # error: TPF110
+        rows = torch.nonzero(keep)  # error: TPF110
+        where = torch.where(keep)  # error: TPF110
+        pairs = keep.argwhere()  # error: TPF110
+        chosen = y.masked_select(keep)  # error: TPF110
+        same = th.masked_select(y, keep)  # error: TPF110
+        columns = y[:, keep[0]]  # error: TPF110
+        y[keep] = x[keep] * 2  # error: TPF110, TPF110
+        y[~keep] *= 2.0  # error: TPF110
+        y[keep[0], lengths] = 1.0  # error: TPF110
+        return picked, rows, where, pairs, chosen, same, columns, y
+
+
+class StoresByPositions(nn.Module):
+    def forward(self, x: torch.Tensor, labels: torch.Tensor):
+        x[torch.where(x > 1)] = 0.0  # error: TPF110
+        x[(x < 0).nonzero(as_tuple=True)] = -1  # error: TPF110
+        x[torch.where(labels)] = 0  # error: TPF110
+        x[torch.where(x > 2)] = labels  # error: TPF110
+        found = (x > 3).nonzero()  # error: TPF110
+        return x, found
+
+
+class NamedMask(nn.Module):
+    def forward(self, x: torch.Tensor, attention_mask: torch.Tensor, values: torch.Tensor):
+        x[attention_mask] = 0.0
+        return values[attention_mask]  # error: TPF110
+
+
+def library(x: torch.Tensor):
+    return x[x > 0]  # error: TPF110
+
+
+def unknown_value(x: torch.Tensor, value):
+    x[x > 0] = value  # audit: TPF110
+    return x
+
+
+# Look-alikes.
+
+
+class FilledWithNumbers(nn.Module):
+    def forward(self, x: torch.Tensor):
+        mask = x > 0
+        x[mask] = 0
+        x[mask] = -1.5
+        x[:, mask[0]] = 2.0
+        x.masked_fill_(mask, 3.0)
+        return x
+
+
+class Chosen(nn.Module):
+    def forward(self, x: torch.Tensor, other: torch.Tensor):
+        return torch.where(x > 0, x, other) + torch.where(x > 1, x, 0.0) + x.where(x > 2, other)
+
+
+class Gathered(nn.Module):
+    def forward(self, x: torch.Tensor, other: torch.Tensor):
+        order = x.argsort(dim=0)
+        return x[order], x[0], x[1:3], x[..., None], x.gather(0, order), other[order[:, 0]]
+
+
+class OnHost(Dataset):
+    def __getitem__(self, index):
+        boxes = torch.zeros(10, 4)
+        keep = boxes[:, 0] >= 0
+        return boxes[keep], torch.nonzero(keep), torch.where(keep)
+
+
+def on_host():
+    scores = torch.rand(100)
+    return scores[scores > 0.5], scores.nonzero()
+
+
+def arrays(values: np.ndarray):
+    values[values > 0] = values[values > 0] * 2
+    return np.nonzero(values), np.where(values > 1)
+
+
+def host_mask(model: nn.Module, x):
+    mask = torch.rand(10) > 0.5
+    return model(x).cuda()[mask]
+
+
+def lists(names: list[str], index: int):
+    return names[index], names[names.index("a")], {True: 1}[len(names) > 2]
+
+
+class FixedSize(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.nonzero_static(x > 0, size=4), x.topk(3), x.masked_fill(x > 0, 0.0)

@@ -1,0 +1,75 @@
+import numpy as np
+import torch
+from torch import nn
+
+
+class Affine(nn.Module):
+    def forward(self, x: torch.Tensor, angle: float, indices: torch.Tensor):
+        matrix = torch.eye(3, device=x.device)
+        matrix[0, 2].fill_(angle)
+        matrix[1, 2].fill_(-angle * 2)
+        row = torch.arange(3, device="cuda")
+        row[0].fill_(1)
+        order = x.argsort(dim=0)
+        x[order] = 0
+        x[order[:, 0], 1] = 0.5
+        x[0, 1, 2].fill_(True)
+        return matrix, row, x
+
+
+def perhaps(x: torch.Tensor):
+    x[0, 1].fill_(1.0)
+    return x
+
+
+# Look-alikes.
+
+
+class Slices(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x[:, 0] = 1.0
+        x[..., 0, 1] = 2.0
+        x[2:4] = 0
+        x[:] = 1
+        x[None] = 2
+        return x
+
+
+class Masks(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x[x > 0] = 0.0
+        x[0] = x[1]
+        return x
+
+
+class Rows(nn.Module):
+    def forward(self, x: torch.Tensor):
+        table = torch.zeros(3, 4, device=x.device)
+        table[0] = 1.0
+        table[0, 1] += 1.0
+        table[1, 2].fill_(3.0)
+        return table
+
+
+def on_host():
+    table = torch.zeros(3, 4)
+    table[0, 1] = 1.0
+    table[torch.tensor([0, 1])] = 2.0
+    return table
+
+
+def arrays(values: np.ndarray):
+    values[0, 1] = 1.0
+    return values
+
+
+def lists(values: list[float], table: dict[int, float]):
+    values[0] = 1.0
+    table[3] = 2.0
+    return values, table
+
+
+def unknown(values):
+    values[0] = 1.0
+    values[0, 1] = 1.0
+    return values

@@ -1,0 +1,49 @@
+import torch
+from torch import nn
+
+
+class Mean(nn.Module):
+    def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+        total = mask.sum()
+        mean = losses.sum() / torch.clamp(total, min=1)
+        other = losses.sum() / torch.clamp(mask.sum(), min=1.0)
+        low = torch.minimum(losses.min(), total)
+        high = max(losses.sum(), losses.mean(), total)
+        best = max([losses.sum(), losses.mean()])
+        most = max(losses)
+        order = sorted([losses.sum(), losses.mean()])
+        return mean, other, low, high, best, most, order
+
+
+# Look-alikes.
+
+
+class OnDevice(nn.Module):
+    def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+        return losses.max(), torch.maximum(losses, mask), losses.clamp(min=1), sum([losses.sum(), losses.mean()])
+
+
+class Shapes(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return max(x.shape), min(x.size(0), 4), sorted(x.shape), max(1, len(x)), max(x.ndim, 2)
+
+
+def on_host():
+    lengths = torch.tensor([1, 2, 3])
+    return max(lengths), min(lengths[0], lengths[1])
+
+
+def numbers(values: list[float], limit: int):
+    return max(values), min(limit, 3), sorted(values)
+
+
+def read_before(x: torch.Tensor):
+    return max(x.sum().item(), 1.0), min(float(x.mean()), 0.0)
+
+
+def by_key(tensors: list[torch.Tensor]):
+    return max(tensors, key=len), sorted(tensors, key=lambda t: t.shape[0])
+
+
+def single(x: torch.Tensor):
+    return max([x.sum()])

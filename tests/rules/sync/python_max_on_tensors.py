@@ -1,0 +1,49 @@
+import torch
+from torch import nn
+
+
+class Mean(nn.Module):
+    def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+        total = mask.sum()
+        mean = losses.sum() / max(total, 1)  # error: TPF120
+        other = losses.sum() / max(1.0, mask.sum())  # error: TPF120
+        low = min(losses.min(), total)  # error: TPF120
+        high = max(losses.sum(), losses.mean(), total)  # error: TPF120
+        best = max([losses.sum(), losses.mean()])  # error: TPF120
+        most = max(losses)  # error: TPF120
+        order = sorted([losses.sum(), losses.mean()])  # error: TPF120
+        return mean, other, low, high, best, most, order
+
+
+# Look-alikes.
+
+
+class OnDevice(nn.Module):
+    def forward(self, losses: torch.Tensor, mask: torch.Tensor):
+        return losses.max(), torch.maximum(losses, mask), losses.clamp(min=1), sum([losses.sum(), losses.mean()])
+
+
+class Shapes(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return max(x.shape), min(x.size(0), 4), sorted(x.shape), max(1, len(x)), max(x.ndim, 2)
+
+
+def on_host():
+    lengths = torch.tensor([1, 2, 3])
+    return max(lengths), min(lengths[0], lengths[1])
+
+
+def numbers(values: list[float], limit: int):
+    return max(values), min(limit, 3), sorted(values)
+
+
+def read_before(x: torch.Tensor):
+    return max(x.sum().item(), 1.0), min(float(x.mean()), 0.0)
+
+
+def by_key(tensors: list[torch.Tensor]):
+    return max(tensors, key=len), sorted(tensors, key=lambda t: t.shape[0])
+
+
+def single(x: torch.Tensor):
+    return max([x.sum()])

@@ -1,0 +1,75 @@
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Trim(nn.Module):
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        longest = lengths.max()
+        trimmed = x[:, :longest]  # error: TPF119
+        middle = x[lengths[0] : lengths[1]]  # error: TPF119
+        for _ in range(longest):  # error: TPF119
+            x = x + 1
+        steps = torch.arange(longest, device=x.device)  # error: TPF119
+        zeros = torch.zeros(longest, 4, device=x.device)  # error: TPF119
+        shaped = x.view(longest, -1)  # error: TPF119
+        parts = x.split(longest)  # error: TPF119
+        best = x.topk(longest)  # error: TPF119
+        root = math.sqrt(x.sum())  # error: TPF119
+        padded = F.pad(x, (0, longest))  # error: TPF119
+        return trimmed, middle, steps, zeros, shaped, parts, best, root, padded
+
+
+class Schedule(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.names = ["a", "b", "c"]
+        self.alphas = [0.1, 0.2, 0.3]
+
+    def forward(self, x: torch.Tensor):
+        step = x.argmax()
+        table = torch.linspace(0, 1, 100)
+        return x[step], self.alphas[step], table[step]  # error: TPF119, TPF119, TPF119
+
+
+# Look-alikes.
+
+
+class Shapes(nn.Module):
+    def forward(self, x: torch.Tensor):
+        n = x.shape[0]
+        return x[:n], torch.arange(n), x.view(n, -1), torch.zeros(x.size(1)), x.split(len(x)), range(x.numel())
+
+
+class Positions(nn.Module):
+    def forward(self, x: torch.Tensor):
+        order = x.argsort(dim=0)
+        return x[order], x[order[:, 0]], x.index_select(0, order[:, 0])
+
+
+def on_host():
+    lengths = torch.tensor([3, 4, 5])
+    longest = lengths.max()
+    table = torch.zeros(10, 10)
+    return table[:longest], torch.zeros(longest), range(longest)
+
+
+def numbers(x: torch.Tensor, k: int, size: tuple[int, int]):
+    return x.topk(k), x[:k], torch.zeros(size, device=x.device), F.pad(x, (0, k)), math.sqrt(k)
+
+
+def read_before(x: torch.Tensor):
+    longest = int(x.max())
+    return x[:longest], torch.arange(longest)
+
+
+def tensors_of_several_dimensions(x: torch.Tensor):
+    parts = x.split([1, 2])
+    return torch.full((3,), 1.0, device=x.device), parts, torch.linspace(0, 1, 5, device=x.device)
+
+
+def maybe(x, n=None):
+    n = x.shape[0] if n is None else n
+    return torch.randint(0, n, (3,))

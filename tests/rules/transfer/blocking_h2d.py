@@ -1,0 +1,105 @@
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def train(model: nn.Module, dataset, optimizer):
+    loader = DataLoader(dataset, batch_size=64, pin_memory=True)
+    for images, targets in loader:
+        images = images.to("cuda")  # error: TPF201
+        targets = targets.cuda()  # error: TPF201
+        loss = (model(images) - targets).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def train_unpinned(model: nn.Module, dataset, optimizer, device: torch.device):
+    for batch in DataLoader(dataset, batch_size=64):
+        x = batch["x"].to(device)  # error: TPF201
+        y = batch["y"].to(device, dtype=torch.long)  # error: TPF201
+        loss = (model(x) - y).mean()
+        loss.backward()
+        optimizer.step()
+
+
+def train_reusing(model: nn.Module, dataset, optimizer):
+    for images in DataLoader(dataset, batch_size=64, pin_memory=True):
+        on_device = images.to("cuda")  # error: TPF201
+        images.add_(1)
+        model(on_device).mean().backward()
+        optimizer.step()
+
+
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, values: np.ndarray):
+        y = self.linear(x)
+        loaded = torch.from_numpy(values).to(x.device)  # error: TPF201
+        table = torch.rand(3, 3) * 2
+        moved = table.to(y)  # error: TPF201
+        y.copy_(table)  # error: TPF201
+        y[:, 1:3] = table  # error: TPF201
+        chosen = torch.where(y > 0, y, torch.tensor(0.0))  # error: TPF201
+        return loaded, moved, y, chosen
+
+
+def unknown_place(batches: list[torch.Tensor]):
+    table = batches[0].numpy()
+    return [torch.from_numpy(table).cuda() for _ in batches]  # error: TPF201
+
+
+# Look-alikes.
+
+
+def train_well(model: nn.Module, dataset, optimizer):
+    for images, targets in DataLoader(dataset, batch_size=64, pin_memory=True):
+        images = images.to("cuda", non_blocking=True)
+        targets = targets.cuda(non_blocking=True)
+        (model(images) - targets).mean().backward()
+        optimizer.step()
+
+
+class There(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(4))
+
+    def forward(self, x: torch.Tensor):
+        y = self.weight * x
+        return y.to(x.device), y.cuda(), x.to(self.weight.device), y.type_as(x), x.to(x.dtype)
+
+
+class Stays(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x[0] = x[1]
+        x.copy_(x * 2)
+        return torch.where(x > 0, x, 0.0), torch.where(x > 0, x, x.mean())
+
+
+def on_host(values: np.ndarray):
+    x = torch.from_numpy(values)
+    x[0] = torch.zeros(3)
+    return x.to("cpu"), x.to(torch.float16), x.to(torch.device("cpu"))
+
+
+def modules(model: nn.Module, device: torch.device):
+    return model.to(device).cuda()
+
+
+def other_rules(x: torch.Tensor):
+    return torch.zeros(3).to(x.device), torch.tensor(1.0).cuda(), torch.tensor([1.0]).to(x)
+
+
+def filled(x: torch.Tensor):
+    y = x.cuda()
+    y[1:3] = torch.tensor(0.0)
+    y[y > 0] = torch.tensor(0.0)
+    return y
+
+
+def callers(x: torch.Tensor, other: torch.Tensor):
+    return x.to(other.device), x.to(other)
