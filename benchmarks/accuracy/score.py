@@ -79,7 +79,7 @@ def load(path: Path) -> Truth:
         for name, lines in lines_of.items():
             truth.ran[name].update(lines)
     for sync in recording["syncs"]:
-        place = Place(sync["file"], sync["line"], sync["end_line"], sync["function"])
+        place = Place(sync["file"], sync["line"], sync["end_line"], sync["func"])
         truth.synced[place.file].update(place.lines)
         if sync["phases"].get("cuda") and not sync.get("excluded"):
             truth.sites.append(place)
