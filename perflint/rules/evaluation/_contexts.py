@@ -12,6 +12,7 @@ _SUSPENDS = re.compile(
     r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE
 )
 _EVALUATES = re.compile(r"eval|infer", re.IGNORECASE)
+_TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
 _MOST_CALLERS_UP = 4
 
 
@@ -29,19 +30,28 @@ def suspended(survey: Survey, scope: Scope, node: ast.AST) -> bool:
     return suspended_in_text(survey, scope, node) or _suspended_by_callers(survey, scope, _MOST_CALLERS_UP)
 
 
+def in_context_that_evaluates(survey: Survey, node: ast.AST) -> bool:
+    """Whether a context manager or decorator around a node is named for evaluation, and is none of torch's own."""
+    for context in _contexts_around(survey, node):
+        name = last_name(context)
+        if _EVALUATES.search(name) and name not in _TORCHS_OWN:
+            return True
+    return False
+
+
 def suspended_in_text(survey: Survey, scope: Scope, node: ast.AST) -> bool:
     """The same, as far as the code around the node shows it."""
-    around: list[ast.AST] = [node, *survey.model.ancestors(node)]
-    for outer in around:
-        if isinstance(outer, (ast.With, ast.AsyncWith)):
-            contexts = [item.context_expr for item in outer.items]
-        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            contexts = outer.decorator_list
-        else:
-            continue
-        if any(_is_suspending(survey, scope, context) for context in contexts):
-            return True
+    if any(_is_suspending(survey, scope, context) for context in _contexts_around(survey, node)):
+        return True
     return any(_switched_off(call) for around_it in scope.chain for call in around_it.calls)
+
+
+def _contexts_around(survey: Survey, node: ast.AST) -> Iterable[ast.expr]:
+    for outer in (node, *survey.model.ancestors(node)):
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            yield from (item.context_expr for item in outer.items)
+        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield from outer.decorator_list
 
 
 def _switched_off(call: ast.Call) -> bool:

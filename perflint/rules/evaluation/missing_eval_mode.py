@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Rule
+from perflint.rules.evaluation._contexts import in_context_that_evaluates
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
 from perflint.rules.evaluation._runs import Run, Surety, modes
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey, words
@@ -141,7 +142,9 @@ def _confidence(region: Region) -> Confidence | None:
     if any(mode.evaluating is not False for other in file.scopes for mode in other.modes):
         return Confidence.LOW
     if not any(wants_gradient(file, other.node) for other in file.scopes[1:]) and scope not in file.callers:
-        return Confidence.LOW if scope.name else Confidence.MEDIUM
+        # Nobody in the file can have set the mode; by custom, a loop that evaluates sets it itself.
+        customary = not scope.name or (scope.klass is None and region.over_data and region.reduces)
+        return Confidence.MEDIUM if customary else Confidence.LOW
     surest = max(run.surety for run in region.runs)
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
 
@@ -152,6 +155,8 @@ def _is_switched(region: Region) -> bool:
     if any(mode.evaluating is not False and mode.receiver in receivers for mode in modes(region.survey, region.scope)):
         return True
     if any(mode.evaluating is not False for mode in region.scope.modes):
+        return True
+    if any(in_context_that_evaluates(region.survey, run.call) for run in region.runs):
         return True
     return _callers_switch(region.survey, region.scope, 4)
 

@@ -121,3 +121,12 @@ def validate_settings(settings):
 def test_step(scheduler, losses):
     for loss in losses:
         scheduler.step(loss)
+
+
+def evaluate_in_context(model, loader, evaluating):
+    """A context manager that is not seen here sets the mode, by its name."""
+    hits = 0
+    with evaluating(model), torch.no_grad():
+        for x, y in loader:
+            hits += (model(x).argmax(1) == y).sum()
+    return hits.item()
