@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_POSIX = re.compile(r"\[:(\w+):\]")
+_POSIX = r"\[:(\w+):\]"
+_NEEDS_TRANSLATION = frozenset("*?[\\/")
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -21,11 +22,18 @@ _POSIX_CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line of an ignore file."""
+    """One line of an ignore file: a plain name, for which most lines stand, or a regular expression."""
 
-    regex: re.Pattern[str]
+    name: str
+    regex: re.Pattern[str] | None
     negated: bool
     folders_only: bool
+
+    def matches(self, path: str) -> bool:
+        """Whether a path is what the line names."""
+        if self.regex is not None:
+            return self.regex.fullmatch(path) is not None
+        return path.endswith(self.name) and (len(path) == len(self.name) or path[-len(self.name) - 1] == "/")
 
 
 class Patterns:
@@ -43,7 +51,7 @@ class Patterns:
     def verdict(self, path: str, folder: bool = False) -> bool | None:
         """Whether the path matches (True), is taken back by a "!" line (False) or is not named (None)."""
         for pattern in self._patterns:
-            if (folder or not pattern.folders_only) and pattern.regex.fullmatch(path):
+            if (folder or not pattern.folders_only) and pattern.matches(path):
                 return not pattern.negated
         return None
 
@@ -67,11 +75,13 @@ def _parse(line: str) -> Pattern | None:
     text = text[:-1] if folders_only else text
     if not text:
         return None
+    if _NEEDS_TRANSLATION.isdisjoint(text):
+        return Pattern(text, None, negated, folders_only)
     try:
         regex = re.compile(_translate(text), re.DOTALL)
     except re.error:
         return None
-    return Pattern(regex, negated, folders_only)
+    return Pattern(text, regex, negated, folders_only)
 
 
 def _without_trailing_spaces(text: str) -> str:
@@ -127,7 +137,7 @@ def _bracket(text: str, at: int) -> tuple[str, int]:
     first = True
     while first or not text.startswith("]", at):
         first = False
-        posix = _POSIX.match(text, at)
+        posix = re.compile(_POSIX).match(text, at)
         if posix is not None:
             members.append(_POSIX_CLASSES.get(posix[1], ""))
             at = posix.end()

@@ -13,8 +13,8 @@ from perflint.config.errors import ConfigurationError, did_you_mean
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
 
-_TORCH = re.compile(r"\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^\w@][^;)]*)\)?\s*", re.IGNORECASE)
-_LOWER = re.compile(r"(?:===?|~=|>=?)\s*(\d+)(?:\.(\d+))?")
+_TORCH = r"(?i:\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^\w@][^;)]*)\)?\s*)"
+_LOWER = r"(?:===?|~=|>=?)\s*(\d+)(?:\.(\d+))?"
 _WITHOUT = "`--isolated` goes on without it"
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -92,8 +92,8 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _required_torch(document: Mapping[str, Any]) -> Version | None:
     dependencies = _tables(document, "project").get("dependencies")
     for requirement in dependencies if isinstance(dependencies, list) else ():
-        found = _TORCH.fullmatch(requirement.split(";")[0]) if isinstance(requirement, str) else None
-        bounds = _LOWER.findall(found["bounds"]) if found else []
+        found = re.fullmatch(_TORCH, requirement.split(";")[0]) if isinstance(requirement, str) else None
+        bounds = re.findall(_LOWER, found["bounds"]) if found else []
         if bounds:
             return max((int(major), int(minor or 0)) for major, minor in bounds)
     return None

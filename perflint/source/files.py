@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from perflint.config.patterns import Patterns
 from perflint.config.settings import Settings
@@ -77,8 +78,7 @@ _Levels = tuple[_Level, ...]
 class _Walker:
     def __init__(self, settings: Settings, problems: list[Problem]) -> None:
         self._exclude = _Level(_prefix(settings.root), Patterns(settings.exclude))
-        # Where the root is no ancestor, only names can match.
-        self._anywhere = Patterns(pattern for pattern in settings.exclude if "/" not in pattern.rstrip("/"))
+        self._names = [pattern for pattern in settings.exclude if "/" not in pattern.rstrip("/")]
         self._problems = problems
 
     def excludes(self, path: str) -> bool:
@@ -137,6 +137,11 @@ class _Walker:
         if path.startswith(self._exclude.prefix):
             return bool(self._exclude.verdict(path, folder))
         return bool(self._anywhere.verdict(path.rpartition("/")[2], folder))
+
+    @cached_property
+    def _anywhere(self) -> Patterns:
+        """The excludes outside of the root, where only names can match."""
+        return Patterns(self._names)
 
     def _project_folders(self, absolute: str) -> list[str]:
         """The folders of the project above a path, from below its root down."""

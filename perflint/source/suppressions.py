@@ -11,11 +11,12 @@ from functools import cached_property
 from perflint.findings import Finding
 from perflint.source.text import Source
 
-_WORTH_READING = re.compile(r"noqa|perflint:", re.IGNORECASE)
+# Compiled, and kept by `re`, when a file first has something to silence.
+_WORTH_READING = r"(?i:noqa|perflint:)"
 _CODE = r"[A-Z]{1,4}[0-9]{1,4}"
 _SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
-_NOQA = re.compile(rf"#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?:\s*\[(?P<selectors>[^\]]*)\])?")
+_NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?)"
+_IGNORE = r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?:\s*\[(?P<selectors>[^\]]*)\])?"
 
 Selectors = frozenset[str] | None
 """Codes, beginnings of codes and names; None for all rules."""
@@ -58,7 +59,7 @@ class Suppressions:
 
     @cached_property
     def _comments(self) -> _Comments | None:
-        if not _WORTH_READING.search(self._source.text):
+        if not re.search(_WORTH_READING, self._source.text):
             return None
         return _read(self._source, self._noqa)
 
@@ -107,11 +108,11 @@ def _tokens(source: Source) -> Iterator[_Token]:
 
 
 def _note(comments: _Comments, text: str, line: int, noqa: bool) -> None:
-    for found in _NOQA.finditer(text) if noqa else ():
+    for found in re.finditer(_NOQA, text) if noqa else ():
         listed = found["selectors"]
         selectors = None if listed is None else frozenset(_normal(word) for word in re.split(r"[\s,]+", listed))
         comments.lines.setdefault(line, []).append(selectors)
-    for found in _IGNORE.finditer(text):
+    for found in re.finditer(_IGNORE, text):
         listed = found["selectors"]
         selectors = None if listed is None else frozenset(listed.replace(",", " ").split())
         if found["what"] == "ignore-file":
