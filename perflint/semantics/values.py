@@ -85,7 +85,8 @@ NEVER = Never()
 class Tensor(Value):
     """A torch.Tensor. `rank` is the number of dimensions, None when unknown.
 
-    `leaf` names what it is when that matters: "parameter", "buffer" or "".
+    `leaf` names what it is when that matters: "parameter", "buffer" or "". `place` tells one
+    unknown device from another: where it was named.
     """
 
     device: Device = Device.UNKNOWN
@@ -94,6 +95,7 @@ class Tensor(Value):
     evidence: Evidence = Evidence.CERTAIN
     pinned: bool = False
     leaf: str = ""
+    place: str = ""
 
     @property
     def tensor(self) -> Tensor | None:
@@ -139,9 +141,10 @@ class Scalar(Value):
 
 @dataclass(frozen=True, slots=True)
 class DeviceValue(Value):
-    """A torch.device."""
+    """A torch.device. `place` tells one unknown device from another, as in `Tensor`."""
 
     device: Device = Device.UNKNOWN
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,14 +373,26 @@ def _merge(left: Value, right: Value) -> Value | None:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return _merge_mappings(left, right)
     if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
-        return DeviceValue(join_devices(left.device, right.device))
+        same = left.place if left.place == right.place else ""
+        return DeviceValue(join_devices(left.device, right.device), same)
     if isinstance(left, Dtype) and isinstance(right, Dtype):
         return Dtype()
     if isinstance(left, Array) and isinstance(right, Array):
         return Array()
     if isinstance(left, Instance) and isinstance(right, Instance) and left.cls == right.cls:
-        return Instance(left.cls)
+        return _merge_instances(left, right)
     return None
+
+
+def _merge_instances(left: Instance, right: Instance) -> Instance:
+    """An object of their class, with the arguments that both were given the names of."""
+    origin = left.origin if left.origin == right.origin else None
+    if left.arguments is None or right.arguments is None:
+        return Instance(left.cls, None, origin)
+    theirs = dict(right.arguments)
+    if [name for name, _ in left.arguments] != list(theirs):
+        return Instance(left.cls, None, origin)
+    return Instance(left.cls, tuple((name, join(value, theirs[name])) for name, value in left.arguments), origin)
 
 
 def _merge_sequences(left: Sequence, right: Sequence) -> Sequence:
@@ -436,6 +451,7 @@ def join_tensors(left: Tensor, right: Tensor) -> Tensor:
         evidence=min(left.evidence, right.evidence),
         pinned=left.pinned and right.pinned,
         leaf=left.leaf if left.leaf == right.leaf else "",
+        place=left.place if left.place == right.place else "",
     )
 
 
@@ -444,18 +460,27 @@ def join_devices(left: Device, right: Device) -> Device:
     return left if left is right else Device.UNKNOWN
 
 
-def operate_devices(devices: Iterable[Device]) -> Device:
-    """Where the result of an operation on tensors at `devices` is.
+def operand_in_charge(operands: Iterable[Tensor]) -> Tensor | None:
+    """The operand whose device the result of an operation lives on; None without operands.
 
     Host tensors that meet device tensors are zero-dimensional: the device wins.
     """
-    result = Device.CPU
-    for device in devices:
-        if device is Device.CUDA:
-            return device
-        if _RANK[device] > _RANK[result]:
-            result = device
-    return result
+    charge: Tensor | None = None
+    for tensor in operands:
+        if charge is None or _RANK[tensor.device] > _RANK[charge.device]:
+            charge = tensor
+        elif tensor.device is charge.device and tensor.place != charge.place:
+            charge = charge.with_(place="")
+    return charge
+
+
+def same_place(tensor: Tensor, destination: Value) -> bool:
+    """Whether a tensor is certainly where `destination`, a device or a tensor, says."""
+    if not isinstance(destination, (DeviceValue, Tensor)) or destination.device is not tensor.device:
+        return False
+    if tensor.device in (Device.CPU, Device.CUDA, Device.MODEL):
+        return True
+    return bool(tensor.place) and tensor.place == destination.place
 
 
 _RANK = {Device.CPU: 0, Device.META: 1, Device.UNKNOWN: 2, Device.CALLER: 3, Device.MODEL: 4, Device.CUDA: 5}

@@ -25,7 +25,7 @@ class Block(nn.Module):
             need_weights=False,
         )
         for attention in self.stack:
-            y, *_ = attention(query=x, key=y, value=z)
+            y, *_ = attention(query=x, key=y, value=z, need_weights=False)
         return y + z + pair[0]
 
 
