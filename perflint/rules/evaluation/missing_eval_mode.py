@@ -175,12 +175,18 @@ def _samples_on_purpose(scope: Scope) -> bool:
 
 
 def _mode_matters(file: Survey, run: Run) -> bool:
-    """Whether the mode may change what a model does: not where its class, in this file, lacks such layers."""
+    """Whether the mode may change what a model does: not where its class is seen to lack such layers."""
     value = file.model.value(run.call.func)
-    names = {member.cls.rsplit(".", 1)[-1] for member in value.members if isinstance(member, Instance)}
-    if not names:
-        return True
-    return any(name not in file.classes or _is_changed_by_mode(file.classes[name]) for name in names)
+    classes = [_class(file, member.cls) for member in value.members if isinstance(member, Instance)]
+    return not classes or any(node is None or _is_changed_by_mode(node) for node in classes)
+
+
+def _class(file: Survey, name: str) -> ast.ClassDef | None:
+    """A class of the project by its full name."""
+    module, _, qualname = name.rpartition(".")
+    home = file.model.project.loaded(module)
+    info = home.klass(qualname) if home is not None else None
+    return None if info is None else info.node
 
 
 def _is_changed_by_mode(node: ast.ClassDef) -> bool:

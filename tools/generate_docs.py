@@ -1,0 +1,110 @@
+"""Writes what docs/ shows of perflint itself: pages of rules, their index, output of commands.
+
+    python tools/generate_docs.py [--check]
+
+`docs/rules/<name>.md` is the docstring of a rule, `docs/rules/README.md` lists them all. In each
+Markdown file, a ```console block that holds one `$ perflint …` command gets that command's
+output, run in the project's folder. With `--check` nothing is written, and the exit status is 1
+where a file is out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from perflint.output.pages import facts, page
+from perflint.rules.base import Rule
+from perflint.rules.registry import all_rules
+
+ROOT = Path(__file__).parents[1]
+RULES = ROOT / "docs" / "rules"
+_TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?P<output>(?:(?!\$ |```).*\n)*)(```)$", re.M)
+
+FAMILIES = {
+    "sync": "Host-device synchronisation",
+    "transfer": "Transfers and allocation",
+    "model": "Structure of models",
+    "precision": "Sizes and precision",
+    "evaluation": "Evaluation",
+    "legacy": "Deprecated and legacy",
+}
+
+
+def main() -> None:
+    """Write the files, or check them."""
+    parser = argparse.ArgumentParser(description="generate what docs/ shows of perflint")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file is out of date")
+    check: bool = parser.parse_args().check
+    wanted = {**rule_files(), **transcript_files()}
+    old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    stray = sorted(set(RULES.glob("*.md")) - wanted.keys())
+    for path in [*old, *stray]:
+        print(f"{path.relative_to(ROOT)} {'is out of date' if path in wanted else 'belongs to no rule'}")
+    if check:
+        raise SystemExit(bool(old or stray))
+    RULES.mkdir(parents=True, exist_ok=True)
+    for path in old:
+        path.write_text(wanted[path], encoding="utf-8", newline="\n")
+    for path in stray:
+        path.unlink()
+
+
+def rule_files() -> dict[Path, str]:
+    """The page of each rule and the index."""
+    pages = {RULES / f"{rule.name}.md": page(rule) for rule in all_rules()}
+    return {**pages, RULES / "README.md": index()}
+
+
+def index() -> str:
+    """The list of rules by family."""
+    lines = ["# Rules", "", f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
+    lines += ["Severity is what the pattern costs where it was measured; rules of severity info are shown by"]
+    lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need `--unsafe-fixes`."]
+    families = sorted(all_rules(), key=lambda rule: (list(FAMILIES).index(facts(rule)["family"]), rule.code))
+    for family, rules in groupby(families, key=lambda rule: facts(rule)["family"]):
+        lines += ["", f"## {FAMILIES[family]}", "", "| code | name | what it finds | severity | fixes |", "|---|---|---|---|---|"]
+        lines += map(_row, rules)
+    return "\n".join(lines) + "\n"
+
+
+def _row(rule: Rule) -> str:
+    summary = (type(rule).__doc__ or "").strip().splitlines()[0].rstrip(".").replace("|", "\\|")
+    known = facts(rule)
+    fixes = ", ".join(known["fixes"]) or "–"
+    return f"| {rule.code} | [{rule.name}]({rule.name}.md) | {summary} | {known['severity']} | {fixes} |"
+
+
+def transcript_files() -> dict[Path, str]:
+    """The hand-written Markdown files with fresh output of their commands."""
+    return {path: refreshed(path.read_text(encoding="utf-8")) for path in hand_written()}
+
+
+def hand_written() -> Iterator[Path]:
+    """README.md and its like, and docs/ without the pages of rules."""
+    yield from sorted(ROOT.glob("*.md"))
+    yield from (path for path in sorted((ROOT / "docs").rglob("*.md")) if RULES not in path.parents)
+
+
+def refreshed(text: str) -> str:
+    """A text with the output of its commands renewed."""
+    return _TRANSCRIPT.sub(lambda found: f"{found[1]}{output(shlex.split(found['arguments']))}{found[4]}", text)
+
+
+def output(arguments: list[str]) -> str:
+    """What a perflint command prints in the project's folder."""
+    command = [sys.executable, "-m", "perflint", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.stderr:
+        raise SystemExit(f"perflint {shlex.join(arguments)}:\n{done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
