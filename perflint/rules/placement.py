@@ -21,6 +21,7 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
+    same_place,
     scalar_type,
 )
 
@@ -89,12 +90,22 @@ def host_confidence(value: Value, destination: Value | None = None) -> Confidenc
     tensor = value.tensor
     if tensor is None or tensor.device not in (Device.CPU, Device.UNKNOWN, Device.CALLER):
         return None
+    if destination is not None and any(same_place(tensor, member) for member in destination.members):
+        return None
     if tensor.device is Device.CALLER and (destination is None or _is_callers(destination)):
         return None
     if tensor.device is not Device.CPU:
         return Confidence.LOW
     sure = Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
     return sure if len(value.members) == 1 else lowered(sure)
+
+
+def operand_confidence(value: Value) -> Confidence | None:
+    """How sure it is that what torch takes for a tensor is on the device.
+
+    A function that takes nothing else makes a tensor of whatever it is passed.
+    """
+    return Confidence.LOW if isinstance(value, Unknown) else device_confidence(value)
 
 
 def _is_callers(place: Value) -> bool:

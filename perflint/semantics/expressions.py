@@ -29,7 +29,7 @@ from perflint.semantics.values import (
     Unknown,
     Value,
     join,
-    operate_devices,
+    operand_in_charge,
     scalar_type,
     union,
 )
@@ -136,8 +136,11 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
     kind = _promoted(left, right)
     if op is ast.Div and kind in (Kind.INT, Kind.BOOL):
         kind = Kind.FLOAT
+    charge = operand_in_charge(tensors)
+    assert charge is not None
     result = Tensor(
-        device=operate_devices(tensor.device for tensor in tensors),
+        device=charge.device,
+        place=charge.place,
         kind=kind,
         rank=_broadcast(tensors),
         evidence=max(tensor.evidence for tensor in tensors),

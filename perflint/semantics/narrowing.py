@@ -8,6 +8,7 @@ from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.values import (
     NONE,
+    UNKNOWN,
     Class,
     Const,
     Evidence,
@@ -105,8 +106,13 @@ def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
         _refine(frame, test.args[0], names, lambda value: _is_tensor(value, truth))
     elif name == "builtins.isinstance" and len(test.args) == 2:
         _isinstance(frame, test.args[0], test.args[1], names, truth)
-    elif name == "builtins.callable" and truth:
-        _refine(frame, test.args[0], names, lambda value: union(m for m in value.members if not isinstance(m, Tensor)))
+    elif name in ("builtins.callable", "numpy.isscalar") and truth:
+        _refine(frame, test.args[0], names, _no_tensor)
+
+
+def _no_tensor(value: Value) -> Value:
+    kept = [member for member in value.members if not isinstance(member, Tensor)]
+    return union(kept) if kept else UNKNOWN
 
 
 def _is_tensor(value: Value, truth: bool) -> Value:
@@ -124,7 +130,7 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
     if any(isinstance(member, Unknown) for member in wanted):
         if truth and not any(w.tensor for w in wanted):
             # A type that is not known, but no tensor.
-            _refine(frame, node, names, lambda value: union(m for m in value.members if not isinstance(m, Tensor)))
+            _refine(frame, node, names, _no_tensor)
         return
 
     def change(value: Value) -> Value:
@@ -137,6 +143,9 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
                     kept.append(new)
         if not truth and isinstance(value, Unknown):
             return value
+        if truth and not kept and value.tensor is not None:
+            # Where it is a number it is no tensor: an annotation or a use did not tell all.
+            kept = list(wanted)
         narrowed = union(kept)
         return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
 

@@ -15,6 +15,8 @@ from perflint.semantics.values import (
     NONE,
     UNKNOWN,
     Const,
+    Device,
+    DeviceValue,
     Instance,
     Mapping,
     Name,
@@ -52,6 +54,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         return
     if isinstance(target, ast.Name):
         forget_paths(names, target.id)
+        if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
+            value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         names[target.id] = value
         if frame.recorder is not None:
             frame.recorder.values[target] = value

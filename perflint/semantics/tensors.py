@@ -23,7 +23,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    operate_devices,
+    operand_in_charge,
     scalar_type,
     union,
 )
@@ -39,7 +39,7 @@ def attribute(tensor: Tensor, name: str) -> Value:
     if name not in _PROPERTIES:
         return Name(f"torch.Tensor.{name}", tensor) if name in torch_api.tensor_methods() else UNKNOWN
     if name == "device":
-        return DeviceValue(tensor.device)
+        return DeviceValue(tensor.device, tensor.place)
     if name == "shape":
         size = Sequence("size", Scalar("int"))
         return size if tensor.rank is None else Sequence("size", Scalar("int"), (Scalar("int"),) * tensor.rank)
@@ -125,8 +125,10 @@ def _operands(arguments: Arguments, receiver: Tensor | None) -> list[Tensor]:
 
 
 def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands: list[Tensor]) -> Tensor:
+    device, place = _device(facts.device, arguments, operands)
     return Tensor(
-        device=_device(facts.device, arguments, operands),
+        device=device,
+        place=place,
         kind=_kind(dtype, arguments, operands),
         rank=_rank(facts, operands),
         evidence=max((tensor.evidence for tensor in operands), default=Evidence.CERTAIN)
@@ -135,21 +137,26 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
     )
 
 
-def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> Device:
+def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[Device, str]:
     given = arguments.keyword("device")
     if rule in ("cpu-factory", "like") and given is not None and given != NONE:
-        return device_of(given)
+        return device_of(given), place_of(given)
     if rule == "cpu-factory":
-        return Device.UNKNOWN if arguments.unpacked else Device.CPU
+        return Device.UNKNOWN if arguments.unpacked else Device.CPU, ""
     if rule == "host":
-        return Device.CPU
+        return Device.CPU, ""
     if rule == "device":
-        return Device.CUDA
+        return Device.CUDA, ""
     if rule == "like" and operands:
-        return operands[0].device
-    if not operands:
-        return Device.UNKNOWN
-    return operate_devices(tensor.device for tensor in operands)
+        return operands[0].device, operands[0].place
+    charge = operand_in_charge(operands)
+    return (Device.UNKNOWN, "") if charge is None else (charge.device, charge.place)
+
+
+def place_of(value: Value) -> str:
+    """Which of the unknown devices a `device=` argument means."""
+    places = {getattr(member, "place", "") for member in value.members if member != NONE}
+    return places.pop() if len(places) == 1 else ""
 
 
 def device_of(value: Value) -> Device:
@@ -209,31 +216,31 @@ def _rank(facts: torch_api.Result, operands: list[Tensor]) -> int | None:
 
 
 def _to(tensor: Tensor, arguments: Arguments) -> Value:
-    device, kind = tensor.device, tensor.kind
+    device, kind, place = tensor.device, tensor.kind, tensor.place
     for value in arguments.values():
         for member in value.members:
             if isinstance(member, Dtype):
                 kind = member.kind if member.name else kind
             elif isinstance(member, Tensor):
-                device, kind = member.device, member.kind
+                device, kind, place = member.device, member.kind, member.place
             elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int"):
-                device = device_of(member)
+                device, place = device_of(member), place_of(member)
     first = arguments.at(0)
     if isinstance(first, Unknown) and arguments.positional and arguments.keyword("device") is None:
         # A device or a dtype: nothing is known of the place any more.
         device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
     keyword = arguments.keyword("device")
     if isinstance(keyword, Unknown):
-        device = Device.UNKNOWN
-    return tensor.with_(device=device, kind=kind, leaf="", pinned=tensor.pinned and device is tensor.device)
+        device, place = Device.UNKNOWN, ""
+    return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=tensor.pinned and device is tensor.device)
 
 
 def _cpu(tensor: Tensor, arguments: Arguments) -> Value:
-    return tensor.with_(device=Device.CPU, leaf="")
+    return tensor.with_(device=Device.CPU, leaf="", place="")
 
 
 def _cuda(tensor: Tensor, arguments: Arguments) -> Value:
-    return tensor.with_(device=Device.CUDA, leaf="", pinned=False)
+    return tensor.with_(device=Device.CUDA, leaf="", place="", pinned=False)
 
 
 def _item(tensor: Tensor, arguments: Arguments) -> Value:
@@ -288,8 +295,8 @@ _TYPES = {
 def _like(tensor: Tensor, arguments: Arguments) -> Value:
     other = arguments.at(0).tensor
     if other is None:
-        return tensor.with_(device=Device.UNKNOWN, kind=Kind.UNKNOWN, leaf="")
-    return tensor.with_(device=other.device, kind=other.kind, leaf="")
+        return tensor.with_(device=Device.UNKNOWN, kind=Kind.UNKNOWN, leaf="", place="")
+    return tensor.with_(device=other.device, kind=other.kind, leaf="", place=other.place)
 
 
 def _pin(tensor: Tensor, arguments: Arguments) -> Value:
@@ -322,7 +329,8 @@ def _tensor_constructor(arguments: Arguments) -> Value:
         device = device_of(given)
     else:
         device = Device.UNKNOWN if arguments.unpacked else Device.CPU
-    return Tensor(device=device, kind=_literal_kind(data, arguments), rank=_literal_rank(data))
+    place = "" if given is None else place_of(given)
+    return Tensor(device, _literal_kind(data, arguments), _literal_rank(data), place=place)
 
 
 def _as_tensor(arguments: Arguments) -> Value:
@@ -333,7 +341,7 @@ def _as_tensor(arguments: Arguments) -> Value:
         return made
     given = arguments.keyword("device")
     moved = given is not None and given != NONE
-    return data.with_(device=made.device if moved else data.device, leaf="")
+    return data.with_(device=made.device, leaf="", place=made.place) if moved else data.with_(leaf="")
 
 
 def _literal_kind(data: Value, arguments: Arguments) -> Kind:

@@ -120,7 +120,8 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     value = site.value(data)
     if kind is Content.TENSOR:
-        source = host_confidence(value)
+        given = keyword(made, "device")
+        source = host_confidence(value, None if given is None else site.value(given))
         if source is None and any(member.tensor is None and member != NONE for member in value.members):
             # A number or a list, where it is no tensor.
             source = Confidence.LOW
