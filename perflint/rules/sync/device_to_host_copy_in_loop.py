@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
@@ -86,10 +87,12 @@ class DeviceToHostCopyInLoop(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
+        repeats = site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
             confidence=confidence,
+            severity=None if repeats else Severity.INFO,
             help=advice(site, "Keep results on the device and copy them all at once after the loop."),
         )
 
