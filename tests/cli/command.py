@@ -34,7 +34,6 @@ class Command:
         self._monkeypatch = monkeypatch
         for name in ("NO_COLOR", "FORCE_COLOR", "PERFLINT_TRACEBACK"):
             monkeypatch.delenv(name, raising=False)
-        # Python and numpy tools may have put a configuration above the temporary folder.
         monkeypatch.chdir(folder)
 
     def __call__(self, *arguments: str, stdin: bytes | None = None) -> Ran:
