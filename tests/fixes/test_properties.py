@@ -79,18 +79,19 @@ def test_places_agree_before_and_after(case: tuple[str, list[tuple[int, int, str
     assert all(text[offset] == changed.text[after[place]] for place, offset in before.items())
 
 
-def plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+lines = st.lists(st.text(ALPHABET, max_size=8), min_size=1, max_size=6)
 
 
-@given(texts, texts, st.integers(0, 60), st.integers(0, 60))
-def test_replace_gives_what_was_asked_for(text: str, new: str, one: int, other: int) -> None:
-    start, end = sorted((min(one, len(text)), min(other, len(text))))
+@given(lines, lines, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(0, 60), st.integers(0, 60))
+def test_replace_gives_what_was_asked_for(old: list[str], new: list[str], newline: str, one: int, other: int) -> None:
     # A node never ends behind the last line, nor within a line's end.
+    text = newline.join(old) + "."
+    start, end = sorted((min(one, len(text) - 1), min(other, len(text) - 1)))
     assume("\r\n" not in (text[start - 1 : start + 1], text[end - 1 : end + 1]))
-    source = Source("x.py", text + ".")
-    edit = replace(source, span(source, start, end), new)
-    assert plain(rewrite(source, [edit]).text) == plain(text[:start] + new + text[end:] + ".")
+    source = Source("x.py", text)
+    edit = replace(source, span(source, start, end), "\n".join(new))
+    used = newline if newline in text else "\n"
+    assert rewrite(source, [edit]).text == text[:start] + used.join(new) + text[end:]
 
 
 NAMES = ("good", "bad", "größe", "ünbad")
