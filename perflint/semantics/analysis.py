@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from perflint.semantics import calls, classes
+from perflint.semantics import classes, functions
 from perflint.semantics.frame import Budget, Frame, Recorder
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
@@ -66,22 +66,22 @@ def _deep_stack() -> Iterator[None]:
 
 def _order(module: Module) -> Iterator[FunctionInfo]:
     """Functions whose parameters are known by themselves first, then callers before callees."""
-    functions = list(module.structure.functions.values())
-    waiting = {info for info in functions if _needs_callers(info)}
-    for info in functions:
+    every = list(module.structure.functions.values())
+    waiting = {info for info in every if _needs_callers(info)}
+    for info in every:
         if info.outer in waiting:
             waiting.add(info)
-    yield from (info for info in functions if info not in waiting)
+    yield from (info for info in every if info not in waiting)
     by_name: dict[str, list[FunctionInfo]] = {}
-    for info in functions:
+    for info in every:
         by_name.setdefault(info.name, []).append(info)
     done: set[FunctionInfo] = set()
     called_by: dict[FunctionInfo, list[FunctionInfo]] = {}
-    for caller in functions:
+    for caller in every:
         for name in caller.calls:
             for callee in by_name.get(name, ()):
                 called_by.setdefault(callee, []).append(caller)
-    for info in functions:
+    for info in every:
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
 
@@ -129,12 +129,12 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         klass = module.klass(info.owner)
         if klass is not None:
             classes.class_at(top.project, module, klass.node)
-    inner = calls.enter(top, module, info, function, None)
+    inner = functions.enter(top, module, info, function, None)
     _take_observed(inner, info, recorder)
     inner.recorder = recorder
     if inner.owner == "" and info.outer is not None:
         _inherit_self(inner, info)
-    calls.run_body(inner, info)
+    functions.run_body(inner, info)
 
 
 def _inherit_self(inner: Frame, info: FunctionInfo) -> None:

@@ -157,7 +157,7 @@ def _abs(frame: Frame, arguments: Arguments) -> Value:
 
 def _getattr(frame: Frame, arguments: Arguments) -> Value:
     name = arguments.at(1)
-    value = UNKNOWN
+    value: Value = UNKNOWN
     if isinstance(name, Const) and isinstance(name.value, str):
         value = frame.attribute(arguments.at(0), name.value)
     return value if len(arguments.positional) < 3 else join(value, arguments.at(2))
@@ -286,5 +286,3 @@ def grown(receiver: Value, name: str, arguments: Arguments, element: Value) -> V
             return Mapping(join(receiver.element, first.element), tuple({**dict(receiver.items), **added}.items()))
         return Mapping(join(receiver.element, UNKNOWN), tuple({**dict(receiver.items), **added}.items()))
     return None
-
-

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from perflint.semantics import calls, libraries, tensors, torch_api
+from perflint.semantics import functions, libraries, tensors, torch_api
+from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Budget, Frame, Names
 from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
     NEVER,
-    NONE,
     UNKNOWN,
     Array,
     Class,
@@ -24,7 +25,6 @@ from perflint.semantics.values import (
     Evidence,
     Function,
     Instance,
-    Kind,
     Mapping,
     Name,
     Partial,
@@ -123,7 +123,7 @@ def resolve(frame: Frame, module: Module, value: Value) -> Value:
 
 
 def _resolve(frame: Frame, module: Module, name: str) -> Value:
-    if name.startswith("torch.") or name.startswith("builtins."):
+    if name.startswith(("torch.", "builtins.")):
         return _torch_name(torch_api.canonical(name))
     if "." not in name or frame.project.find(name, module) is not None:
         return Name(name)
@@ -307,7 +307,7 @@ def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInf
     function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
     decorators = decorator_names(node)
     if decorators & {"property", "cached_property"} and receiver is not None:
-        return calls.invoke(frame, bound(function, receiver), calls.Arguments())
+        return functions.invoke(frame, bound(function, receiver), Arguments())
     if "staticmethod" in decorators:
         return function
     if "classmethod" in decorators:
@@ -319,9 +319,7 @@ def bound(function: Function, receiver: Value) -> Function:
     """A method bound to its object; which call made the object does not matter to its methods."""
     if isinstance(receiver, Instance):
         receiver = Instance(receiver.cls)
-    return Function(
-        function.module, function.qualname, function.line, function.column, function.owner, receiver
-    )
+    return Function(function.module, function.qualname, function.line, function.column, function.owner, receiver)
 
 
 def decorator_names(node: ast.AST) -> set[str]:
@@ -358,12 +356,12 @@ def _field(value: Value) -> Value:
 
 def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
     for method in info.assigned_in[name]:
-        if method.name in facts.methods_run or frame.depth >= calls.DEEPEST_CALL:
+        if method.name in facts.methods_run or frame.depth >= functions.DEEPEST_CALL:
             continue
         facts.methods_run.add(method.name)
         node = method.node
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
-        calls.activate(frame, bound(function, Instance(facts.name)), calls.Arguments())
+        functions.activate(frame, bound(function, Instance(facts.name)), Arguments())
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:
@@ -428,7 +426,7 @@ def _of_partial(frame: Frame, value: Partial, name: str) -> Value:
     return value.function if name == "func" else UNKNOWN
 
 
-_ATTRIBUTES = {
+_ATTRIBUTES: dict[type[Value], Callable[[Frame, Any, str], Value]] = {
     Tensor: _of_tensor,
     Unknown: _of_unknown,
     Name: _of_name,
@@ -457,7 +455,7 @@ def iterated(frame: Frame, value: Instance) -> Value:
         return children(value)
     method = _in_lineage(frame, value, "__iter__")
     if isinstance(method, Function):
-        return frame.iterate(calls.invoke(frame, method, calls.Arguments()))
+        return frame.iterate(functions.invoke(frame, method, Arguments()))
     return UNKNOWN
 
 
@@ -485,7 +483,7 @@ def indexed(frame: Frame, value: Instance, index: Value) -> Value:
         return children(value)
     method = _in_lineage(frame, value, "__getitem__")
     if isinstance(method, Function):
-        return calls.invoke(frame, method, calls.Arguments((index,)))
+        return functions.invoke(frame, method, Arguments((index,)))
     return libraries.indexed(value)
 
 
@@ -494,8 +492,6 @@ def entered(frame: Frame, manager: Value) -> Value:
     if isinstance(manager, Instance):
         method = _in_lineage(frame, manager, "__enter__")
         if isinstance(method, Function):
-            return calls.invoke(frame, method, calls.Arguments())
+            return functions.invoke(frame, method, Arguments())
         return manager
     return frame.iterate(manager) if isinstance(manager, Sequence) else manager
-
-

@@ -46,8 +46,8 @@ class Frame:
     """One activation. `names` is None after a statement that never completes."""
 
     __slots__ = (
-        "budget",
         "breaks",
+        "budget",
         "continues",
         "depth",
         "function",
@@ -167,5 +167,3 @@ def forget_paths(names: Names, root: str) -> None:
     prefix = root + "."
     for path in [path for path in names if path.startswith(prefix)]:
         del names[path]
-
-

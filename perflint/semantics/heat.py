@@ -22,7 +22,7 @@ _COLD_FUNCTIONS = frozenset(
     on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
     conftest switch_to_deploy fuse_model""".split()
 )
-_COLD_PREFIXES = ("save_", "load_", "plot_", "test_", "init_", "_init_", "convert_checkpoint", "export_", "build_", "setup_")
+_COLD_PREFIXES = tuple("save_ load_ plot_ test_ init_ _init_ convert_checkpoint export_ build_ setup_".split())
 _RARE_TESTS = frozenset(
     """is_tracing is_scripting is_exporting is_in_onnx_export is_compiling is_main_process is_rank_zero is_global_zero
     is_master verbose debug should_log do_log log_this_step""".split()
@@ -183,9 +183,7 @@ def _is_rare(node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         left = node.left
         modulo = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)
-        return modulo or any(
-            isinstance(c, ast.BinOp) and isinstance(c.op, ast.Mod) for c in node.comparators
-        )
+        return modulo or any(isinstance(c, ast.BinOp) and isinstance(c.op, ast.Mod) for c in node.comparators)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         return True
     if isinstance(node, ast.Attribute):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from perflint.source.text import Source
 
 __all__ = ["FunctionNode", "Model"]
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 class Model:
@@ -70,6 +72,15 @@ class Model:
         while around is not None:
             yield around
             around = parents.get(around)
+
+    def nodes(self, *types: type[_Node]) -> list[_Node]:
+        """All nodes of some types in the file; those of one type are in source order."""
+        found = self.module.structure.nodes
+        return [node for kind in types for node in found.get(kind, ())]  # type: ignore[misc]
+
+    def everything(self) -> Iterable[ast.AST]:
+        """All nodes of the file but the module itself, outer ones first."""
+        return self.module.structure.parents
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function or lambda around a node; None at module or class level."""

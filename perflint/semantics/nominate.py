@@ -162,7 +162,7 @@ def _compare(model: Model, node: ast.Compare) -> Iterator[Site]:
         yield TruthSite(model, node, "chained comparison")
 
 
-_NODES: "dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]]" = {
+_NODES: dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]] = {
     ast.Call: _call,
     ast.FormattedValue: _formatted,
     ast.BinOp: _modulo,

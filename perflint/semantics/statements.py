@@ -8,9 +8,10 @@ from typing import Any
 
 from perflint.semantics import classes
 from perflint.semantics.annotations import annotated
-from perflint.semantics.expressions import binary, evaluate, iterate
+from perflint.semantics.expressions import evaluate, iterate
 from perflint.semantics.frame import Frame, Names, forget_paths, join_names
 from perflint.semantics.narrowing import narrow
+from perflint.semantics.operators import binary
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,

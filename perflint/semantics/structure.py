@@ -6,6 +6,7 @@ Nothing here knows about values; it is what the interpreter looks up while it ru
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -58,6 +59,8 @@ class Structure:
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     """By qualified name in the file."""
     classes_at: dict[tuple[int, int], ClassInfo] = field(default_factory=dict)
+    nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
+    """All nodes by type, each list in source order."""
     size: int = 0
 
 
@@ -84,6 +87,18 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all nodes inside it, outer ones first; faster than `ast.walk`."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        inner = children(node)
+        if inner:
+            inner.reverse()
+            stack += inner
+
+
 def scan(tree: ast.Module) -> Structure:
     """The structure of a file."""
     walker = _Walker()
@@ -99,12 +114,17 @@ class _Walker:
     def visit(
         self, node: ast.AST, parent: ast.AST, prefix: str, function: FunctionInfo | None, owner: ClassInfo | None
     ) -> None:
-        structure = self.structure
+        structure, nodes = self.structure, self.structure.nodes
         stack: list[tuple[ast.AST, ast.AST]] = [(node, parent)]
         while stack:
             node, parent = stack.pop()
             structure.parents[node] = parent
             structure.size += 1
+            kind = type(node)
+            if kind in nodes:
+                nodes[kind].append(node)
+            else:
+                nodes[kind] = [node]
             if function is not None:
                 function.size += 1
             if isinstance(node, _FUNCTIONS):
@@ -120,14 +140,10 @@ class _Walker:
                 inner.reverse()
                 stack += [(child, node) for child in inner]
 
-    def _function(
-        self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None
-    ) -> None:
+    def _function(self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None) -> None:
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
         is_method = owner is not None and (outer is None or outer.owner != owner.qualname)
-        info = FunctionInfo(
-            node, f"{prefix}.{name}".lstrip("."), owner.qualname if owner and is_method else "", outer
-        )
+        info = FunctionInfo(node, f"{prefix}.{name}".lstrip("."), owner.qualname if owner and is_method else "", outer)
         self.structure.functions[node.lineno, node.col_offset] = info
         if owner is not None and is_method and not isinstance(node, ast.Lambda):
             owner.methods.setdefault(name, info)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+from collections.abc import Callable
 
 from perflint.semantics import torch_api
 from perflint.semantics.arguments import Arguments
@@ -232,7 +232,8 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
     keyword = arguments.keyword("device")
     if isinstance(keyword, Unknown):
         device, place = Device.UNKNOWN, ""
-    return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=tensor.pinned and device is tensor.device)
+    pinned = tensor.pinned and device is tensor.device
+    return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=pinned)
 
 
 def _cpu(tensor: Tensor, arguments: Arguments) -> Value:
@@ -303,7 +304,7 @@ def _pin(tensor: Tensor, arguments: Arguments) -> Value:
     return tensor.with_(pinned=True, leaf="")
 
 
-_METHODS = {
+_METHODS: dict[str, Callable[[Tensor, Arguments], Value]] = {
     "to": _to,
     "cpu": _cpu,
     "cuda": _cuda,
@@ -366,9 +367,7 @@ def _where(arguments: Arguments) -> Value:
     if arguments.has("input", 1) or arguments.unpacked:
         return _by_facts("torch.where", arguments, None)
     condition = arguments.at(0).tensor
-    index = Tensor(
-        device=condition.device if condition is not None else Device.UNKNOWN, kind=Kind.INT, rank=1
-    )
+    index = Tensor(device=condition.device if condition is not None else Device.UNKNOWN, kind=Kind.INT, rank=1)
     return Sequence("tuple", index)
 
 
@@ -384,7 +383,7 @@ def _legacy_tensor(device: Device) -> Tensor:
     return Tensor(device, Kind.FLOAT)
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[[Arguments], Value]] = {
     "torch.device": _device_constructor,
     "torch.tensor": _tensor_constructor,
     "torch.asarray": _as_tensor,
@@ -400,5 +399,3 @@ _FUNCTIONS = {
     "torch.BoolTensor": lambda arguments: Tensor(Device.CPU, Kind.BOOL),
     "torch.finfo": lambda arguments: UNKNOWN,
 }
-
-

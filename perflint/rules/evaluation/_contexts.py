@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name
+from perflint.semantics.structure import walk
 
 _SUSPENDS = re.compile(
     r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE
@@ -18,7 +19,7 @@ _MOST_CALLERS_UP = 4
 
 def speaks_of_autograd(node: ast.AST) -> bool:
     """Whether a name in an expression is one that suspends autograd, such as `torch.no_grad`."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
         if name and _SUSPENDS.search(name):
             return True

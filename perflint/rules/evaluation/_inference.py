@@ -10,6 +10,7 @@ from perflint.rules.evaluation._escape import escapes
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS
 from perflint.rules.evaluation._runs import modes
 from perflint.rules.evaluation._scopes import Scope, Survey, last_name, words
+from perflint.semantics.structure import walk
 
 _FEEDS_OTHERS = frozenset(
     {"embed", "embedding", "embeddings", "encode", "extract", "feature", "features", "teacher", "target"}
@@ -24,7 +25,7 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
     High where no tensor leaves it, low where tensors may, by a function that is named as
     evaluations or generators are.
     """
-    calls = [node for node in ast.walk(within) if isinstance(node, ast.Call)]
+    calls = [node for node in walk(within) if isinstance(node, ast.Call)]
     if any(last_name(call) in _TRACES for call in calls):
         return None
     named = {word for around in scope.chain for word in words(around.name)}

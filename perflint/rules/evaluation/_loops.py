@@ -11,6 +11,7 @@ from functools import cached_property
 from perflint.findings import Confidence, Heat
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, modes, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, last_name, words
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 EVALUATING_WORDS = frozenset(
@@ -101,7 +102,7 @@ class Region:
     @cached_property
     def reduces(self) -> bool:
         """Whether results are read by the host or handed to a metric."""
-        return any(isinstance(node, ast.Call) and last_name(node) in _HOST_READS for node in ast.walk(self.node))
+        return any(isinstance(node, ast.Call) and last_name(node) in _HOST_READS for node in walk(self.node))
 
     @cached_property
     def heat(self) -> Heat:
@@ -121,7 +122,7 @@ class Region:
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
     """Whether what a loop goes over is a loader or a data set, by its class or its name."""
-    for node in ast.walk(source):
+    for node in walk(source):
         if not isinstance(node, (ast.Name, ast.Attribute)):
             continue
         value = survey.model.value(node)
@@ -231,7 +232,7 @@ def _outermost_evaluating(survey: Survey, scope: Scope, run: Run) -> Loop | None
 def _is_held_out(loop: Loop) -> bool:
     """Whether a loop goes over data that is named as held out: `val_loader`."""
     for source in iterated(loop):
-        for node in ast.walk(source):
+        for node in walk(source):
             parts = set(words(last_name(node))) if isinstance(node, (ast.Name, ast.Attribute)) else set()
             if parts & EVALUATING_WORDS and parts & _DATA_WORDS:
                 return True
@@ -240,7 +241,7 @@ def _is_held_out(loop: Loop) -> bool:
 
 def wants_gradient(survey: Survey, node: ast.AST) -> bool:
     """Whether code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
-    return any(_wants_gradient(survey, inner) for inner in ast.walk(node))
+    return any(_wants_gradient(survey, inner) for inner in walk(node))
 
 
 def _wants_gradient(survey: Survey, node: ast.AST) -> bool:
@@ -300,7 +301,7 @@ def _freezes(loop: ast.For, receiver: str) -> bool:
     source = loop.iter
     if not isinstance(source, ast.Call) or dotted(source.func) != f"{receiver}.parameters":
         return False
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Assign) and any(last_name(target) == "requires_grad" for target in node.targets):
             return not _is_true(node.value)
         if isinstance(node, ast.Call) and last_name(node) == "requires_grad_" and node.args:
@@ -313,7 +314,7 @@ def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     if is_other_code(survey, scope) or not _runs_deep(survey, scope, within, 4):
         return False
     names = {word for around in scope.chain for word in words(around.name)}
-    inside = [node for node in ast.walk(within) if isinstance(node, LOOPS)]
+    inside = [node for node in walk(within) if isinstance(node, LOOPS)]
     if trains(survey, scope) and scope.name and within is not scope.node:
         return bool(inside) and any(mode.evaluating for mode in scope.modes)
     if names & (EVALUATING_WORDS | GENERATING_WORDS) or any(mode.evaluating for mode in modes(survey, scope)):
@@ -323,7 +324,7 @@ def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
 
 def _runs_deep(survey: Survey, scope: Scope, within: ast.AST, depth: int) -> bool:
     """Whether code runs a model itself, or calls a function of the file that does."""
-    inside = set(ast.walk(within))
+    inside = set(walk(within))
     if any(run.call in inside for run in runs(survey, scope)):
         return True
     if depth == 0:

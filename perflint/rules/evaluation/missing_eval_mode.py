@@ -13,6 +13,7 @@ from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, 
 from perflint.rules.evaluation._runs import Run, Surety, modes
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey, words
 from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
@@ -191,7 +192,7 @@ def _class(file: Survey, name: str) -> ast.ClassDef | None:
 
 def _is_changed_by_mode(node: ast.ClassDef) -> bool:
     """Whether a module class holds layers that the mode changes, or parts that are not torch's own."""
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, (ast.Name, ast.Attribute)):
             name = last_name(inner)
             if name == "training" or _MODAL.search(name):

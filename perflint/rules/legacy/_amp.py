@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perflint.rules._names import Names
+from perflint.semantics.structure import walk
 
 _MENTIONED = re.compile(r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)")
 _DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp(?:\.autocast_mode|\.grad_scaler)?\.(\w+)")
@@ -51,7 +52,7 @@ def mentions_deprecated(text: str) -> bool:
 
 def references(tree: ast.Module, names: Names) -> Iterator[Reference]:
     """The references to deprecated names, in no particular order."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
             match = _DEPRECATED.fullmatch(names.full_name(node))
             if match and match[2] in _MEMBERS[match[1]]:
@@ -61,7 +62,7 @@ def references(tree: ast.Module, names: Names) -> Iterator[Reference]:
 def offers_modern(nodes: Iterable[ast.AST], device: str, names: Names) -> bool:
     """Whether some code uses today's AMP for `device`, or for one that it is told."""
     for root in nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             if isinstance(node, ast.Call) and _MODERN.fullmatch(names.full_name(node.func)):
                 if _device_type(node) in (device, None):
                     return True

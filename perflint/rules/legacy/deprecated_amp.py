@@ -15,6 +15,7 @@ from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
 
 _AUTOCAST_PARAMETERS = ("enabled", "dtype", "cache_enabled")
@@ -139,7 +140,7 @@ class _Imports:
             self._by_root.setdefault(reference.root.id, []).append(reference)
         self._exported = _exported(model.source.tree)
         self._loads: dict[str, int] = {}
-        for node in ast.walk(model.source.tree):
+        for node in model.everything():
             if isinstance(node, ast.Name):
                 self._loads[node.id] = self._loads.get(node.id, 0) + 1
         self._moved: dict[Import, Fix | None] = {}
@@ -205,7 +206,7 @@ def _exported(tree: ast.Module) -> set[str]:
             isinstance(target, ast.Name) and target.id == "__all__"
             for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
         )
-        for node in ast.walk(statement.value)
+        for node in walk(statement.value)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 

@@ -6,14 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 
 def freezes_norms(tree: ast.Module) -> bool:
     """Whether a file puts the norms among a model's modules in evaluation mode: their statistics then stay."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.If) and "Norm" in ast.dump(node.test):
-            for each in ast.walk(node):
+            for each in walk(node):
                 if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "eval":
                     return True
     return False
@@ -24,7 +25,7 @@ def touches_bias(model: Model, cls: str) -> bool:
 
     Code that asks first, as in `if m.bias is not None`, does not.
     """
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if isinstance(node, ast.Attribute) and node.attr == "bias" and not _is_self(node.value):
             if not _is_another(model, node.value, cls) and not _is_asked(model, node):
                 return True
@@ -42,7 +43,7 @@ def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
         return True
     own = cls.rpartition(".")[2]
     for test in _tests_around(model, node):
-        for call in ast.walk(test):
+        for call in walk(test):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance" and len(call.args) == 2:
                 others = set(_last_names(call.args[1])).isdisjoint({own, "_ConvNd", "Module"})
                 if others and ast.unparse(call.args[0]) == ast.unparse(node):
@@ -62,9 +63,7 @@ def _is_asked(model: Model, node: ast.Attribute) -> bool:
 def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
     inner: ast.AST = node
     for around in model.ancestors(node):
-        if isinstance(around, (ast.If, ast.While)) and inner in around.body:
-            yield around.test
-        elif isinstance(around, ast.IfExp) and inner is around.body:
+        if (isinstance(around, (ast.If, ast.While)) and inner in around.body) or (isinstance(around, ast.IfExp) and inner is around.body):
             yield around.test
         elif isinstance(around, ast.BoolOp):
             yield around

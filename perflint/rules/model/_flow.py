@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -28,7 +29,7 @@ def attributes(model: Model, definition: ast.ClassDef) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
     for method in _methods(definition):
         own = _own_name(method)
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own:
                 _note(model, found.setdefault(node.attr, Attribute()), node)
     return found
@@ -130,14 +131,14 @@ def _block(model: Model, statement: ast.stmt) -> tuple[list[ast.stmt], list[ast.
 
 
 def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+    return any(isinstance(each, ast.Name) and each.id == name for each in walk(node))
 
 
 def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use: ast.Name) -> bool:
     """Whether the value that a definition gives to a name is read by one use alone."""
     loads = [
         each
-        for each in ast.walk(statement)
+        for each in walk(statement)
         if isinstance(each, ast.Name) and each.id == use.id and isinstance(each.ctx, ast.Load)
     ]
     if loads != [use]:
@@ -158,7 +159,7 @@ def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, na
         return False
     looped = any(isinstance(around, (ast.For, ast.AsyncFor, ast.While)) for around in model.ancestors(statement))
     end = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return False
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):

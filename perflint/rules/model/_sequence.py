@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from perflint.rules._names import Names
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 
 _SEQUENTIAL = "torch.nn.Sequential"
 _RETURN_SELF = frozenset({"to", "cuda", "cpu", "train", "half", "float", "bfloat16", "double", "apply"})
@@ -26,7 +27,7 @@ class Neighbours:
 
 def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
     """The neighbours in all of a file's sequences that nothing takes apart."""
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if not isinstance(node, ast.Call):
             continue
         if names.full_name(node.func) == _SEQUENTIAL:
@@ -105,7 +106,7 @@ def _behind_name(model: Model, node: ast.expr) -> ast.expr:
     function = model.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return node
-    uses = [each for each in ast.walk(function) if isinstance(each, ast.Name) and each.id == node.id]
+    uses = [each for each in walk(function) if isinstance(each, ast.Name) and each.id == node.id]
     stores = [each for each in uses if not isinstance(each.ctx, ast.Load)]
     if len(stores) != 1 or len(uses) != 2:
         return node
@@ -132,7 +133,7 @@ def _list_pairs(model: Model, call: ast.Call, name: str) -> Iterator[tuple[ast.e
     if function is None:
         return
     grown: list[_Growth] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Name) and node.id == name:
             growth = _growth(model, node)
             if growth is not None:
@@ -186,7 +187,7 @@ def _next_in_block(model: Model, statement: ast.stmt, name: str) -> ast.stmt | N
     for block in (getattr(parent, field, None) for field in ("body", "orelse", "finalbody")):
         if isinstance(block, list) and statement in block:
             for after in block[block.index(statement) + 1 :]:
-                if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(after)):
+                if any(isinstance(each, ast.Name) and each.id == name for each in walk(after)):
                     return after if isinstance(after, ast.stmt) else None
     return None
 
@@ -216,7 +217,7 @@ def _stays_whole(model: Model, call: ast.Call) -> bool | None:
 
 
 def _attribute_stays_whole(model: Model, name: str) -> bool | None:
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
             if not _keeps_whole(model, node):
                 return None
@@ -225,7 +226,7 @@ def _attribute_stays_whole(model: Model, name: str) -> bool | None:
 
 def _name_stays_whole(model: Model, call: ast.Call, name: str) -> bool | None:
     scope = model.function(call) or model.source.tree
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             if not _keeps_whole(model, node):
                 return None

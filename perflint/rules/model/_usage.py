@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 
 
 def first_item_only(model: Model, call: ast.Call) -> bool:
@@ -29,7 +30,7 @@ def is_unread(model: Model, at: ast.AST, name: str) -> bool:
     scope = _scope(model, at)
     if scope is None and name != "_":
         return False
-    return not any(_reads(node, name) for node in ast.walk(scope or model.source.tree))
+    return not any(_reads(node, name) for node in walk(scope or model.source.tree))
 
 
 def _scope(model: Model, at: ast.AST) -> ast.AST | None:
@@ -52,9 +53,9 @@ def _only_its_first_is_read(model: Model, call: ast.Call, name: str) -> bool:
     scope = _scope(model, call)
     if scope is None:
         return False
-    uses = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name]
+    uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name]
     reads = [node for node in uses if isinstance(node.ctx, ast.Load)]
-    declared = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in ast.walk(scope))
+    declared = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(scope))
     if declared or not reads or len(uses) - len(reads) != 1:
         return False
     return all(_is_first(model.parent(node), node) for node in reads)

@@ -130,7 +130,7 @@ class BiasBeforeNorm(Rule):
 def _pairs(model: Model, names: Names) -> Iterator[_Pair]:
     for each in neighbours(model, names):
         yield from _pair(model, names, each.first, each.second, each.certain)
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if isinstance(node, ast.ClassDef):
             for first, second in handed_over(model, node):
                 yield from _pair(model, names, first, second, True)

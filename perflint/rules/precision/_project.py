@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from perflint.rules.precision._region import Format, Region, mentions_format, region, region_of_runs
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.structure import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _read(project: Project, name: str, path: Path) -> _Runner | None:
     if not found.formats:
         return None
     imports: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if isinstance(node, ast.Import):
             imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

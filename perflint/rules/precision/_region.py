@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from perflint.rules._names import Names
+from perflint.semantics.structure import walk
 from perflint.source.text import Source
 
 _WORDS = re.compile(
@@ -79,7 +80,7 @@ def region_of_runs(tree: ast.Module) -> Region:
 
 
 def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             yield from _of_call(node, names)
         elif isinstance(node, ast.Assign):
@@ -87,7 +88,7 @@ def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
 
 
 def _of_values(tree: ast.Module, names: Names) -> Iterator[Evidence]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Attribute):
                 yield from _of_dtype(child, node, names)
@@ -185,7 +186,7 @@ def _of_switch(node: ast.Assign) -> Iterator[Evidence]:
 
 
 def _switches_off_tf32(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and ast.unparse(target).endswith("cudnn.allow_tf32"):

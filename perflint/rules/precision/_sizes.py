@@ -81,7 +81,7 @@ def layers(model: Model) -> Layers:
     found: list[Layer] = []
     put_out: set[int] = set()
     taken_in: set[int] = set()
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if not isinstance(node, ast.Call) or not model.target(node).startswith("torch.nn."):
             continue
         made = model.value(node)

@@ -135,7 +135,7 @@ def _tables(model: Model) -> Iterator[_Table]:
         if layer.kind == "linear" and layer.outer is not None and layer.outer.value >= VOCABULARY:
             heads.add(layer.outer.value)
             yield _Table(layer.call, layer.outer, True)
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if isinstance(node, ast.Call) and model.target(node) == "torch.nn.Embedding":
             made = model.value(node)
             size = size_of(made, "num_embeddings") if isinstance(made, Instance) else None
@@ -149,7 +149,7 @@ def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], (ast.Attribute, ast.Name)):
         return False
     weight = f"{ast.unparse(parent.targets[0])}.weight"
-    for node in ast.walk(model.source.tree):
+    for node in model.everything():
         if isinstance(node, ast.Attribute) and node.attr == "weight" and ast.unparse(node) == weight:
             for around in model.ancestors(node):
                 if isinstance(around, ast.BinOp):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from perflint.rules.sync._places import statement_of
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Kind, Tensor, scalar_type
 
 _PURE = (
@@ -85,7 +86,7 @@ def _is_mask(model: Model, node: ast.expr) -> bool:
     value = model.value(node)
     if not isinstance(value, Tensor) or value.kind is not Kind.BOOL:
         return False
-    return all(isinstance(part, _PURE) for part in ast.walk(node) if isinstance(part, ast.expr))
+    return all(isinstance(part, _PURE) for part in walk(node) if isinstance(part, ast.expr))
 
 
 def _stored_through(model: Model, statement: ast.stmt, mask: str) -> ast.expr | None:

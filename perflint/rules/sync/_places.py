@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -64,4 +65,4 @@ def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def names_in(node: ast.AST) -> set[str]:
     """The plain names that occur in a node."""
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return {child.id for child in walk(node) if isinstance(child, ast.Name)}

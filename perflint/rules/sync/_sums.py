@@ -11,6 +11,7 @@ from perflint.rules.sync._places import block_of, inside, names_in, statement_of
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Kind, Value
 from perflint.source.concrete import cst
 
@@ -68,7 +69,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if loop is None or loop.orelse or _in_suite(model, loop):
         return None
     name = statement.target.id
-    uses = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == name]
+    uses = [n for n in walk(loop) if isinstance(n, ast.Name) and n.id == name]
     start = _start(model, loop, name)
     if uses != [statement.target] or start is None:
         return None
@@ -81,7 +82,7 @@ def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
         return True
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
         return False
-    left = read in ast.walk(node.left)
+    left = read in walk(node.left)
     other = node.right if left else node.left
     if model.value(other).tensor is not None:
         return False

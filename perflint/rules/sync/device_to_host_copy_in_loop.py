@@ -12,6 +12,7 @@ from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Value
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 def _names_host(site: CallSite) -> bool:
     """Whether the destination is written out: `"cpu"` or `torch.device("cpu")`."""
     given = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
-    return any(isinstance(node, ast.Constant) and node.value == "cpu" for part in given for node in ast.walk(part))
+    return any(isinstance(node, ast.Constant) and node.value == "cpu" for part in given for node in walk(part))
 
 
 def _receiver(site: CallSite) -> Value:

@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import block_of, inside, loops_around
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _is_meant(site: CallSite) -> bool:
 
 
 def _asks_for_memory(model: Model, test: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in ast.walk(test))
+    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
 
 
 def _follows_deletion(site: CallSite, statement: ast.stmt) -> bool:
@@ -144,7 +145,7 @@ def _builds_module(model: Model, loop: ast.AST) -> bool:
     """Whether each turn of a loop constructs a model of its own: then each turn is a phase."""
     return any(
         isinstance(node, ast.Call) and isinstance(model.value(node), Instance) and _is_model(model.value(node))
-        for node in ast.walk(loop)
+        for node in walk(loop)
     )
 
 

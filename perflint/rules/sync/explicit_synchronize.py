@@ -11,6 +11,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -125,7 +126,7 @@ def _is_needed(model: Model, node: ast.expr) -> bool:
         outer for outer in model.ancestors(node) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
     for around in functions or [model.source.tree]:
-        if any(isinstance(inner, ast.Call) and _asks_for_it(model, inner) for inner in ast.walk(around)):
+        if any(isinstance(inner, ast.Call) and _asks_for_it(model, inner) for inner in walk(around)):
             return True
     return False
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Scalar, Sequence
@@ -111,9 +111,8 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     if site.target.startswith("torch.Tensor."):
         return None if site.receiver is None else device_confidence(site.receiver)
-    operands: list[ast.expr] = [*site.node.args[:2], *(item.value for item in site.node.keywords[:2])]
-    found = [confidence for node in operands if (confidence := device_confidence(site.value(node))) is not None]
-    return found[0] if found else None
+    operand = site.argument("input", 0) or site.argument("A", 0)
+    return None if operand is None else operand_confidence(site.value(operand))
 
 
 def _waits(site: CallSite) -> bool:

@@ -14,6 +14,7 @@ from perflint.rules.sync._places import block_of, loops_around, names_in, statem
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
 
@@ -121,7 +122,7 @@ def _reads(model: Model, statement: ast.stmt) -> list[Read]:
         return []
     around = next(loops_around(model, statement), None)
     found = []
-    for call in ast.walk(statement):
+    for call in walk(statement):
         if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
             continue
         read = owned(CallSite(model, call, model.target(call), None), SCALAR_READ)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered
+from perflint.rules.placement import lowered, operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -97,7 +97,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, SubscriptSite):
         return _indexed(site)
     operand = _operand(site)
-    return None if operand is None else device_confidence(site.value(operand))
+    return None if operand is None else operand_confidence(site.value(operand))
 
 
 def _operand(site: CallSite) -> ast.expr | None:

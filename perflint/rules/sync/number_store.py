@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import replace
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
 from perflint.rules.base import Rule
 from perflint.rules.placement import lowered
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Tensor, scalar_type
-from perflint.source.concrete import code, cst
+from perflint.source.concrete import cst
 
 _NUMBERS = ("int", "float", "bool", "complex")
 _SURELY_COMPLETE = 3
@@ -83,7 +82,7 @@ class NumberStore(Rule):
         confidence = _confidence(site)
         if confidence is None or site.stored is None:
             return
-        positions = Index.POSITIONS in indices(site)
+        positions = not {Index.POSITIONS, Index.TENSOR}.isdisjoint(indices(site))
         cure = "`index_fill_` takes the number as it is." if positions else "`.fill_` takes the number as it is."
         yield self.finding(
             site,
@@ -91,7 +90,7 @@ class NumberStore(Rule):
             f"device, and the host waits for it{often(site)}",
             confidence=confidence,
             help=cure,
-            fix=None if positions else _fix(node, site),
+            fix=None if positions else _fix(site),
         )
 
 
@@ -105,8 +104,10 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     found = list(indices(site))
     if confidence is None:
         return None
-    if Index.POSITIONS in found and set(found) <= {Index.POSITIONS, Index.INTEGER, Index.VIEW}:
-        return confidence
+    if set(found) <= {Index.POSITIONS, Index.TENSOR, Index.INTEGER, Index.VIEW}:
+        # Of two tensors neither is a mask that `masked_fill_` could take.
+        if Index.POSITIONS in found or found.count(Index.TENSOR) > 1:
+            return confidence
     if any(index is not Index.INTEGER for index in found):
         return None
     rank = receiver.tensor.rank
@@ -117,17 +118,17 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     return lowered(confidence) if len(found) >= _SURELY_COMPLETE else Confidence.LOW
 
 
-def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
+def _fix(site: SubscriptSite) -> Fix | None:
     assignment = site.model.parent(site.node)
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1 or site.stored is None:
         return None
     receiver = site.value(site.node.value)
     sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
-    stored = code(site.model.source.concrete(site.stored))
-    new = f"{code(node)}.fill_({stored})"
-    span = site.model.source.span(assignment)
-    return Fix(
-        "Fill the element",
-        Safety.SAFE if sure else Safety.UNSAFE,
-        (replace(site.model.source, span, new),),
-    )
+    source = site.model.source
+    element, number, whole = site.span, source.span(site.stored), source.span(assignment)
+    between = Span(element.end_line, element.end_column, whole.end_line, whole.end_column)
+    rest = source.segment(between).partition("=")[2].lstrip(" \t\\\r\n")
+    # What stands in brackets of its own keeps them, with the comments inside.
+    bracketed = (number.end_line, number.end_column) != (whole.end_line, whole.end_column)
+    edit = Edit(between, f".fill_{rest}" if bracketed else f".fill_({rest})")
+    return Fix("Fill the element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))

@@ -87,6 +87,12 @@ class PythonMaxOnTensors(Rule):
 
 
 def _confidence(site: CallSite) -> Confidence | None:
+    # Numbers are so much more common here that a mere possibility of a device tensor says nothing.
+    confidence = _best(site)
+    return None if confidence is Confidence.LOW else confidence
+
+
+def _best(site: CallSite) -> Confidence | None:
     if any(item.arg in ("key", None) for item in site.node.keywords):
         return None
     values = [site.value(node) for node in site.node.args]

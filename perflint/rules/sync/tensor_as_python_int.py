@@ -117,11 +117,11 @@ def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.
             yield from _read(site, element)
         return
     value = site.value(node)
-    # A number is so much more likely here that a mere possibility of a tensor says nothing.
     if not isinstance(value, Tensor) or value.rank not in (0, None) or value.evidence is Evidence.USE:
         return
     confidence = device_confidence(value)
-    if confidence is not None:
+    # A number is so much more likely here that a mere possibility of a device tensor says nothing.
+    if confidence is not None and confidence is not Confidence.LOW:
         yield node, confidence
 
 

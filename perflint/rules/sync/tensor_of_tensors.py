@@ -92,6 +92,9 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 def elements_confidence(value: Value, depth: int) -> Confidence | None:
     """How sure it is that a list or tuple holds tensors of the device; None where it does not."""
+    if value.tensor is not None:
+        # What may be a tensor as well as a list is passed on as it came.
+        return None
     found = []
     for member in value.members:
         if not isinstance(member, Sequence) or depth == 0:

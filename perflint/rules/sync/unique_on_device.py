@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
@@ -92,7 +93,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if method:
         return None if site.receiver is None else device_confidence(site.receiver)
     operand = site.argument("input", 0)
-    return None if operand is None else device_confidence(site.value(operand))
+    return None if operand is None else operand_confidence(site.value(operand))
 
 
 def _is_zero(node: ast.expr) -> bool:

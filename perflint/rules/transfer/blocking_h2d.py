@@ -12,6 +12,7 @@ from perflint.rules.placement import MOVES, creator, host_confidence, move, weak
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Device, Value
 from perflint.source.concrete import cst
 
@@ -220,7 +221,7 @@ def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return None
         if isinstance(outer, ast.For) and any(
-            isinstance(part, ast.Name) and part.id == name for part in ast.walk(outer.target)
+            isinstance(part, ast.Name) and part.id == name for part in walk(outer.target)
         ):
             return outer
     return None
@@ -228,7 +229,7 @@ def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
 
 def _writes(loop: ast.For, name: str) -> bool:
     """Whether the body of a loop changes a tensor in place: a store into it, or a method that ends in "_"."""
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _root(node) == name:
             return True
         if isinstance(node, ast.AugAssign) and _root(node.target) == name:

@@ -1,0 +1,96 @@
+"""TPF202: `non_blocking=True` from memory that is not pinned."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import creator, keyword, move, weakest
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_WRAPS = frozenset({"torch.from_numpy", "torch.frombuffer"})
+
+
+class PageableNonblocking(Rule):
+    """
+    ## What it does
+    Finds `.to(device, non_blocking=True)` and `.cuda(non_blocking=True)` of tensors that the same
+    expression makes in ordinary memory: `torch.from_numpy(a).to(d, non_blocking=True)`,
+    `torch.tensor(values).cuda(non_blocking=True)`.
+
+    ## Why is this bad
+    Only pinned memory can be copied while the host goes on. From pageable memory the driver first
+    copies into a buffer of its own, and the call returns when that is done: `non_blocking=True`
+    promises what it does not do, and hides the copy from `torch.cuda.set_sync_debug_mode`.
+
+    ## When it is fine
+    Small tensors, which the driver takes at once.
+
+    ## Bad
+    ```python
+    import torch
+
+    def send(array):
+        return torch.from_numpy(array).to("cuda", non_blocking=True)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def send(array, pinned: torch.Tensor):
+        pinned.copy_(torch.from_numpy(array))
+        return pinned.to("cuda", non_blocking=True)
+    ```
+
+    ## Fix safety
+    No fix: pinning for a single copy costs more than it wins; a pinned buffer must not be written
+    again before the copy has read it.
+
+    ## How a GPU shows it
+    The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the host spends it in
+    `cudaMemcpyAsync`.
+
+    ## References
+    - [A guide on good usage of non_blocking and
+      pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code = "TPF202"
+    name = "pageable-nonblocking"
+    effect = Effect.TRANSFER
+    severity = Severity.INFO
+    listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies from pageable memory, where `non_blocking` does not keep the host "
+            f"from waiting{often(site)}",
+            confidence=confidence,
+            help="Copy from a pinned buffer, or make the tensor on the device.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    moved = move(site)
+    if moved is None or not isinstance(site.node.func, ast.Attribute):
+        return None
+    if not isinstance(moved.non_blocking, ast.Constant) or moved.non_blocking.value is not True:
+        return None
+    receiver = site.node.func.value
+    made = creator(site, receiver)
+    wraps = isinstance(receiver, ast.Call) and site.model.target(receiver) in _WRAPS
+    if not wraps and (made is None or keyword(made, "pin_memory") is not None):
+        return None
+    return weakest(moved.confidence, Confidence.HIGH)

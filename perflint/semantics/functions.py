@@ -1,0 +1,204 @@
+"""Calls of the project's own functions: their frames, their parameters, what they return."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics import classes
+from perflint.semantics.annotations import annotated, parameter
+from perflint.semantics.arguments import Arguments
+from perflint.semantics.frame import Frame
+from perflint.semantics.project import Module
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import (
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Const,
+    Device,
+    DeviceValue,
+    Function,
+    Mapping,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    union,
+    widen,
+)
+
+DEEPEST_CALL = 5
+"""Calls into the project that are followed, one below the other."""
+
+
+def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """What a call of a project function returns; remembered by its arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    if frame.recorder is not None and function.module == frame.module.name:
+        seen = frame.recorder.arguments.setdefault((function.line, function.column), [])
+        if not arguments.unpacked:
+            seen.append((arguments.positional, arguments.keywords))
+    declared = _declared_result(frame, module, info)
+    if _is_plain(declared):
+        return declared
+    knowledge = frame.project.knowledge
+    arguments = Arguments(
+        tuple([widen(value) for value in arguments.positional]),
+        tuple([(name, widen(value)) for name, value in arguments.keywords]),
+        arguments.unpacked,
+    )
+    key = (function, arguments.positional, arguments.keywords)
+    known = knowledge.results.get(key)
+    if known is not None:
+        return known
+    budget = frame.budget
+    if frame.depth >= DEEPEST_CALL or key in knowledge.running or budget.left < info.size:
+        return declared
+    knowledge.running.add(key)
+    budget.left -= info.size
+    value = activate(frame, function, arguments)
+    knowledge.running.discard(key)
+    if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
+        value = declared
+    value = knowledge.results[key] = widen(value)
+    return value
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
+    if value is NEVER:
+        return False
+    return all(
+        isinstance(m, Scalar) or m == NONE or (isinstance(m, Sequence) and m.type != "batch" and _is_plain(m.element))
+        for m in value.members
+    )
+
+
+def refine(value: Value, declared: Value) -> Value:
+    """What was inferred, held against what is declared."""
+    if isinstance(value, Unknown) or value is NEVER:
+        return declared
+    if isinstance(declared, Unknown) or value == declared:
+        return value
+    if isinstance(declared, Tensor):
+        # The annotation settles that it is a tensor, the body where it is.
+        tensor = value.tensor
+        return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
+    if isinstance(declared, Sequence) and isinstance(value, Sequence) and declared.items is not None:
+        known = value.items if value.items is not None else (value.element,) * len(declared.items)
+        if len(known) == len(declared.items):
+            items = tuple(refine(one, other) for one, other in zip(known, declared.items, strict=True))
+            return Sequence(value.type, union(items), items)
+    if isinstance(declared, DeviceValue):
+        return value if isinstance(value, (DeviceValue, Const)) else declared
+    return value
+
+
+def _contradicts(value: Value, declared: Value) -> bool:
+    """Whether numbers in a list or tuple are promised, and something else was found among the outcomes."""
+    if not isinstance(declared, Sequence) or not _is_plain(declared.element):
+        return False
+    return not all(isinstance(member, Sequence) for member in value.members)
+
+
+def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
+    if isinstance(info.node, ast.Lambda) or info.node.returns is None:
+        return UNKNOWN
+    inner = Frame(frame.project, module, frame.budget, names={})
+    return annotated(inner, info.node.returns, Device.UNKNOWN)
+
+
+def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """Run a project function on arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    inner = enter(frame, module, info, function, arguments)
+    return run_body(inner, info)
+
+
+def run_body(inner: Frame, info: FunctionInfo) -> Value:
+    """Run a function's body in its frame; what it returns."""
+    if isinstance(info.node, ast.Lambda):
+        return inner.evaluate(info.node.body)
+    inner.run(info.node.body)
+    if info.is_generator:
+        return Sequence("iterator", union(inner.yields))
+    if inner.names is not None and not classes.decorator_names(info.node) & {"abstractmethod", "overload"}:
+        inner.returns.append(NONE)
+    result = union(inner.returns)
+    if classes.decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
+        return Sequence("iterator", union(inner.yields))
+    return result
+
+
+def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None) -> Frame:
+    """The frame of an activation; without arguments, of one that nobody is known to make."""
+    closure = module.closures.get((function.line, function.column))
+    inner = Frame(
+        frame.project,
+        module,
+        frame.budget,
+        names={},
+        outer=() if closure is None else (closure,),
+        function=info,
+        owner=function.owner,
+        receiver=function.receiver,
+        depth=frame.depth + (0 if arguments is None else 1),
+    )
+    inner.names = _parameters(inner, info, function, arguments)
+    return inner
+
+
+def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:
+    node = info.node.args
+    names: dict[str, Value] = {}
+    ordered = [*node.posonlyargs, *node.args]
+    defaults: dict[str, ast.expr] = dict(
+        zip([arg.arg for arg in ordered][len(ordered) - len(node.defaults) :], node.defaults, strict=True)
+    )
+    defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None})
+    given = _given(inner, function, ordered, arguments)
+    device = parameter_device(inner, info)
+    for arg in (*ordered, *node.kwonlyargs):
+        passed = given.get(arg.arg)
+        default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
+        if passed is not None and not isinstance(passed, Unknown):
+            names[arg.arg] = passed
+        elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
+            names[arg.arg] = default
+        else:
+            names[arg.arg] = parameter(inner, info, arg, default, device)
+    if node.vararg is not None:
+        declared = annotated(inner, node.vararg.annotation, device)
+        names[node.vararg.arg] = Sequence("tuple", declared)
+    if node.kwarg is not None:
+        names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
+    return names
+
+
+def _given(inner: Frame, function: Function, ordered: list[ast.arg], arguments: Arguments | None) -> dict[str, Value]:
+    given: dict[str, Value] = {}
+    positional = list(arguments.positional) if arguments is not None else []
+    if function.receiver is not None and ordered:
+        positional.insert(0, function.receiver)
+    for arg, value in zip(ordered, positional, strict=False):
+        given[arg.arg] = value
+    if arguments is not None:
+        given.update(arguments.keywords)
+    return given
+
+
+_DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
+
+
+def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
+    """Where a function's tensor parameters live when nothing else is known."""
+    if frame.owner and info.name in _DEVICE_METHODS and classes.is_module(frame, frame.owner):
+        return Device.MODEL
+    return Device.CALLER
