@@ -105,4 +105,6 @@ def _start(model: Model, loop: ast.stmt, name: str) -> int | float | None:
             return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
         if name in names_in(statement):
             return None
-    return None
+    around = model.parent(loop)
+    # `with torch.no_grad():` between the two runs its body once.
+    return _start(model, around, name) if isinstance(around, (ast.With, ast.AsyncWith)) else None
