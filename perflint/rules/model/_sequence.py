@@ -28,6 +28,9 @@ class Neighbours:
 def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
     """The neighbours in all of a file's sequences that nothing takes apart."""
     for node in model.everything():
+        if isinstance(node, ast.ClassDef) and _is_plain_sequential(model, names, node):
+            for first, second in _added(model, node):
+                yield Neighbours(first, second, True)
         if not isinstance(node, ast.Call):
             continue
         if names.full_name(node.func) == _SEQUENTIAL:
@@ -42,17 +45,42 @@ def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
 
 
 def _is_base_constructor(model: Model, names: Names, call: ast.Call) -> bool:
-    """Whether a call is `super().__init__(…)` in a class of its own that is an `nn.Sequential` and no more."""
+    """Whether a call is `super().__init__(…)` of a plain sequence."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "__init__":
         return False
     if not isinstance(function.value, ast.Call) or ast.unparse(function.value.func) != "super":
         return False
     definition = next((each for each in model.ancestors(call) if isinstance(each, ast.ClassDef)), None)
-    if definition is None or [names.full_name(base) for base in definition.bases] != [_SEQUENTIAL]:
+    return definition is not None and _is_plain_sequential(model, names, definition)
+
+
+def _is_plain_sequential(model: Model, names: Names, definition: ast.ClassDef) -> bool:
+    """Whether a class is an `nn.Sequential` that runs its children one after the other, and all of them."""
+    if [names.full_name(base) for base in definition.bases] != [_SEQUENTIAL]:
         return False
     methods = {each.name for each in definition.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
     return "forward" not in methods and "self[" not in model.source.segment(model.source.span(definition))
+
+
+def _added(model: Model, definition: ast.ClassDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The children that a sequence adds to itself by two calls of `self.add_module`, one right behind the other."""
+    for node in ast.walk(definition):
+        for block in (getattr(node, field, None) for field in ("body", "orelse")):
+            if isinstance(block, list):
+                for first, second in pairwise(block):
+                    left, right = _added_by(first), _added_by(second)
+                    if left is not None and right is not None:
+                        yield left, right
+
+
+def _added_by(statement: ast.AST) -> ast.expr | None:
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return None
+    call = statement.value
+    if ast.unparse(call.func) != "self.add_module" or len(call.args) != 2:
+        return None
+    return call.args[1]
 
 
 # Children

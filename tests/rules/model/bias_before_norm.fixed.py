@@ -34,6 +34,17 @@ class Named(nn.Sequential):
         )
 
 
+class Added(nn.Sequential):
+    def __init__(self, width: int, norm: bool):
+        super().__init__()
+        self.add_module("conv", nn.Conv2d(3, width, 1, bias=False))
+        self.add_module("norm", nn.BatchNorm2d(width))
+        self.add_module("relu", nn.ReLU())
+        self.add_module("last", nn.Conv2d(width, width, 1))
+        if norm:
+            self.add_module("last_norm", nn.BatchNorm2d(width))
+
+
 class Flow(nn.Module):
     def __init__(self, width: int):
         super().__init__()
@@ -218,6 +229,16 @@ class Shared(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.norm(self.conv(x))
+
+
+class OwnOrder(nn.Sequential):
+    def __init__(self, width: int):
+        super().__init__()
+        self.add_module("conv", nn.Conv2d(width, width, 1))
+        self.add_module("norm", nn.BatchNorm2d(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(self.norm(x))
 
 
 def by_branch(width: int, norm: bool) -> nn.Sequential:
