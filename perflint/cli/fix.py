@@ -153,10 +153,14 @@ class _Job:
         crashes = len(report.problems)
 
         def relint(now: str) -> list[Finding] | None:
-            again = self.check(path, now, project)
+            # What a project has learned of a file does not hold of another text of it.
+            again = self.check(path, now, Project([Path(path)]))
             return None if len(again.problems) > crashes else again.findings
 
-        return apply_fixes(text.text, report.findings, relint, self.safeties)
+        findings: Sequence[Finding] | None = report.findings
+        if any(finding.fix is not None and finding.fix.safety in self.safeties for finding in report.findings):
+            findings = relint(text.text)
+        return apply_fixes(text.text, findings or (), relint, self.safeties)
 
     def check(self, path: str, text: str, project: Project) -> Report:
         """What `perflint check` says of a text."""

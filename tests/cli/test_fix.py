@@ -16,9 +16,10 @@ from perflint.cli import fix
 from perflint.cli.main import main
 from perflint.findings import Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.fixes import write
-from perflint.rules.base import Rule
+from perflint.rules.base import Calls, Rule
 from perflint.rules.registry import RuleSet
-from perflint.semantics.sites import FileSite
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.values import Device
 from perflint.source.concrete import cst
 
 
@@ -61,10 +62,26 @@ class Crashing(Toy):
         yield from super().check(node, site)
 
 
+class Shown(Rule):
+    """Finds tensors of the device that are printed."""
+
+    code, name = "TPF006", "shown"
+    effect, severity, listens = Effect.SYNC, Severity.WARNING, (Calls("builtins.print"),)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        tensor = site.value(site.node.args[0]).tensor
+        if tensor is not None and tensor.device is Device.CUDA:
+            yield self.finding(site, "shown", heat=Heat.HOT)
+
+
+class Moved(Toy):
+    code, name, new = "TPF007", "cpu", "cuda"
+
+
 @pytest.fixture(autouse=True)
 def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    rules = RuleSet([Old(), Risky(), Plain(), Broken(), Crashing()])
+    rules = RuleSet([Old(), Risky(), Plain(), Broken(), Crashing(), Shown(), Moved()])
     monkeypatch.setattr(fix, "active_rules", lambda settings: rules)
 
 
@@ -127,6 +144,18 @@ def test_a_fix_after_which_a_rule_crashes_is_left_out(capsys: pytest.CaptureFixt
     assert run("a.py", "--apply") == 1
     assert "TPF005 was not fixed: perflint cannot check what it would leave" in capsys.readouterr().err
     assert file.read_text() == "x = fragile; y = new\n"
+
+
+def test_a_fix_is_judged_by_what_the_new_text_means(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        'import torch\n\n\ndef make():\n    return torch.zeros(2, device="cpu")\n\n\ndef show():\n    print(make())\n'
+    )
+    file = put("a.py", text)
+    assert run("a.py", "--apply") == 1
+    assert "TPF007 was not fixed: it would bring TPF006" in capsys.readouterr().err
+    file.write_text(text.replace("print(make())", "make()"))
+    assert run("a.py", "--apply") == 0
+    assert 'device="cuda"' in file.read_text()
 
 
 def test_a_crash_on_the_file_itself_is_a_fault_and_the_rest_is_fixed(capsys: pytest.CaptureFixture[str]) -> None:
