@@ -12,7 +12,7 @@ from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Kind, Value
+from perflint.semantics.values import Kind, scalar_type
 from perflint.source.concrete import cst
 
 
@@ -22,7 +22,8 @@ class _Sum:
 
     name: str
     loop: ast.For | ast.AsyncFor | ast.While
-    starts_as_float: bool
+    type: str
+    """The Python type of the sum: "int" or "float"."""
 
 
 def summed_on_device(site: CallSite, read: Read) -> Fix | None:
@@ -32,31 +33,22 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     found = _sum(site.model, read)
     if found is None:
         return None
-    conversion = _conversion(read.value, found.starts_as_float)
     source = site.model.source
     end = found.loop.end_lineno
-    if conversion is None or end is None or end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
+    if end is None or end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
     call = source.concrete(site.node)
     assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
     new = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
-    if conversion == "float":
+    if found.type == "float":
         # A Python float sums in double precision, and so does the device now.
         new = cst.Call(cst.Attribute(new, cst.Name("double")))
-    line = f"{indentation(source, found.loop.lineno)}{found.name} = {conversion}({found.name})\n"
+    line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
     edits = (
         replace(source, source.span(site.node), new),
         insert(end + 1, 1, in_newlines_of(source, end, line)),
     )
     return Fix("Sum on the device and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
-
-
-def _conversion(value: Value, starts_as_float: bool) -> str | None:
-    """The Python type of the sum; None where it cannot be told."""
-    kind = Kind.UNKNOWN if value.tensor is None else value.tensor.kind
-    if starts_as_float or kind is Kind.FLOAT:
-        return "float"
-    return "int" if kind in (Kind.INT, Kind.BOOL) else None
 
 
 def _sum(model: Model, read: Read) -> _Sum | None:
@@ -73,7 +65,10 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     start = _start(model, loop, name)
     if uses != [statement.target] or start is None:
         return None
-    return _Sum(name, loop, isinstance(start, float))
+    added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
+    # Truth values add up to whole numbers in Python, to a truth value on the device.
+    counts = added == "int" and read.value.tensor is not None and read.value.tensor.kind is Kind.INT
+    return _Sum(name, loop, added) if added == "float" or counts else None
 
 
 def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:

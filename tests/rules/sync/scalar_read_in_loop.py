@@ -58,6 +58,13 @@ def evaluate(model: nn.Module, loader: DataLoader) -> float:
     return total / len(loader)
 
 
+def count_halves(model: nn.Module, loader: DataLoader) -> float:
+    halves = 0
+    for x, y in loader:
+        halves += (model(x.cuda()).argmax(dim=1) == y.cuda()).sum().item() * 0.5  # error: TPF101
+    return halves
+
+
 class Gate(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
