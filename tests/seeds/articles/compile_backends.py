@@ -1,0 +1,1 @@
+torch.compiler.list_backends()

@@ -1,0 +1,5 @@
+import torch
+torch._dynamo.reset()
+model = torch.hub.load('pytorch/vision:v0.10.0', 'resnet50', pretrained=True)
+opt_model = torch.compile(model, backend='cudagraphs')
+out = opt_model(torch.randn(1,3,64,64))
