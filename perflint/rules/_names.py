@@ -7,10 +7,13 @@ serves for annotations, for branches that never run and for the files around.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from perflint.semantics.structure import children
+
 Import = ast.Import | ast.ImportFrom
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +31,28 @@ class Names:
     def __init__(self, tree: ast.Module) -> None:
         self.bound: dict[str, list[Binding]] = {}
         self._others: dict[str, list[ast.AST]] = {}
-        self._scan(tree, tree)
+        self._scan(tree)
 
-    def _scan(self, outer: ast.AST, scope: ast.AST) -> None:
-        for node in ast.iter_child_nodes(outer):
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                for alias in node.names:
-                    binding = _binding(node, alias)
-                    self.bound.setdefault(binding.local, []).append(binding)
-            for name in _bound_by(node):
-                self._others.setdefault(name, []).append(scope)
-            inner = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))
-            self._scan(node, node if inner else scope)
+    def _scan(self, tree: ast.Module) -> None:
+        stack: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+        while stack:
+            outer, scope = stack.pop()
+            for node in children(outer):
+                kind = type(node)
+                if kind is ast.Name:
+                    if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
+                        self._others.setdefault(node.id, []).append(scope)  # type: ignore[attr-defined]
+                    continue
+                if kind is ast.Constant:
+                    continue
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    for alias in node.names:
+                        binding = _binding(node, alias)
+                        self.bound.setdefault(binding.local, []).append(binding)
+                name = _bound_by(node)
+                if name is not None:
+                    self._others.setdefault(name, []).append(scope)
+                stack.append((node, node if isinstance(node, _SCOPES) else scope))
 
     def full_name(self, node: ast.AST) -> str:
         """The full name that an expression spells; empty where the file leaves a choice."""
@@ -78,10 +91,9 @@ def _binding(statement: Import, alias: ast.alias) -> Binding:
     return Binding(statement, root, root)
 
 
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or (isinstance(node, ast.ExceptHandler) and node.name):
-        yield node.name
+def _bound_by(node: ast.AST) -> str | None:
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
+        return node.name
+    return None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even when it lies beside the project."""
 
-_TEXT_IN_MEMORY = 3_000_000
+_TEXT_IN_MEMORY = 8_000_000
 """Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
 
 
