@@ -30,6 +30,7 @@ def check_source(source: Source, project: Project, rules: RuleSet, settings: Set
     comments of that name are left to the caller.
     """
     report = Report()
+    project.adopt(source)
     problem = _unparsable(source)
     if problem is not None:
         report.problems.append(problem)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from perflint.semantics import classes, functions
+from perflint.semantics import classes, functions, statements
 from perflint.semantics.frame import Budget, Frame, Recorder
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
@@ -37,7 +37,7 @@ def analyse(project: Project, module: Module) -> Recorder:
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
         top = Frame(project, module, budget, names={}, recorder=recorder)
         module.names = top.names
-        _run(lambda: top.run(module.tree.body))
+        _run(lambda: statements.run(top, module.tree.body))
         module.names = top.names or {}
         for info in _order(module):
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]

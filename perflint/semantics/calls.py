@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from perflint.semantics import builtin_calls, classes, functions, libraries, tensors, torch_api
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.frame import Frame
+from perflint.semantics.frame import Frame, parts
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -419,3 +419,5 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "torch.nn.DataParallel": _first,
     "torch.nn.parallel.DistributedDataParallel": _first,
 }
+
+parts.apply = apply

@@ -9,7 +9,7 @@ from typing import Any
 
 from perflint.semantics import functions, libraries, tensors, torch_api
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.frame import Budget, Frame, Names
+from perflint.semantics.frame import Budget, Frame, Names, parts
 from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import ClassInfo, FunctionInfo
@@ -495,3 +495,6 @@ def entered(frame: Frame, manager: Value) -> Value:
             return functions.invoke(frame, method, Arguments())
         return manager
     return frame.iterate(manager) if isinstance(manager, Sequence) else manager
+
+
+parts.attribute = attribute

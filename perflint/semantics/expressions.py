@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics import calls, classes
-from perflint.semantics.frame import Frame, join_names
+from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
 from perflint.semantics.values import (
@@ -75,6 +75,10 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
 
 
 def _name(frame: Frame, node: ast.Name) -> Value:
+    if frame.names is not None:
+        found = frame.names.get(node.id)
+        if found is not None:
+            return found
     return lookup(frame, node.id)
 
 
@@ -170,7 +174,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
             )
         if isinstance(left, Array) or isinstance(right, Array):
             return Array(Kind.BOOL)
-        if isinstance(left, Unknown) and isinstance(right, Unknown):
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
             return UNKNOWN
     return Scalar("bool")
 
@@ -442,3 +446,6 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
     ast.Await: _await,
     ast.Starred: _starred,
 }
+
+parts.evaluate = evaluate
+parts.iterate = iterate

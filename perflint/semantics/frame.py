@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -100,33 +100,23 @@ class Frame:
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression in this frame."""
-        from perflint.semantics.expressions import evaluate
-
-        return evaluate(self, node)
+        return parts.evaluate(self, node)
 
     def run(self, body: Iterable[ast.stmt]) -> None:
         """Run statements in this frame."""
-        from perflint.semantics.statements import run
-
-        run(self, body)
+        parts.run(self, body)
 
     def iterate(self, value: Value) -> Value:
         """What a loop over a value yields."""
-        from perflint.semantics.expressions import iterate
-
-        return iterate(self, value)
+        return parts.iterate(self, value)
 
     def apply(self, callee: Value, arguments: Arguments) -> Value:
         """What calling a value returns."""
-        from perflint.semantics.calls import apply
-
-        return apply(self, callee, arguments)[1]
+        return parts.apply(self, callee, arguments)[1]
 
     def attribute(self, value: Value, name: str) -> Value:
         """An attribute of a value."""
-        from perflint.semantics.classes import attribute
-
-        return attribute(self, value, name)
+        return parts.attribute(self, value, name)
 
     def get(self, name: str) -> Value | None:
         """What a plain name is bound to in this function and those around it."""
@@ -136,6 +126,19 @@ class Frame:
             if name in names:
                 return names[name]
         return None
+
+
+class Parts:
+    """Where each part of the interpreter hangs itself in for the others, when it is imported."""
+
+    evaluate: Callable[[Frame, ast.expr], Value]
+    run: Callable[[Frame, Iterable[ast.stmt]], None]
+    iterate: Callable[[Frame, Value], Value]
+    apply: Callable[[Frame, Value, Arguments], tuple[str, Value]]
+    attribute: Callable[[Frame, Value, str], Value]
+
+
+parts = Parts()
 
 
 def join_names(left: Names | None, right: Names | None) -> Names | None:

@@ -47,8 +47,8 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         return declared
     knowledge = frame.project.knowledge
     arguments = Arguments(
-        tuple([widen(value) for value in arguments.positional]),
-        tuple([(name, widen(value)) for name, value in arguments.keywords]),
+        tuple([_passed(value) for value in arguments.positional]),
+        tuple([(name, _passed(value)) for name, value in arguments.keywords]),
         arguments.unpacked,
     )
     key = (function, arguments.positional, arguments.keywords)
@@ -66,6 +66,13 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = declared
     value = knowledge.results[key] = widen(value)
     return value
+
+
+def _passed(value: Value) -> Value:
+    """An argument as the callee sees it: which number it is makes no other call."""
+    if isinstance(value, Const):
+        return Scalar(type(value.value).__name__) if type(value.value) in (int, float) else value
+    return widen(value)
 
 
 def _is_plain(value: Value) -> bool:

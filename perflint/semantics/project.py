@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even when it lies beside the project."""
 
-_TEXT_IN_MEMORY = 8_000_000
+_TEXT_IN_MEMORY = 5_000_000
 """Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
 
 
@@ -34,6 +34,7 @@ class Module:
         self.root = root
         """The folder that absolute imports start from."""
         self.weight = len(text)
+        self.text = hash(text)
         self.tree = tree
         self.is_package = path.name == "__init__.py"
         self.names: dict[str, Value] | None = None
@@ -143,6 +144,12 @@ class Project:
     def files(self) -> Mapping[str, Path]:
         """The files that are known so far, by the names of their modules."""
         return self._owners
+
+    def adopt(self, source: Source) -> None:
+        """Let a file that was imported before it is checked share the tree made then."""
+        module = self._loaded.get(self._keys.get(Path(source.path).absolute(), ""))
+        if module is not None and module.text == hash(source.text):
+            source.tree = module.tree
 
     def module_of(self, source: Source) -> Module:
         """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""

@@ -9,7 +9,7 @@ from typing import Any
 from perflint.semantics import classes
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
-from perflint.semantics.frame import Frame, Names, forget_paths, join_names
+from perflint.semantics.frame import Frame, Names, forget_paths, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
 from perflint.semantics.values import (
@@ -420,3 +420,5 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {
     ast.Assert: _assert,
     ast.Delete: _delete,
 }
+
+parts.run = run

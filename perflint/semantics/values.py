@@ -5,8 +5,8 @@ Values are immutable and hashable. `join` is the least upper bound, `UNKNOWN` th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 
@@ -108,7 +108,16 @@ class Tensor(Value):
 
     def with_(self, **changes: object) -> Tensor:
         """A copy with some fields changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        get = changes.get
+        return Tensor(
+            get("device", self.device),  # type: ignore[arg-type]
+            get("kind", self.kind),  # type: ignore[arg-type]
+            get("rank", self.rank),  # type: ignore[arg-type]
+            get("evidence", self.evidence),  # type: ignore[arg-type]
+            get("pinned", self.pinned),  # type: ignore[arg-type]
+            get("leaf", self.leaf),  # type: ignore[arg-type]
+            get("place", self.place),  # type: ignore[arg-type]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,21 +340,22 @@ def _with_unknown(left: Value, right: Value) -> Value:
 def union(values: Iterable[Value]) -> Value:
     """The join of several values."""
     alternatives: list[Value] = []
-    for value in _flatten(values):
-        _absorb(alternatives, value)
-    if not alternatives:
-        return NEVER
+    for value in values:
+        if isinstance(value, (Union, Never)):
+            for member in value.members:
+                _absorb(alternatives, member)
+        elif not alternatives:
+            alternatives.append(value)
+        elif value is not alternatives[-1]:
+            _absorb(alternatives, value)
     if len(alternatives) == 1:
         return alternatives[0]
+    if not alternatives:
+        return NEVER
     if len(alternatives) > _MOST_ALTERNATIVES:
         tensor = next((v for v in alternatives if isinstance(v, Tensor)), None)
         return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
     return Union(tuple(alternatives))
-
-
-def _flatten(values: Iterable[Value]) -> Iterator[Value]:
-    for value in values:
-        yield from value.members
 
 
 def _absorb(alternatives: list[Value], value: Value) -> None:
@@ -359,6 +369,10 @@ def _absorb(alternatives: list[Value], value: Value) -> None:
 
 def _merge(left: Value, right: Value) -> Value | None:
     """One value for both, or None when they are different alternatives."""
+    if left is right:
+        return left
+    if type(left) is not type(right) and not (isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar))):
+        return None
     if left == right:
         return left
     if isinstance(left, Tensor) and isinstance(right, Tensor):
