@@ -25,7 +25,7 @@ from perflint.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
-_TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?P<output>(?:(?!\$ |```).*\n)*)(```)$", re.M)
+_TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
 
 FAMILIES = {
     "sync": "Host-device synchronisation",
@@ -64,12 +64,14 @@ def rule_files() -> dict[Path, str]:
 
 def index() -> str:
     """The list of rules by family."""
-    lines = ["# Rules", "", f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
+    lines = ["# Rules", ""]
+    lines += [f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
     lines += ["Severity is what the pattern costs where it was measured; rules of severity info are shown by"]
     lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need `--unsafe-fixes`."]
     families = sorted(all_rules(), key=lambda rule: (list(FAMILIES).index(facts(rule)["family"]), rule.code))
     for family, rules in groupby(families, key=lambda rule: facts(rule)["family"]):
-        lines += ["", f"## {FAMILIES[family]}", "", "| code | name | what it finds | severity | fixes |", "|---|---|---|---|---|"]
+        lines += ["", f"## {FAMILIES[family]}", ""]
+        lines += ["| code | name | what it finds | severity | fixes |", "|---|---|---|---|---|"]
         lines += map(_row, rules)
     return "\n".join(lines) + "\n"
 
@@ -94,16 +96,16 @@ def hand_written() -> Iterator[Path]:
 
 def refreshed(text: str) -> str:
     """A text with the output of its commands renewed."""
-    return _TRANSCRIPT.sub(lambda found: f"{found[1]}{output(shlex.split(found['arguments']))}{found[4]}", text)
+    return _TRANSCRIPT.sub(lambda found: f"{found[1]}{output(shlex.split(found['arguments']))}{found[3]}", text)
 
 
 def output(arguments: list[str]) -> str:
     """What a perflint command prints in the project's folder."""
     command = [sys.executable, "-m", "perflint", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
-    if done.stderr:
+    if done.returncode not in (0, 1):
         raise SystemExit(f"perflint {shlex.join(arguments)}:\n{done.stderr}")
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""What docs/ shows of perflint is what perflint says."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _load(name: str) -> ModuleType:
+    path = ROOT / "tools" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+generate_docs = _load("generate_docs")
+PAGES = generate_docs.rule_files()
+HAND_WRITTEN = list(generate_docs.hand_written())
+HINT = "run `python tools/generate_docs.py` and read the difference"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_page_is_up_to_date(path: Path) -> None:
+    assert path.exists() and path.read_text(encoding="utf-8") == PAGES[path], HINT
+
+
+def test_no_page_without_a_rule() -> None:
+    assert set(generate_docs.RULES.glob("*.md")) == set(PAGES), HINT
+
+
+@pytest.mark.parametrize("path", HAND_WRITTEN, ids=lambda path: path.name)
+def test_shown_output_is_what_the_command_prints(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert generate_docs.refreshed(text) == text, HINT
+
+
+def test_commands_are_found_and_their_old_output_goes() -> None:
+    text = "a\n\n```console\n$ perflint --version\nold\nolder\n```\n\nb\n"
+    fresh = generate_docs.refreshed(text)
+    assert "old" not in fresh
+    assert fresh.startswith("a\n\n```console\n$ perflint --version\nperflint ") and fresh.endswith("\n```\n\nb\n")
+
+
+def test_readme_shows_a_run() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "$ perflint check docs/examples" in text and "warning[TPF" in text

@@ -1,0 +1,34 @@
+"""Links between the documents lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")])
+_LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def _anchors(path: Path) -> set[str]:
+    """The anchors that a Markdown file's headings get."""
+    headings = re.findall(r"^#+ (.*)$", _FENCED.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links(document: Path) -> None:
+    broken = []
+    for link in _LINK.finditer(_FENCED.sub("", document.read_text(encoding="utf-8"))):
+        target = (document.parent / link["path"]) if link["path"] else document
+        if not target.exists() or (link["anchor"] and link["anchor"] not in _anchors(target)):
+            broken.append(link[0])
+    assert not broken
+
+
+def test_links_are_found() -> None:
+    found = [link["path"] for link in _LINK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+    assert "CONTRIBUTING.md" in found and "docs/rules/README.md" in found
