@@ -20,7 +20,8 @@ class NanCheckPerStep(Rule):
     """
     ## What it does
     Finds branches, assertions and reads that ask whether a tensor holds NaN or infinity:
-    `if torch.isnan(loss):`, `torch.isfinite(grad).all().item()`, `math.isnan(loss)`, `if x != x`.
+    `if torch.isnan(loss):`, `torch.isfinite(grad).all().item()`, `math.isnan(loss.item())`,
+    `if (x != x).any():`.
 
     ## Why is this bad
     The check is cheap, the wait for its answer is not: the host stops queuing work until the device

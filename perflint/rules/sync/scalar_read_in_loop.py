@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class ScalarReadInLoop(Rule):
     """
     ## What it does
-    Finds `.item()`, `float(t)`, `int(t)`, `complex(t)`, `.tolist()` of a zero-dimensional tensor
-    and `math` functions of a tensor, where the tensor may be on the device.
+    Finds `.item()`, `float(t)`, `int(t)`, `complex(t)` and the `.tolist()` of a zero-dimensional
+    tensor, where the tensor may be on the device.
 
     ## Why is this bad
     The host cannot know the number before the device has computed it, so it waits until all work
