@@ -141,10 +141,16 @@ def _resolve_below(frame: Frame, module: Module, base: str, last: str) -> Value:
         value = resolve(frame, module, Name(base))
         if value != Name(base):
             return attribute(frame, value, last)
-    return libraries.public(f"{base}.{last}")
+    full = f"{base}.{last}"
+    return Scalar("float") if full in _NUMBERS else libraries.public(full)
+
+
+_NUMBERS = {f"{module}.{name}" for module in ("torch", "math", "numpy") for name in ("inf", "nan", "pi", "e")}
 
 
 def _torch_name(name: str) -> Value:
+    if name in _NUMBERS:
+        return Scalar("float")
     if name.startswith("torch.") and name[6:] in _DTYPES:
         return Dtype(name[6:])
     return Name(name)
@@ -263,12 +269,19 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     found = _in_lineage(frame, value, name)
     if found is not None:
-        return found
+        return _while_constructing(found) if frame.constructs else found
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if facts_of(frame, value.cls) is not None:
         return _of_unknown(frame, value, name) if is_tensor_class(frame, value.cls) else UNKNOWN
     return Name(f"{value.cls}.{name}", value)
+
+
+def _while_constructing(value: Value) -> Value:
+    """Parameters and buffers as a constructor sees them: the module has not been moved yet."""
+    if isinstance(value, Tensor) and value.device is Device.MODEL:
+        return value.with_(device=Device.CPU)
+    return DeviceValue(Device.CPU) if value == DeviceValue(Device.MODEL) else value
 
 
 def _in_lineage(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from perflint.semantics.project import Module, Project
     from perflint.semantics.structure import FunctionInfo
 
+CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
+"""Methods that run before a module is moved to the device."""
+
 Names = dict[str, Value]
 """What plain names and attribute paths such as "self.mask" are bound to."""
 
@@ -47,6 +50,7 @@ class Frame:
 
     __slots__ = (
         "breaks",
+        "constructs",
         "budget",
         "continues",
         "depth",
@@ -90,6 +94,8 @@ class Frame:
         self.recorder = recorder
         self.depth = depth
         """Calls between the code that is checked and this one."""
+        self.constructs = function is not None and function.name in CONSTRUCTORS
+        """Whether it makes a module that is still on the host."""
         self.loops = 0
         self.returns: list[Value] = []
         self.yields: list[Value] = []

@@ -51,7 +51,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         tuple([(name, _passed(value)) for name, value in arguments.keywords]),
         arguments.unpacked,
     )
-    key = (function, arguments.positional, arguments.keywords)
+    key = (function, arguments.positional, arguments.keywords, frame.constructs)
     known = knowledge.results.get(key)
     if known is not None:
         return known
@@ -158,6 +158,7 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
         receiver=function.receiver,
         depth=frame.depth + (0 if arguments is None else 1),
     )
+    inner.constructs = inner.constructs or (frame.constructs and function.receiver is not None)
     inner.names = _parameters(inner, info, function, arguments)
     return inner
 

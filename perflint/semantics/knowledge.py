@@ -7,7 +7,8 @@ from pathlib import Path
 
 from perflint.semantics.values import Function, Value
 
-CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...]]
+CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...], bool]
+"""A function, what it is passed, and whether a constructor calls it."""
 
 
 @dataclass(slots=True)

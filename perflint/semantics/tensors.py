@@ -130,7 +130,7 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
         device=device,
         place=place,
         kind=_kind(dtype, arguments, operands),
-        rank=_rank(facts, operands),
+        rank=_rank(facts, arguments, operands),
         evidence=max((tensor.evidence for tensor in operands), default=Evidence.CERTAIN)
         if facts.device != "cpu-factory"
         else Evidence.CERTAIN,
@@ -190,6 +190,11 @@ def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
     if rule in ("same", "arith") and operands:
         kind = operands[0].kind
         return Kind.INT if rule == "arith" and kind is Kind.BOOL else kind
+    if rule == "scalars":
+        kinds_given = {scalar_type(value) for value in arguments.positional}
+        if "float" in kinds_given:
+            return Kind.FLOAT
+        return Kind.INT if kinds_given and kinds_given <= {"int", "bool"} else Kind.UNKNOWN
     if rule == "promote" and operands:
         kinds = {tensor.kind for tensor in operands}
         for kind in (Kind.FLOAT, Kind.UNKNOWN, Kind.INT):
@@ -199,7 +204,9 @@ def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
     return Kind.UNKNOWN
 
 
-def _rank(facts: torch_api.Result, operands: list[Tensor]) -> int | None:
+def _rank(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> int | None:
+    if facts.dims == "sizes":
+        return _rank_of_sizes(arguments)
     if facts.rank is not None:
         return facts.rank
     if not operands or not facts.shape:
@@ -210,6 +217,17 @@ def _rank(facts: torch_api.Result, operands: list[Tensor]) -> int | None:
     if operands[0].rank is None:
         return None
     return operands[0].rank if facts.shape == "same" else max(0, operands[0].rank + int(facts.shape))
+
+
+def _rank_of_sizes(arguments: Arguments) -> int | None:
+    """The rank of a tensor made with sizes: `zeros(3, 4)`, `zeros((3, 4))`, `zeros(x.shape)`."""
+    sizes = arguments.positional or tuple(value for name, value in arguments.keywords if name == "size")
+    if not sizes or arguments.unpacked:
+        return None
+    first = sizes[0]
+    if isinstance(first, Sequence):
+        return None if first.items is None else len(first.items)
+    return len(sizes) if all(scalar_type(size) in ("int", "float", "bool") for size in sizes) else None
 
 
 # What the facts cannot say
