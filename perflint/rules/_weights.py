@@ -1,16 +1,24 @@
-"""Where the weights of a file's models come from."""
+"""Where the weights of a file's models come from, as far as its words tell."""
 
 from __future__ import annotations
 
 import re
 
-_PUBLISHED = re.compile(r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls")
+_PUBLISHED = re.compile(
+    r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls", re.IGNORECASE
+)
+_DOWNLOADS = re.compile(r"load_state_dict_from_url|model_zoo|hf_hub_download|model_urls")
 _LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
 
 
 def has_published_weights(text: str) -> bool:
     """Whether a file's models come with weights that others trained, whose shapes are given."""
     return _PUBLISHED.search(text) is not None
+
+
+def downloads_weights(text: str) -> bool:
+    """Whether a file fetches weights for models, its own or those that it imports."""
+    return _DOWNLOADS.search(text) is not None
 
 
 def loads_weights(text: str) -> bool:

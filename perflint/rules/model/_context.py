@@ -63,7 +63,8 @@ def _is_asked(model: Model, node: ast.Attribute) -> bool:
 def _tests_around(model: Model, node: ast.AST) -> Iterator[ast.expr]:
     inner: ast.AST = node
     for around in model.ancestors(node):
-        if (isinstance(around, (ast.If, ast.While)) and inner in around.body) or (isinstance(around, ast.IfExp) and inner is around.body):
+        in_block = isinstance(around, (ast.If, ast.While)) and inner in around.body
+        if isinstance(around, (ast.If, ast.While, ast.IfExp)) and (in_block or inner is around.body):
             yield around.test
         elif isinstance(around, ast.BoolOp):
             yield around

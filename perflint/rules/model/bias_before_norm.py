@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._importers import is_published
 from perflint.rules._names import Names
-from perflint.rules._weights import has_published_weights, loads_weights
+from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule
 from perflint.rules.model._context import freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
@@ -86,8 +87,8 @@ class BiasBeforeNorm(Rule):
     ## Fix safety
     Unsafe: the state dict loses a key, so strict loading of an older checkpoint fails, as does
     loading an older optimizer state; later layers draw other initial weights. No fix is offered
-    where the file loads weights, freezes norms, or sets biases by hand without asking whether
-    there is one.
+    where the file loads weights, one that imports it downloads some, where it freezes norms, or
+    sets biases by hand without asking whether there is one.
 
     ## How a GPU shows it
     `aten::conv2d` gets a bias right before `aten::batch_norm`; a reduction kernel for its gradient
@@ -111,10 +112,10 @@ class BiasBeforeNorm(Rule):
         pairs = {pair.layer.call: pair for pair in _pairs(model, Names(model.source.tree))}
         if not pairs:
             return
-        frozen, published = freezes_norms(model.source.tree), has_published_weights(text)
+        frozen, published = freezes_norms(model.source.tree), is_published(model)
         for call, pair in pairs.items():
             by_hand = touches_bias(model, pair.layer.made.cls)
-            fixable = not (frozen or by_hand or loads_weights(text))
+            fixable = not (frozen or published or by_hand or loads_weights(text))
             yield self.finding(
                 site,
                 f"`{_short(site, call)}` adds a bias that the `{pair.norm.kind}` behind it subtracts again: "

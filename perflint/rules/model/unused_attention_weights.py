@@ -105,7 +105,7 @@ class UnusedAttentionWeights(Rule):
         yield self.finding(
             site,
             f"`{site.text(site.node.func)}(…)` computes attention weights that nothing reads, which keeps it off "
-            f"the fused kernels: a training step was {figure}; pass `need_weights=False`",
+            f"the fused kernels: a training step with 1024 tokens was {figure}; pass `need_weights=False`",
             severity=in_half.severity if half else in_float.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
             fix=_fix(node, site),

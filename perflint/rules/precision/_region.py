@@ -60,14 +60,9 @@ class Region:
         return None
 
 
-def mentions_format(text: str) -> bool:
-    """Whether a file may say something of formats: a cheap look before any walk."""
-    return _WORDS.search(text) is not None
-
-
 def region(source: Source) -> Region:
     """What a file says of the formats that it computes in."""
-    if not mentions_format(source.text):
+    if not _WORDS.search(source.text):
         return Region()
     names = Names(source.tree)
     formats = {each.format for each in (*_of_runs(source.tree, names), *_of_values(source.tree, names))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._weights import has_published_weights
+from perflint.rules._importers import is_published
 from perflint.rules.base import Rule
 from perflint.rules.precision._project import setting
 from perflint.rules.precision._region import Format
@@ -86,7 +86,7 @@ class ChannelsByDtype(Rule):
         format = around.region.eight_bits
         if format is None or not around.near:
             return
-        published = has_published_weights(text)
+        published = is_published(site.model)
         found = layers(site.model)
         multiple = 32 if format is Format.INT8 else 16
         for layer in found.all:

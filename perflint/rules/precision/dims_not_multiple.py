@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._weights import has_published_weights
+from perflint.rules._importers import is_published
 from perflint.rules.base import Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
@@ -101,7 +101,7 @@ class DimsNotMultiple(Rule):
         around = setting(site.model)
         if around.region.eight_bits and around.near:
             return
-        published = has_published_weights(text)
+        published = is_published(site.model)
         for layer in found.all:
             finding = self._judge(site, layer, found, around, published)
             if finding is not None:
@@ -132,7 +132,7 @@ class DimsNotMultiple(Rule):
             span=site.model.source.span(layer.call),
             # It is built once, but runs with each forward pass.
             heat=Heat.HOT,
-            severity=_severity(layer, half, slight, misfits),
+            severity=Severity.INFO if slight else _severity(layer, found, half, misfits),
             confidence=_confidence(layer, around, misfits, published),
         )
 
@@ -195,11 +195,10 @@ def _difference(first: Cost, other: Cost) -> str:
     return f"with {other.pattern.partition(' with ')[2]}"
 
 
-def _severity(layer: Layer, half: bool, slight: bool, misfits: list[Size]) -> Severity:
-    if slight:
-        return Severity.INFO
-    if half and layer.kind != "convolution" and max(size.value for size in misfits) >= LARGE:
-        return Severity.ERROR
+def _severity(layer: Layer, found: Layers, half: bool, misfits: list[Size]) -> Severity:
+    wide = [size for size in misfits if size.value >= LARGE]
+    if half and wide and layer.kind != "convolution" and any(size.value in found.handed_on for size in wide):
+        return cost("linear-step-1001-bfloat16").severity
     return Severity.WARNING
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.rules._weights import has_published_weights, loads_weights
+from perflint.rules._importers import is_published
+from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule
 from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
@@ -113,7 +114,7 @@ class VocabNotPadded(Rule):
         around = setting(model)
         half = around.region.half is not None
         multiple = 4 if not half and Format.TF32 in around.region.formats else 8
-        published = has_published_weights(text)
+        published = is_published(model)
         for table in tables:
             if table.size.value % multiple:
                 yield self.finding(
@@ -124,7 +125,7 @@ class VocabNotPadded(Rule):
                     heat=Heat.HOT,
                     severity=_severity(table, around),
                     confidence=_confidence(table, around, published),
-                    fix=None if loads_weights(text) else _fix(model, table),
+                    fix=None if published or loads_weights(text) else _fix(model, table),
                 )
 
 

@@ -1,0 +1,96 @@
+"""The files of a project that import a module, and what their text says.
+
+Files are read once, and not parsed: what most rules ask of them is settled by a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from perflint.rules._weights import downloads_weights, has_published_weights
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|import[ \t]+(?P<modules>[^\n#]+))",
+    re.MULTILINE,
+)
+_FIRST_NAME = re.compile(r"\s*([\w.]+)")
+_RUNS = re.compile(
+    r"autocast|GradScaler|\.half\(\)|\.bfloat16\(\)|precision|\b(?:bf16|fp16)\s*=|allow_tf32|_int_mm",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A file: its module's name, the full names that it imports, and what words it has."""
+
+    name: str
+    imports: frozenset[str]
+    may_run_models: bool
+    """Whether it says something of number formats."""
+    downloads_weights: bool
+
+
+_KNOWN: WeakKeyDictionary[Project, dict[str, Importer | None]] = WeakKeyDictionary()
+"""What was read of a project's files; None for those that say nothing of interest."""
+
+
+def importers(model: Model) -> Iterator[Importer]:
+    """The files of the project that import a file's module, something of it, or the package that it lies in."""
+    name = model.module.name
+    package = name.rpartition(".")[0]
+    for file in _files(model.project):
+        if file.name != name and any(
+            f"{each}.".startswith(f"{name}.") or (package and each == package) for each in file.imports
+        ):
+            yield file
+
+
+def is_published(model: Model) -> bool:
+    """Whether a file's models come with published weights, by its own words or those of a file that imports it."""
+    return has_published_weights(model.source.text) or any(file.downloads_weights for file in importers(model))
+
+
+def _files(project: Project) -> Iterator[Importer]:
+    known = _KNOWN.setdefault(project, {})
+    for name, path in list(project.files.items()):
+        if name not in known:
+            known[name] = _read(name, path)
+        file = known[name]
+        if file is not None:
+            yield file
+
+
+def _read(name: str, path: Path) -> Importer | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        # What cannot be read tells nothing; it is reported where it is checked itself.
+        return None
+    runs, downloads = _RUNS.search(text) is not None, downloads_weights(text)
+    if not runs and not downloads:
+        return None
+    package = name.split("~")[0] if path.name == "__init__.py" else name.split("~")[0].rpartition(".")[0]
+    return Importer(name, frozenset(_imported(text, package)), runs, downloads)
+
+
+def _imported(text: str, package: str) -> Iterator[str]:
+    """The full names that a text imports, relative ones as seen from `package`."""
+    for match in _IMPORT.finditer(text):
+        if match["modules"]:
+            yield from (found[1] for found in map(_FIRST_NAME.match, match["modules"].split(",")) if found)
+            continue
+        origin = match["origin"]
+        if match["dots"]:
+            parts = package.split(".") if package else []
+            origin = ".".join([*parts[: len(parts) - len(match["dots"]) + 1], *([origin] if origin else [])])
+        yield origin
+        for found in map(_FIRST_NAME.match, match["names"].strip("()").split(",")):
+            if found:
+                yield f"{origin}.{found[1]}"
