@@ -15,6 +15,7 @@ from perflint.semantics.values import (
     DeviceValue,
     Dtype,
     Evidence,
+    Kind,
     Name,
     Scalar,
     Sequence,
@@ -95,9 +96,22 @@ def host_confidence(value: Value, destination: Value | None = None) -> Confidenc
     if tensor.device is Device.CALLER and (destination is None or _is_callers(destination)):
         return None
     if tensor.device is not Device.CPU:
-        return Confidence.LOW
+        return Confidence.LOW if _may_come_from_elsewhere(tensor, destination) else None
     sure = Confidence.HIGH if tensor.evidence >= Evidence.ANNOTATION else Confidence.MEDIUM
     return sure if len(value.members) == 1 else lowered(sure)
+
+
+def _may_come_from_elsewhere(tensor: Tensor, destination: Value | None) -> bool:
+    """Whether a tensor of an unknown place is likely to go to another one.
+
+    What this code computed itself (its dtype is known) was computed where its operands are; and
+    a `.to(x)` of which it is not known that `x` is a device may be a change of dtype.
+    """
+    if tensor.device is Device.CALLER:
+        return True
+    if tensor.kind is not Kind.UNKNOWN:
+        return False
+    return destination is None or all(isinstance(member, (DeviceValue, Tensor)) for member in destination.members)
 
 
 def operand_confidence(value: Value) -> Confidence | None:

@@ -92,4 +92,6 @@ def _confidence(site: CallSite) -> Confidence | None:
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
         return None
     sure = [confidence for _, confidence in found if confidence is not None]
-    return max(sure, key=(Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index) if sure else None
+    best = max(sure, key=(Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index, default=None)
+    # Tensors of which nothing is known are compared in set-up code and tests for the most part.
+    return None if best is Confidence.LOW else best

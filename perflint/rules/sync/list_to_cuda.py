@@ -21,7 +21,7 @@ from perflint.rules.placement import (
 )
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import NONE, Unknown
+from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -122,6 +122,10 @@ def _confidence(site: CallSite) -> Confidence | None:
     if kind is Content.TENSOR:
         given = keyword(made, "device")
         source = host_confidence(value, None if given is None else site.value(given))
+        tensor = value.tensor
+        if tensor is not None and tensor.device is Device.UNKNOWN:
+            # `as_tensor` of what may be a tensor already is mostly there for what is none.
+            return None
         if source is None and any(member.tensor is None and member != NONE for member in value.members):
             # A number or a list, where it is no tensor.
             source = Confidence.LOW
