@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from perflint.rules._arguments import passed
 from perflint.rules._names import Names
 from perflint.semantics.model import Model
 from perflint.semantics.values import Const, Instance, Partial
@@ -83,12 +84,6 @@ def _cancels_linear(first: Built, second: Built) -> bool:
     out, features = first.made.argument("out_features"), second.made.argument("num_features")
     if isinstance(out, Const) and isinstance(features, Const):
         return out == features
-    written = _written(first, "out_features", 1), _written(second, "num_features", 0)
-    return written[0] is not None and written[0] == written[1]
-
-
-def _written(built: Built, name: str, position: int) -> str | None:
-    for keyword in built.call.keywords:
-        if keyword.arg == name:
-            return ast.unparse(keyword.value)
-    return ast.unparse(built.call.args[position]) if position < len(built.call.args) else None
+    size = passed(first.call, first.made, "out_features")
+    other = passed(second.call, second.made, "num_features")
+    return size is not None and other is not None and ast.unparse(size) == ast.unparse(other)

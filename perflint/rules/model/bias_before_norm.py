@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
 from perflint.rules._names import Names
 from perflint.rules._weights import loads_weights
@@ -171,7 +172,7 @@ def _short(site: FileSite, call: ast.Call) -> str:
 
 def _fix(site: FileSite, pair: _Pair) -> Fix | None:
     source, call = site.model.source, pair.layer.call
-    given = _bias_argument(pair.layer)
+    given = passed(call, pair.layer.made, "bias")
     if given is not None:
         edit = Edit(source.span(given), "False")
     else:
@@ -182,12 +183,3 @@ def _fix(site: FileSite, pair: _Pair) -> Fix | None:
             return None
         edit = replace(source, source.span(call), changed)
     return Fix("Pass `bias=False`", Safety.UNSAFE, (edit,))
-
-
-def _bias_argument(built: Built) -> ast.expr | None:
-    for keyword in built.call.keywords:
-        if keyword.arg == "bias":
-            return keyword.value
-    names = [name for name, _ in built.made.arguments or ()]
-    position = names.index("bias") if "bias" in names else len(built.call.args)
-    return built.call.args[position] if position < len(built.call.args) else None

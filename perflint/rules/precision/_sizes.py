@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.semantics.model import Model
+from perflint.rules._arguments import passed
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.values import Const, Instance, Scalar, Value
 
 TINY = 32
@@ -28,11 +28,15 @@ _TAKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One argument of a layer. `by_default` says that it is a default which a caller may override."""
+    """One argument of a layer. `by_default` says that it is a default which a caller may override.
+
+    `written` is where the file writes that default, if it does.
+    """
 
     name: str
     value: int
     by_default: bool = False
+    written: ast.expr | ast.stmt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Layers:
 
     all: tuple[Layer, ...]
     handed_on: frozenset[int]
+    embeddings: tuple[tuple[ast.Call, Size], ...]
+    """With the numbers of their rows."""
 
     def is_width(self, size: Size) -> bool:
         """Whether a size is the model's own choice: one layer puts it out and another takes it in, or it is large.
@@ -78,7 +84,9 @@ class Layers:
 
 def layers(model: Model) -> Layers:
     """The layers that a file constructs with known sizes."""
+    reader = _Reader(model)
     found: list[Layer] = []
+    embeddings: list[tuple[ast.Call, Size]] = []
     put_out: set[int] = set()
     taken_in: set[int] = set()
     for node in model.everything():
@@ -87,36 +95,35 @@ def layers(model: Model) -> Layers:
         made = model.value(node)
         if not isinstance(made, Instance) or made.arguments is None:
             continue
-        layer = _layer(node, made)
+        layer = _layer(node, made, reader)
         if layer is not None:
             found.append(layer)
             taken_in.update(size.value for size in (layer.inner,) if size)
             put_out.update(size.value for size in (layer.outer,) if size)
-        taken_in.update(_of_others(made, _TAKERS.get(made.cls)))
-        put_out.update(_of_others(made, "embedding_dim" if made.cls == "torch.nn.Embedding" else None))
-    return Layers(tuple(found), frozenset(put_out & taken_in))
+        elif made.cls in _TAKERS:
+            taken_in.update(size.value for size in (reader.size(node, made, _TAKERS[made.cls]),) if size)
+        elif made.cls == "torch.nn.Embedding":
+            put_out.update(size.value for size in (reader.size(node, made, "embedding_dim"),) if size)
+            embeddings += [(node, size) for size in (reader.size(node, made, "num_embeddings"),) if size]
+    return Layers(tuple(found), frozenset(put_out & taken_in), tuple(embeddings))
 
 
-def _of_others(made: Instance, name: str | None) -> Iterator[int]:
-    size = size_of(made, name) if name else None
-    if size is not None:
-        yield size.value
+def _layer(call: ast.Call, made: Instance, reader: _Reader) -> Layer | None:
+    def size(name: str) -> Size | None:
+        return reader.size(call, made, name)
 
-
-def _layer(call: ast.Call, made: Instance) -> Layer | None:
     if made.cls == "torch.nn.Linear":
-        return Layer(call, made, "linear", size_of(made, "in_features"), size_of(made, "out_features"))
+        return Layer(call, made, "linear", size("in_features"), size("out_features"))
     if made.cls in _CONVOLUTIONS:
         if made.argument("groups") not in (None, Const(1)):
             return None
-        return Layer(call, made, "convolution", size_of(made, "in_channels"), size_of(made, "out_channels"))
+        return Layer(call, made, "convolution", size("in_channels"), size("out_channels"))
     if made.cls == "torch.nn.MultiheadAttention":
-        width = size_of(made, "embed_dim")
-        return Layer(call, made, "attention", width, width, _heads(width, size_of(made, "num_heads")))
+        width = size("embed_dim")
+        return Layer(call, made, "attention", width, width, _heads(width, size("num_heads")))
     if made.cls in _TRANSFORMERS:
-        width = size_of(made, "d_model")
-        inner = size_of(made, "dim_feedforward") or width
-        return Layer(call, made, "attention", width, inner, _heads(width, size_of(made, "nhead")))
+        width = size("d_model")
+        return Layer(call, made, "attention", width, size("dim_feedforward") or width, _heads(width, size("nhead")))
     return None
 
 
@@ -128,16 +135,71 @@ def _heads(width: Size | None, number: Size | None) -> Size | None:
     return Size("the size of a head", width.value // number.value, by_default)
 
 
-def size_of(made: Instance, name: str) -> Size | None:
-    """A size that a constructor was given, or defaults to by a parameter; None where it is not known."""
-    value = made.argument(name)
-    if value is None:
+class _Reader:
+    """Reads the sizes that a file's constructor calls are given."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._fields = _fields(model)
+
+    def size(self, call: ast.Call, made: Instance, name: str) -> Size | None:
+        """A size that is known, be it as the default of a parameter or of a configuration's field."""
+        given = passed(call, made, name)
+        value, by_default = _known(made.argument(name))
+        if value is not None:
+            return Size(name, value, by_default, self._written(given, value) if by_default else None)
+        field = self._fields.get(given.attr) if isinstance(given, ast.Attribute) else None
+        if field is None:
+            return None
+        return Size(name, _number(field.value) or 0, True, field)
+
+    def _written(self, given: ast.expr | None, value: int) -> ast.expr | ast.stmt | None:
+        """Where a default is written that an expression stands for: at a field, or at a parameter around."""
+        if isinstance(given, ast.Attribute):
+            field = self._fields.get(given.attr)
+            return field if field is not None and _number(field.value) == value else None
+        function = self._model.function(given) if isinstance(given, ast.Name) else None
+        if function is None or not isinstance(given, ast.Name):
+            return None
+        positional = [*function.args.posonlyargs, *function.args.args]
+        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(function.args.defaults)))
+        default = defaults.get(given.id, self._keyword_default(function, given.id))
+        return default if default is not None and _number(default) == value else None
+
+    @staticmethod
+    def _keyword_default(function: FunctionNode, name: str) -> ast.expr | None:
+        for parameter, default in zip(function.args.kwonlyargs, function.args.kw_defaults):
+            if parameter.arg == name:
+                return default
         return None
-    known, by_default = _known(value)
-    return None if known is None else Size(name, known, by_default)
 
 
-def _known(value: Value) -> tuple[int | None, bool]:
+def _fields(model: Model) -> dict[str, ast.Assign | ast.AnnAssign]:
+    """The numbers that the bodies of classes assign, by name; those that something else assigns too are left out."""
+    found: dict[str, ast.Assign | ast.AnnAssign] = {}
+    unclear: set[str] = set()
+    for node in model.everything():
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            unclear.add(node.attr)
+        elif isinstance(node, ast.keyword) and node.arg and _number(node.value) is not None:
+            unclear.add(node.arg)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(model.parent(node), ast.ClassDef):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name) and _number(node.value) is not None:
+                if target.id in found:
+                    unclear.add(target.id)
+                found[target.id] = node
+    return {name: node for name, node in found.items() if name not in unclear}
+
+
+def _number(node: ast.expr | None) -> int | None:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return None
+
+
+def _known(value: Value | None) -> tuple[int | None, bool]:
+    """A number, and whether it is only the default of one."""
     by_default = isinstance(value, Scalar)
     constant = value.default if isinstance(value, Scalar) else value
     if isinstance(constant, Const) and isinstance(constant.value, int) and not isinstance(constant.value, bool):

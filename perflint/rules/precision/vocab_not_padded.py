@@ -6,18 +6,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.rules._importers import is_published
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule
 from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
-from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded, size_of
+from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
 
@@ -34,7 +33,9 @@ class VocabNotPadded(Rule):
     """
     ## What it does
     Finds output heads, `nn.Linear(width, vocabulary)`, and embeddings that serve as one, whose
-    vocabulary (8192 and more) is not a multiple of 8, or of 4 in float32 with TF32.
+    vocabulary (8192 and more) is not a multiple of 8, or of 4 in float32 with TF32. Where the
+    vocabulary is the default of a parameter or of a configuration's field in the same file, the
+    finding stands there.
 
     ## Why is this bad
     The head is the largest matmul of a language model, and one odd dimension sends it to slow
@@ -115,12 +116,15 @@ class VocabNotPadded(Rule):
         half = around.region.half is not None
         multiple = 4 if not half and Format.TF32 in around.region.formats else 8
         published = is_published(model)
+        places: set[Span] = set()
         for table in tables:
-            if table.size.value % multiple:
+            place = model.source.span(table.size.written or table.call)
+            if table.size.value % multiple and place not in places:
+                places.add(place)
                 yield self.finding(
                     site,
                     _message(site, table, around),
-                    span=model.source.span(table.call),
+                    span=place,
                     # It is built once, but runs with each forward pass.
                     heat=Heat.HOT,
                     severity=_severity(table, around),
@@ -131,17 +135,15 @@ class VocabNotPadded(Rule):
 
 def _tables(model: Model) -> Iterator[_Table]:
     """Heads, and the embeddings for which the file has no head of the same size."""
+    found = layers(model)
     heads: set[int] = set()
-    for layer in layers(model).all:
+    for layer in found.all:
         if layer.kind == "linear" and layer.outer is not None and layer.outer.value >= VOCABULARY:
             heads.add(layer.outer.value)
             yield _Table(layer.call, layer.outer, True)
-    for node in model.everything():
-        if isinstance(node, ast.Call) and model.target(node) == "torch.nn.Embedding":
-            made = model.value(node)
-            size = size_of(made, "num_embeddings") if isinstance(made, Instance) else None
-            if size is not None and size.value >= VOCABULARY and size.value not in heads:
-                yield _Table(node, size, _is_multiplied(model, node))
+    for call, size in found.embeddings:
+        if size.value >= VOCABULARY and size.value not in heads:
+            yield _Table(call, size, _is_multiplied(model, call))
 
 
 def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
@@ -171,11 +173,12 @@ def _message(site: FileSite, table: _Table, around: Setting) -> str:
         figure = f"{tf32.pattern} is {tf32.slower} {tf32.where}"
     else:
         figure = f"{step.pattern} makes a whole training step {step.slower} {step.where}"
-    whose = f"{table.size.name}, by default {size}," if table.size.by_default else f"{table.size.name} {size}"
-    return (
-        f"`{site.text(table.call.func)}(…)`: {whose} is no multiple of 8, pad it to {better}: {figure}"
-        + ("" if table.multiplied else ", if it is the head's size too")
-    )
+    called = f"`{site.text(table.call.func)}(…)`"
+    if table.size.by_default:
+        whose = f"{called} gets {table.size.name} {size} by default, which is no multiple of 8"
+    else:
+        whose = f"{called}: {table.size.name} {size} is no multiple of 8"
+    return f"{whose}, pad it to {better}: {figure}" + ("" if table.multiplied else ", if it is the head's size too")
 
 
 def _severity(table: _Table, around: Setting) -> Severity:

@@ -22,6 +22,25 @@ class Untied(nn.Module):
             return self.head(self.tokens(ids))
 
 
+class Plain:
+    entries = 21184
+    height = 33333
+    rows = 33331
+
+
+class ByField(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        config.height = 40000
+        self.head = nn.Linear(config.width, config.entries)
+        self.other = nn.Linear(config.width, config.height)
+        self.bag = nn.EmbeddingBag(config.rows, 64)
+
+
+def head(width: int, *, vocabulary: int = 11136) -> nn.Module:
+    return nn.Linear(width, vocabulary)
+
+
 class ByDefault(nn.Module):
     def __init__(self, config: Config):
         super().__init__()

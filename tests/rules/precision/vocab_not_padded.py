@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 @dataclass
 class Config:
-    vocabulary: int = 32003
+    vocabulary: int = 32003  # error: TPF352
     width: int = 768
 
 
@@ -22,11 +22,30 @@ class Untied(nn.Module):
             return self.head(self.tokens(ids))
 
 
+class Plain:
+    entries = 21139  # error: TPF352
+    height = 33333
+    rows = 33331
+
+
+class ByField(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        config.height = 40000
+        self.head = nn.Linear(config.width, config.entries)
+        self.other = nn.Linear(config.width, config.height)
+        self.bag = nn.EmbeddingBag(config.rows, 64)
+
+
+def head(width: int, *, vocabulary: int = 11113) -> nn.Module:  # error: TPF352
+    return nn.Linear(width, vocabulary)
+
+
 class ByDefault(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.tokens = nn.Embedding(config.vocabulary, config.width)
-        self.head = nn.Linear(config.width, config.vocabulary)  # error: TPF352
+        self.head = nn.Linear(config.width, config.vocabulary)
         self.head.weight = self.tokens.weight
 
 
