@@ -11,6 +11,7 @@ from perflint.semantics.values import (
     UNKNOWN,
     Array,
     Const,
+    Device,
     Evidence,
     Kind,
     Scalar,
@@ -50,11 +51,10 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
     kind = _promoted(left, right)
     if op is ast.Div and kind in (Kind.INT, Kind.BOOL):
         kind = Kind.FLOAT
-    charge = operand_in_charge(tensors)
-    assert charge is not None
+    device, place = _where(left, right, tensors)
     result = Tensor(
-        device=charge.device,
-        place=charge.place,
+        device=device,
+        place=place,
         kind=kind,
         rank=_broadcast(tensors),
         evidence=max(tensor.evidence for tensor in tensors),
@@ -69,6 +69,16 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
         numbers = [Scalar(scalar_type(member)) for member in plain.members if scalar_type(member) in ("int", "float")]
         return union([result, *numbers[:1]]) if numbers and len(tensors) == 1 else result
     return Union((result, UNKNOWN))
+
+
+def _where(left: Value, right: Value, tensors: list[Tensor]) -> tuple[Device, str]:
+    charge = operand_in_charge(tensors)
+    assert charge is not None
+    sure = [value.tensor for value in (left, right) if value.tensor is not None and len(value.members) == 1]
+    if len(tensors) == 2 and len(sure) == 1 and sure[0].device is not charge.device:
+        # The operand that would decide may be no tensor at all.
+        return Device.UNKNOWN, ""
+    return charge.device, charge.place
 
 
 def _promoted(left: Value, right: Value) -> Kind:
