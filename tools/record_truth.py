@@ -383,8 +383,7 @@ def record_each(scripts: list[Path], arguments: list[str], root: Path, output: P
             print(f"{script}: exit status {status}", file=sys.stderr)
             if part.exists():
                 merge(whole, read(part))
-    if whole:
-        write(output, whole)
+                write(output, whole)  # each time, so that an interruption loses little
     return worst
 
 
@@ -434,7 +433,8 @@ def write(path: Path, document: dict[str, Any]) -> None:
 def main() -> int:
     """Read the command line, record."""
     parser = argparse.ArgumentParser(
-        description="record where programs synchronise with the GPU", usage="%(prog)s SCRIPT... [options] [-- ARGUMENTS]"
+        description="record where programs synchronise with the GPU",
+        usage="%(prog)s SCRIPT... [options] [-- ARGUMENTS]",
     )
     parser.add_argument("scripts", nargs="+", type=Path, metavar="SCRIPT")
     parser.add_argument("--root", type=Path, metavar="DIR", help="record files below it (default: the first script's)")

@@ -92,7 +92,7 @@ def train_one_epoch(model, ema, loader, optimizer, scheduler, scaler, device, ep
         images = batch["image"].to(device, non_blocking=True)
         masks = batch["mask"].to(device, non_blocking=True)
         optimizer.zero_grad(set_to_none=True)
-        with autocast(device_type=device.type, dtype=torch.float16 if device.type == "cuda" else torch.bfloat16, enabled=use_amp):
+        with autocast(device_type=device.type, dtype=torch.float16 if use_amp else None, enabled=use_amp):
             logits = model(images)
             loss = F.cross_entropy(logits.float(), masks, ignore_index=255) + dice_loss(logits.float(), masks)
         scaler.scale(loss).backward()
@@ -159,10 +159,11 @@ def main():
     ema = EMA(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.epochs * len(train_dl) + 1)
-    scaler = GradScaler(device.type, enabled=args.amp and device.type == "cuda")
+    use_amp = args.amp and device.type == "cuda"
+    scaler = GradScaler(device.type, enabled=use_amp)
     for epoch in range(args.epochs):
-        loss = train_one_epoch(model, ema, train_dl, optimizer, scheduler, scaler, device, epoch, args.amp)
-        miou, worst = validate(ema.module, val_dl, device, args.amp)
+        loss = train_one_epoch(model, ema, train_dl, optimizer, scheduler, scaler, device, epoch, use_amp)
+        miou, worst = validate(ema.module, val_dl, device, use_amp)
         print(f"epoch {epoch}: loss {loss:.4f} mIoU {miou:.4f} worst {worst[0]} ({worst[1]:.3f})")
     ckpt = {"model": model.state_dict(), "ema": ema.module.state_dict(), "scaler": scaler.state_dict()}
     print("checkpoint keys", sorted(ckpt), "first weight", ckpt["model"]["out.bias"][0].item())

@@ -1,0 +1,72 @@
+"""Scores perflint's sync findings against twelve programs recorded on a GPU.
+
+    python benchmarks/accuracy/run_programs.py [--profile audit] [--show missed|false [-n 20]]
+
+Runs `perflint check` over `programs/`, and prints recall and precision per program and profile,
+first for the lines that ran at least `HOT` times, then for all. The recording is
+`programs/truth.json.gz`; to make it anew, on a machine with a GPU:
+
+    python tools/record_truth.py benchmarks/accuracy/programs/*.py --output benchmarks/accuracy/programs/truth.json.gz
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from run import PROFILES, markdown, show, sync_findings
+from score import Truth, load, score
+
+PROGRAMS = Path(__file__).with_name("programs")
+TRUTH = PROGRAMS / "truth.json.gz"
+HOT = 5
+
+
+def main() -> None:
+    """Run, score, print."""
+    parser = argparse.ArgumentParser(description="score sync findings against recorded programs")
+    parser.add_argument("--profile", action="append", choices=PROFILES, help="only this profile")
+    parser.add_argument("--truth", type=Path, default=TRUTH, help="another recording of the programs")
+    parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
+    parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
+    options = parser.parse_args()
+    with gzip.open(options.truth, "rt", encoding="utf-8") as file:
+        recording: dict[str, Any] = json.load(file)
+    everything = with_pageable(load(options.truth), recording)
+    names = tuple(sorted(recording["programs"]))
+    for profile in options.profile or PROFILES:
+        findings = list(sync_findings(PROGRAMS, ".", profile))
+        for title, truth in (("hot lines", hot(everything, recording)), ("all lines", everything)):
+            print(f"\nProfile `{profile}`, {title}:\n\n{markdown(truth, findings, names)}")
+            if options.show:
+                show(score(truth, findings, names), options.show, options.n, PROGRAMS)
+
+
+def with_pageable(truth: Truth, recording: dict[str, Any]) -> Truth:
+    """Count a finding at a pageable copy as right: the driver may wait there, unreported."""
+    for row in recording["pageable"]:
+        truth.synced[row["file"]].update(range(row["line"], row["end_line"] + 1))
+    return truth
+
+
+def hot(truth: Truth, recording: dict[str, Any]) -> Truth:
+    """The part of the truth on lines that ran at least HOT times."""
+    ran = {
+        name: {int(line) for line, count in counts.items() if count >= HOT}
+        for name, counts in recording["counts"].items()
+    }
+    sites = [site for site in truth.sites if not ran.get(site.file, set()).isdisjoint(site.lines)]
+    result = Truth(sites=sites)
+    result.ran.update(ran)
+    result.synced.update(truth.synced)
+    return result
+
+
+if __name__ == "__main__":
+    main()
