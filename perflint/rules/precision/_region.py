@@ -12,10 +12,8 @@ from perflint.rules._names import Names
 from perflint.semantics.structure import walk
 from perflint.source.text import Source
 
-_WORDS = re.compile(
-    r"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32"
-    r"|[Ii]nt8|8bit|_int_mm|fp8|float8|transformer_engine|modelopt|pytorch_quantization"
-)
+_EIGHT_BITS = re.compile(r"[Ii]nt8|8bit|_int_mm|fp8|float8|transformer_engine|modelopt|pytorch_quantization")
+_WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{_EIGHT_BITS.pattern}")
 
 
 class Format(Enum):
@@ -58,6 +56,11 @@ class Region:
             if format in self.formats:
                 return format
         return None
+
+
+def mentions_eight_bits(text: str) -> bool:
+    """Whether a file may compute in INT8 or FP8: a cheap look before any walk."""
+    return _EIGHT_BITS.search(text) is not None
 
 
 def region(source: Source) -> Region:

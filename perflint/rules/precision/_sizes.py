@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from perflint.rules._arguments import passed
 from perflint.semantics.model import FunctionNode, Model
@@ -82,8 +84,18 @@ class Layers:
         return size.value in self.handed_on or size.value >= LARGE
 
 
+_KNOWN: WeakKeyDictionary[Model, Layers] = WeakKeyDictionary()
+"""Several rules ask for the layers of one file."""
+
+
 def layers(model: Model) -> Layers:
     """The layers that a file constructs with known sizes."""
+    if model not in _KNOWN:
+        _KNOWN[model] = _layers(model)
+    return _KNOWN[model]
+
+
+def _layers(model: Model) -> Layers:
     reader = _Reader(model)
     found: list[Layer] = []
     embeddings: list[tuple[ast.Call, Size]] = []
@@ -140,7 +152,10 @@ class _Reader:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._fields = _fields(model)
+
+    @cached_property
+    def _fields(self) -> dict[str, ast.Assign | ast.AnnAssign]:
+        return _fields(self._model)
 
     def size(self, call: ast.Call, made: Instance, name: str) -> Size | None:
         """A size that is known, be it as the default of a parameter or of a configuration's field."""

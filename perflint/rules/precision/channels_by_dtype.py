@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
 from perflint.rules.base import Rule
-from perflint.rules.precision._project import setting
-from perflint.rules.precision._region import Format
+from perflint.rules.precision._region import Format, mentions_eight_bits, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
 from perflint.rules.worth import cost
 from perflint.semantics.sites import FileSite
@@ -80,11 +79,10 @@ class ChannelsByDtype(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        if "Linear" not in text and "Conv" not in text:
+        if not mentions_eight_bits(text) or ("Linear" not in text and "Conv" not in text):
             return
-        around = setting(site.model)
-        format = around.region.eight_bits
-        if format is None or not around.near:
+        format = region(site.model.source).eight_bits
+        if format is None:
             return
         published = is_published(site.model)
         found = layers(site.model)

@@ -241,6 +241,35 @@ class OwnOrder(nn.Sequential):
         return self.conv(self.norm(x))
 
 
+class ReadInTheNextTurn(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3, padding=1)
+        self.norm = nn.BatchNorm2d(width)
+
+    def forward(self, y: torch.Tensor) -> torch.Tensor:
+        z = y
+        for _ in range(3):
+            x = F.relu(y) + z
+            y = self.conv(x)
+            z = self.norm(y)
+        return z
+
+
+class OfAnother(nn.Module):
+    """The convolution that runs is another object's."""
+
+    def __init__(self, width: int, other: nn.Module):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3)
+        self.norm = nn.BatchNorm2d(width)
+        self.other = other
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        other = self.other
+        return self.norm(other.conv(x)) + F.relu(self.conv(x))
+
+
 def by_branch(width: int, norm: bool) -> nn.Sequential:
     layers: list[nn.Module] = []
     conv = nn.Conv2d(width, width, 3)
