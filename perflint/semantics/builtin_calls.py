@@ -7,7 +7,10 @@ from collections.abc import Callable
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.values import (
+    BOOL,
+    INT,
     NONE,
+    STR,
     UNKNOWN,
     Class,
     Const,
@@ -69,11 +72,11 @@ def _converted(name: str, value: Const) -> Value:
 
 
 def _range(frame: Frame, arguments: Arguments) -> Value:
-    return Sequence("range", Scalar("int"))
+    return Sequence("range", INT)
 
 
 def _enumerate(frame: Frame, arguments: Arguments) -> Value:
-    pair = (Scalar("int"), frame.iterate(arguments.at(0)))
+    pair = (INT, frame.iterate(arguments.at(0)))
     return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
 
 
@@ -228,9 +231,9 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
     if name == "values":
         return Sequence("iterator", everything)
     if name == "keys":
-        return Sequence("iterator", Scalar("str"))
+        return Sequence("iterator", STR)
     if name == "items":
-        return Sequence("iterator", Sequence("tuple", everything, (Scalar("str"), everything)))
+        return Sequence("iterator", Sequence("tuple", everything, (STR, everything)))
     return receiver if name == "copy" else UNKNOWN
 
 
@@ -240,30 +243,30 @@ def _of_sequence(frame: Frame, receiver: Sequence, name: str, arguments: Argumen
     if name in ("copy", "union", "difference", "intersection"):
         return Sequence(receiver.type, receiver.element)
     if name in ("index", "count", "numel"):
-        return Scalar("int")
+        return INT
     return UNKNOWN
 
 
 _TEXT = {
-    "split": Sequence("list", Scalar("str")),
-    "rsplit": Sequence("list", Scalar("str")),
-    "splitlines": Sequence("list", Scalar("str")),
-    "partition": Sequence("tuple", Scalar("str"), (Scalar("str"),) * 3),
-    "rpartition": Sequence("tuple", Scalar("str"), (Scalar("str"),) * 3),
-    "find": Scalar("int"),
-    "rfind": Scalar("int"),
-    "index": Scalar("int"),
-    "count": Scalar("int"),
-    "startswith": Scalar("bool"),
-    "endswith": Scalar("bool"),
+    "split": Sequence("list", STR),
+    "rsplit": Sequence("list", STR),
+    "splitlines": Sequence("list", STR),
+    "partition": Sequence("tuple", STR, (STR,) * 3),
+    "rpartition": Sequence("tuple", STR, (STR,) * 3),
+    "find": INT,
+    "rfind": INT,
+    "index": INT,
+    "count": INT,
+    "startswith": BOOL,
+    "endswith": BOOL,
     "encode": Scalar("bytes"),
 }
 
 
 def _of_text(name: str) -> Value:
     if name.startswith("is"):
-        return Scalar("bool")
-    return _TEXT.get(name, Scalar("str"))
+        return BOOL
+    return _TEXT.get(name, STR)
 
 
 GROWING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1}

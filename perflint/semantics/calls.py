@@ -9,8 +9,10 @@ from perflint.semantics import builtin_calls, classes, functions, libraries, ten
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.values import (
+    FLOAT,
     NEVER,
     NONE,
+    STR,
     UNKNOWN,
     Class,
     Const,
@@ -64,7 +66,7 @@ def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
     if receiver is not None:
         changed = builtin_calls.grown(receiver, func.attr, arguments, frame.iterate(arguments.at(0)))
         if changed is not None:
-            frame.names[path] = changed
+            frame.bind_path(frame.names, path, changed)
             if path.count(".") == 1 and path.startswith("self.") and frame.owner:
                 classes.note_attribute(frame, path[5:], changed)
 
@@ -174,7 +176,7 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
     if name.startswith("torch.distributions.") and method in ("sample", "rsample", "log_prob", "entropy", "cdf"):
         return _sampled(receiver, arguments)
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
-        return Scalar("float") if method == "elapsed_time" else NONE
+        return FLOAT if method == "elapsed_time" else NONE
     return UNKNOWN
 
 
@@ -245,12 +247,12 @@ def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Argum
     if name == "buffers":
         return Sequence("iterator", Tensor(Device.MODEL, leaf="buffer"))
     if name in ("named_parameters", "named_buffers"):
-        pair = (Scalar("str"), parameter_)
+        pair = (STR, parameter_)
         return Sequence("iterator", Sequence("tuple", union(pair), pair))
     if name in ("modules", "children"):
         return Sequence("iterator", Instance("torch.nn.Module"))
     if name in ("named_modules", "named_children"):
-        pair_ = (Scalar("str"), Instance("torch.nn.Module"))
+        pair_ = (STR, Instance("torch.nn.Module"))
         return Sequence("iterator", Sequence("tuple", union(pair_), pair_))
     if name == "state_dict":
         return Mapping(Tensor(Device.MODEL))
@@ -273,7 +275,7 @@ def _register(frame: Frame, receiver: Instance, name: str, value: Value | None) 
     if frame.owner and receiver == frame.receiver:
         classes.note_attribute(frame, name, kept)
         if frame.names is not None:
-            frame.names[f"self.{name}"] = kept
+            frame.bind_path(frame.names, f"self.{name}", kept)
 
 
 def _apply_instance(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:

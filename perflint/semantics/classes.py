@@ -14,7 +14,10 @@ from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
+    FLOAT,
+    INT,
     NEVER,
+    STR,
     UNKNOWN,
     Array,
     Class,
@@ -142,7 +145,7 @@ def _resolve_below(frame: Frame, module: Module, base: str, last: str) -> Value:
         if value != Name(base):
             return attribute(frame, value, last)
     full = f"{base}.{last}"
-    return Scalar("float") if full in _NUMBERS else libraries.public(full)
+    return FLOAT if full in _NUMBERS else libraries.public(full)
 
 
 _NUMBERS = {f"{module}.{name}" for module in ("torch", "math", "numpy") for name in ("inf", "nan", "pi", "e")}
@@ -150,7 +153,7 @@ _NUMBERS = {f"{module}.{name}" for module in ("torch", "math", "numpy") for name
 
 def _torch_name(name: str) -> Value:
     if name in _NUMBERS:
-        return Scalar("float")
+        return FLOAT
     if name.startswith("torch.") and name[6:] in _DTYPES:
         return Dtype(name[6:])
     return Name(name)
@@ -218,7 +221,11 @@ def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
 
 def is_module(frame: Frame, name: str) -> bool:
     """Whether a class is a torch.nn.Module."""
-    return any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
+    known = frame.project.knowledge.modules.get(name)
+    if known is None:
+        found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
+        known = frame.project.knowledge.modules[name] = found
+    return known
 
 
 def is_tensor_class(frame: Frame, name: str) -> bool:
@@ -417,9 +424,9 @@ def _of_scalar(frame: Frame, value: Value, name: str) -> Value:
 
 def _of_array(frame: Frame, value: Array, name: str) -> Value:
     if name in ("shape", "strides"):
-        return Sequence("tuple", Scalar("int"))
+        return Sequence("tuple", INT)
     if name in ("ndim", "size", "nbytes", "itemsize"):
-        return Scalar("int")
+        return INT
     if name in ("T", "real", "imag", "flat", "values"):
         return value
     if name == "device":
@@ -428,7 +435,7 @@ def _of_array(frame: Frame, value: Array, name: str) -> Value:
 
 
 def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
-    return Scalar("str") if name == "type" else Scalar("int") if name == "index" else UNKNOWN
+    return STR if name == "type" else INT if name == "index" else UNKNOWN
 
 
 def _of_union(frame: Frame, value: Union, name: str) -> Value:

@@ -11,8 +11,10 @@ from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
 from perflint.semantics.values import (
+    BOOL,
     NEVER,
     NONE,
+    STR,
     UNKNOWN,
     Array,
     Const,
@@ -59,9 +61,9 @@ def iterate(frame: Frame, value: Value) -> Value:
     if isinstance(value, Array):
         return UNKNOWN
     if isinstance(value, Mapping):
-        return Scalar("str")
+        return STR
     if isinstance(value, Const) and isinstance(value.value, str):
-        return Scalar("str")
+        return STR
     if isinstance(value, Instance):
         return classes.iterated(frame, value)
     return UNKNOWN
@@ -118,7 +120,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     value = evaluate(frame, node.operand)
     if isinstance(node.op, ast.Not):
-        return Scalar("bool")
+        return BOOL
     tensor = value.tensor
     if tensor is not None:
         return tensor.with_(leaf="")
@@ -165,18 +167,18 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES_VALUES):
         left, right = values
         if _compares_identity(left, right, node.ops[0]):
-            return Scalar("bool")
+            return BOOL
         if left.tensor is not None or right.tensor is not None:
             result = tensor_operation(left, right, ast.BitAnd)
             return union(
-                m.with_(kind=Kind.BOOL, leaf="") if isinstance(m, Tensor) else Scalar("bool") if scalar_type(m) else m
+                m.with_(kind=Kind.BOOL, leaf="") if isinstance(m, Tensor) else BOOL if scalar_type(m) else m
                 for m in result.members
             )
         if isinstance(left, Array) or isinstance(right, Array):
             return Array(Kind.BOOL)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return UNKNOWN
-    return Scalar("bool")
+    return BOOL
 
 
 def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
@@ -316,7 +318,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, Instance):
         return classes.indexed(frame, receiver, index)
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
-        return Scalar("str")
+        return STR
     if isinstance(receiver, Name):
         return receiver
     return UNKNOWN
@@ -388,7 +390,7 @@ def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
             evaluate(frame, part.value)
             if part.format_spec is not None:
                 evaluate(frame, part.format_spec)
-    return Scalar("str")
+    return STR
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:

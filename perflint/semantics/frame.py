@@ -50,8 +50,8 @@ class Frame:
 
     __slots__ = (
         "breaks",
-        "constructs",
         "budget",
+        "constructs",
         "continues",
         "depth",
         "function",
@@ -64,6 +64,7 @@ class Frame:
         "receiver",
         "recorder",
         "returns",
+        "rooted",
         "yields",
     )
 
@@ -98,6 +99,8 @@ class Frame:
         """Whether it makes a module that is still on the host."""
         self.loops = 0
         self.returns: list[Value] = []
+        self.rooted: set[str] = set()
+        """The names of which attribute paths are known."""
         self.yields: list[Value] = []
         self.breaks: list[Names] = []
         self.continues: list[Names] = []
@@ -123,6 +126,21 @@ class Frame:
     def attribute(self, value: Value, name: str) -> Value:
         """An attribute of a value."""
         return parts.attribute(self, value, name)
+
+    def bind_path(self, names: Names, path: str, value: Value) -> None:
+        """Bind a name or an attribute path such as "self.mask"."""
+        names[path] = value
+        root, dot, _ = path.partition(".")
+        if dot:
+            self.rooted.add(root)
+
+    def forget_paths(self, names: Names, path: str) -> None:
+        """Drop what is known of the attributes of a name or path that is bound anew."""
+        if path.partition(".")[0] not in self.rooted:
+            return
+        prefix = path + "."
+        for inner in [inner for inner in names if inner.startswith(prefix)]:
+            del names[inner]
 
     def get(self, name: str) -> Value | None:
         """What a plain name is bound to in this function and those around it."""
@@ -167,12 +185,3 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
         if name not in left and "." not in name:
             joined[name] = value
     return joined
-
-
-def forget_paths(names: Names, root: str) -> None:
-    """Drop what is known of the attributes of a name that is rebound."""
-    if "." not in root and root not in names:
-        return
-    prefix = root + "."
-    for path in [path for path in names if path.startswith(prefix)]:
-        del names[path]

@@ -115,8 +115,13 @@ def _contradicts(value: Value, declared: Value) -> bool:
 def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
     if isinstance(info.node, ast.Lambda) or info.node.returns is None:
         return UNKNOWN
-    inner = Frame(frame.project, module, frame.budget, names={})
-    return annotated(inner, info.node.returns, Device.UNKNOWN)
+    key = (module.name, info.node.lineno, info.node.col_offset)
+    known = frame.project.knowledge.declared.get(key)
+    if known is None:
+        inner = Frame(frame.project, module, frame.budget, names={})
+        known = annotated(inner, info.node.returns, Device.UNKNOWN)
+        frame.project.knowledge.declared[key] = known
+    return known
 
 
 def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:

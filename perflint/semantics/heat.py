@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.structure import children
 from perflint.semantics.values import Instance, Sequence
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class HeatMap:
     def _work_in(self, loop: ast.stmt) -> tuple[bool, bool]:
         """Whether a loop's own body trains or runs a model, and whether an inner loop does."""
         works = inner = False
-        stack: list[ast.AST] = list(ast.iter_child_nodes(loop))
+        stack: list[ast.AST] = children(loop)
         while stack:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
@@ -102,7 +103,7 @@ class HeatMap:
                 continue
             if isinstance(node, ast.Call) and self._is_work(node):
                 works = True
-            stack.extend(ast.iter_child_nodes(node))
+            stack += children(node)
         return works and not inner, inner
 
     def _is_work(self, call: ast.Call) -> bool:

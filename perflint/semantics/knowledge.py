@@ -36,5 +36,9 @@ class Knowledge:
     results: dict[CallKey, Value] = field(default_factory=dict)
     """What calls return, by function and arguments."""
     running: set[CallKey] = field(default_factory=set)
+    modules: dict[str, bool] = field(default_factory=dict)
+    """Which classes are module classes."""
+    declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
+    """What functions are annotated to return, by module and position."""
     resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)
     """What imported names stand for, by the root of the importing module and full name."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perflint.semantics import torch_api
 from perflint.semantics.values import (
+    BOOL,
     UNKNOWN,
     Array,
     Const,
@@ -69,6 +70,7 @@ def public(name: str) -> Name:
     return Name(_facts()["aliases"].get(name, name))
 
 
+@cache
 def bases(name: str) -> tuple[str, ...]:
     """The known bases of a class outside the project, nearest first."""
     facts = torch_api.module(name)
@@ -85,7 +87,7 @@ def bases(name: str) -> tuple[str, ...]:
     return ()
 
 
-_MODULE_FLAGS = {"training": Scalar("bool")}
+_MODULE_FLAGS = {"training": BOOL}
 
 
 def attribute(cls: str, value: Instance, name: str) -> Value | None:

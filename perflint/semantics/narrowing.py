@@ -80,7 +80,7 @@ def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
     if value is not None and path is not None:
         changed = change(value)  # type: ignore[operator]
         if changed is not value and changed.members:
-            names[path] = changed
+            frame.bind_path(names, path, changed)
 
 
 def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None:

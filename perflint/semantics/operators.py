@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics.values import (
+    FLOAT,
+    INT,
+    STR,
     UNKNOWN,
     Array,
     Const,
@@ -140,12 +143,12 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(op, ast.Mod) and types[0] in ("str", "bytes"):
         return Scalar(types[0])
     if types == ("str", "str"):
-        return Scalar("str")
+        return STR
     if not (set(types) <= {"int", "float", "bool"}):
         return UNKNOWN
     if isinstance(op, ast.Div) or "float" in types:
-        return Scalar("float")
-    return Scalar("int")
+        return FLOAT
+    return INT
 
 
 def _fold(left: object, op: ast.operator, right: object) -> Const | None:

@@ -9,7 +9,7 @@ from typing import Any
 from perflint.semantics import classes
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
-from perflint.semantics.frame import Frame, Names, forget_paths, join_names, parts
+from perflint.semantics.frame import Frame, Names, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
 from perflint.semantics.values import (
@@ -54,7 +54,7 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
     if names is None:
         return
     if isinstance(target, ast.Name):
-        forget_paths(names, target.id)
+        frame.forget_paths(names, target.id)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         names[target.id] = value
@@ -109,8 +109,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
         frame.recorder.values[target] = value
     path = path_of(target)
     if path and frame.names is not None:
-        forget_paths(frame.names, path)
-        frame.names[path] = value
+        frame.forget_paths(frame.names, path)
+        frame.bind_path(frame.names, path, value)
     if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
         classes.note_attribute(frame, target.attr, value)
 
@@ -127,11 +127,11 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
             key = target.slice.value
             items = (*(item for item in receiver.items if item[0] != key), (key, value))
-            frame.names[path] = Mapping(receiver.element, items[-64:])
+            frame.bind_path(frame.names, path, Mapping(receiver.element, items[-64:]))
         else:
-            frame.names[path] = Mapping(join(receiver.element, value), receiver.items)
+            frame.bind_path(frame.names, path, Mapping(join(receiver.element, value), receiver.items))
     elif isinstance(receiver, Sequence) and receiver.type == "list":
-        frame.names[path] = Sequence("list", join(receiver.element, value))
+        frame.bind_path(frame.names, path, Sequence("list", join(receiver.element, value)))
 
 
 def _assign_statement(frame: Frame, node: ast.Assign) -> None:
@@ -227,7 +227,7 @@ def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
 
 def _bind(frame: Frame, name: str, value: Value) -> None:
     if frame.names is not None:
-        forget_paths(frame.names, name)
+        frame.forget_paths(frame.names, name)
         frame.names[name] = value
 
 

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from perflint.semantics import torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.values import (
+    BOOL,
+    FLOAT,
+    INT,
     NONE,
+    STR,
     UNKNOWN,
     Array,
     Const,
@@ -41,15 +45,15 @@ def attribute(tensor: Tensor, name: str) -> Value:
     if name == "device":
         return DeviceValue(tensor.device, tensor.place)
     if name == "shape":
-        size = Sequence("size", Scalar("int"))
-        return size if tensor.rank is None else Sequence("size", Scalar("int"), (Scalar("int"),) * tensor.rank)
+        size = Sequence("size", INT)
+        return size if tensor.rank is None else Sequence("size", INT, (INT,) * tensor.rank)
     if name == "dtype":
         return Dtype({Kind.BOOL: "bool"}.get(tensor.kind, ""))
     if name in ("T", "H", "mT", "mH", "data", "grad", "real", "imag"):
         return tensor.with_(leaf="")
     if name in ("ndim", "itemsize", "nbytes", "output_nr"):
-        return Scalar("int")
-    return Scalar("bool") if name.startswith("is_") or name == "requires_grad" else UNKNOWN
+        return INT
+    return BOOL if name.startswith("is_") or name == "requires_grad" else UNKNOWN
 
 
 def method(name: str, receiver: Value, arguments: Arguments) -> Value:
@@ -99,15 +103,15 @@ def _typed(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]
 
 
 _PLAIN: dict[str, Value] = {
-    "int": Scalar("int"),
-    "float": Scalar("float"),
-    "bool": Scalar("bool"),
-    "scalar": Scalar("float"),
-    "size": Sequence("size", Scalar("int")),
+    "int": INT,
+    "float": FLOAT,
+    "bool": BOOL,
+    "scalar": FLOAT,
+    "size": Sequence("size", INT),
     "dtype": Dtype(),
     "device": DeviceValue(),
-    "str": Scalar("str"),
-    "list": Sequence("list", Scalar("float")),
+    "str": STR,
+    "list": Sequence("list", FLOAT),
     "none": NONE,
     "array": Array(),
 }
@@ -279,14 +283,14 @@ def _numpy(tensor: Tensor, arguments: Arguments) -> Value:
 
 def _size(tensor: Tensor, arguments: Arguments) -> Value:
     if arguments.has("dim", 0):
-        return Scalar("int")
+        return INT
     return attribute(tensor, "shape")
 
 
 def _type(tensor: Tensor, arguments: Arguments) -> Value:
     value = arguments.get("dtype", 0)
     if value is None:
-        return Scalar("str")
+        return STR
     if isinstance(value, Dtype):
         return tensor.with_(kind=value.kind, leaf="")
     if isinstance(value, Name):

@@ -148,6 +148,9 @@ class Scalar(Value):
     default: Const | None = None
 
 
+INT, FLOAT, BOOL, STR = Scalar("int"), Scalar("float"), Scalar("bool"), Scalar("str")
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceValue(Value):
     """A torch.device. `place` tells one unknown device from another, as in `Tensor`."""
