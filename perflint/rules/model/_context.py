@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.rules.model._layers import is_norm
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 
-def freezes_norms(tree: ast.Module) -> bool:
-    """Whether a file puts the norms among a model's modules in evaluation mode: their statistics then stay."""
-    for node in walk(tree):
-        if isinstance(node, ast.If) and "Norm" in ast.dump(node.test):
-            for each in walk(node):
-                if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "eval":
-                    return True
+def freezes_norms(model: Model) -> bool:
+    """Whether a file puts norms, but not whole models, in evaluation mode: their statistics then stay."""
+    for node in model.everything():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "eval":
+            continue
+        value = model.value(node.func.value)
+        if isinstance(value, Instance) and is_norm(value):
+            return True
+        if any("Norm" in ast.unparse(test) for test in _tests_around(model, node)):
+            return True
     return False
 
 

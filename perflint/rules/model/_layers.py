@@ -49,6 +49,11 @@ def norm(model: Model, names: Names, node: ast.AST) -> Built | None:
     return built if built is not None and built.made.cls in _NORMS else None
 
 
+def is_norm(value: Instance) -> bool:
+    """Whether an object is a norm that may cancel a bias."""
+    return value.cls in _NORMS
+
+
 def _built(model: Model, names: Names, node: ast.AST) -> Built | None:
     # A class that comes in by a parameter may be any class: the call must name it.
     if not isinstance(node, ast.Call) or not names.full_name(node.func).startswith("torch."):

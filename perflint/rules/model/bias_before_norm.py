@@ -113,7 +113,7 @@ class BiasBeforeNorm(Rule):
         pairs = {pair.layer.call: pair for pair in _pairs(model, Names(model.source.tree))}
         if not pairs:
             return
-        frozen, published = freezes_norms(model.source.tree), is_published(model)
+        frozen, published = freezes_norms(model), is_published(model)
         for call, pair in pairs.items():
             by_hand = touches_bias(model, pair.layer.made.cls)
             fixable = not (frozen or published or by_hand or loads_weights(text))

@@ -8,7 +8,7 @@ class Wide(nn.Module):
         self.first = nn.Linear(16, 1001)  # the first layer's input is small
         self.second = nn.Linear(1001, 1001)  # error: TPF351
         self.third = nn.Linear(1001, 300)  # error: TPF351
-        self.fourth = nn.Linear(300, 300)  # error: TPF351
+        self.fourth = nn.Linear(300, 300)  # audit: TPF351
         self.default = nn.Linear(width, width)  # error: TPF351
         self.attention = nn.MultiheadAttention(600, 12)  # error: TPF351
         self.encoder = nn.TransformerEncoderLayer(510, 6)  # error: TPF351
