@@ -71,13 +71,21 @@ def test_the_norms_own_bias_is_another() -> None:
     assert finding.fix is not None
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "\ndef freeze(net):\n    for m in net.modules():\n        if isinstance(m, nn.BatchNorm2d):\n            m.eval()\n",
-        "\nclass Tuned(Block):\n    def train(self, mode=True):\n        super().train(mode)\n        self.norm.eval()\n",
-    ],
-)
+FREEZE = """
+def freeze(net):
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.eval()
+"""
+STAYS = """
+class Tuned(Block):
+    def train(self, mode=True):
+        super().train(mode)
+        self.norm.eval()
+"""
+
+
+@pytest.mark.parametrize("more", [FREEZE, STAYS])
 def test_frozen_norms_subtract_what_they_stored(more: str) -> None:
     finding = judge(more)
     assert finding.confidence is Confidence.LOW and finding.fix is None
