@@ -10,6 +10,7 @@ from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.tensors import device_of
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -18,6 +19,7 @@ from perflint.semantics.values import (
     Device,
     DeviceValue,
     Function,
+    Instance,
     Mapping,
     Scalar,
     Sequence,
@@ -27,6 +29,9 @@ from perflint.semantics.values import (
     union,
     widen,
 )
+
+_MOST_CONTEXTS = 100
+"""Kinds of calls of one function that are told apart."""
 
 DEEPEST_CALL = 5
 """Calls into the project that are followed, one below the other."""
@@ -47,10 +52,14 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         return declared
     knowledge = frame.project.knowledge
     arguments = Arguments(
-        tuple([_passed(value) for value in arguments.positional]),
-        tuple([(name, _passed(value)) for name, value in arguments.keywords]),
+        tuple([_passed(widen(value)) for value in arguments.positional]),
+        tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
         arguments.unpacked,
     )
+    contexts = knowledge.contexts.get(function, 0)
+    if contexts >= _MOST_CONTEXTS:
+        # Called in too many ways to tell them apart: once more for all others.
+        arguments = Arguments(unpacked=True)
     key = (function, arguments.positional, arguments.keywords, frame.constructs)
     known = knowledge.results.get(key)
     if known is not None:
@@ -58,6 +67,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     budget = frame.budget
     if frame.depth >= DEEPEST_CALL or key in knowledge.running or budget.left < info.size:
         return declared
+    knowledge.contexts[function] = contexts + 1
     knowledge.running.add(key)
     budget.left -= info.size
     value = activate(frame, function, arguments)
@@ -69,10 +79,27 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
 
 
 def _passed(value: Value) -> Value:
-    """An argument as the callee sees it: which number it is makes no other call."""
+    """An argument as the callee sees it: which number, text or object it is makes no other call."""
     if isinstance(value, Const):
-        return Scalar(type(value.value).__name__) if type(value.value) in (int, float) else value
-    return widen(value)
+        kind = type(value.value).__name__
+        if kind in ("int", "float") or (kind == "str" and device_of(value) is Device.UNKNOWN):
+            return Scalar(kind)
+        return value
+    if isinstance(value, Scalar):
+        return Scalar(value.type) if value.default is not None else value
+    if isinstance(value, Sequence):
+        items = None if value.items is None or len(value.items) > _MOST_PASSED else tuple(map(_passed, value.items))
+        return Sequence(value.type, _passed(value.element), items)
+    if isinstance(value, Mapping):
+        return Mapping(_passed(value.element), tuple([(name, _passed(inner)) for name, inner in value.items]))
+    if isinstance(value, Instance):
+        return Instance(value.cls, value.arguments if value.cls.startswith(_TELLING) else None)
+    return value
+
+
+_MOST_PASSED = 8
+_TELLING = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.distributions.")
+"""Classes whose objects do what their arguments say: calls them, samples where they are."""
 
 
 def _is_plain(value: Value) -> bool:
