@@ -21,7 +21,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,8 @@ SEED = 20
 BATCH = 2
 CANDIDATES = 3
 """How many models of a module are tried, from the smallest, before it is given up."""
+REPEATS = 6
+"""How often a model that differs is run again unchanged, to see what differs from run to run."""
 
 
 def main() -> None:
@@ -124,9 +128,12 @@ def _judge(before: dict[str, Any], after: dict[str, Any], name: str, options: ar
     differing = _differences(before, after)
     if not differing:
         return {"verdict": "equal"}
-    again = _run(options.before, "record", name, options)
-    if "error" in again or set(differing) <= set(_differences(before, again)):
-        return {"verdict": "not deterministic", "reason": f"differs from itself, too: {', '.join(differing[:3])}"}
+    unstable: set[str] = set()
+    for _ in range(REPEATS):
+        again = _run(options.before, "record", name, options)
+        unstable.update(_differences(before, again) if "error" not in again else ())
+        if unstable.issuperset(differing):
+            return {"verdict": "not deterministic", "reason": f"differs from itself, too: {', '.join(differing[:3])}"}
     return {"verdict": "different", "reason": f"{len(differing)} differ: {', '.join(differing[:5])}"}
 
 
@@ -182,17 +189,45 @@ def _work(options: argparse.Namespace) -> dict[str, Any]:
 def _models_by_size(module: str) -> list[tuple[str, int]]:
     """The models that a module registers and their numbers of parameters, the smallest first."""
     import timm
-    import torch
 
     sizes = []
     for name in timm.list_models(module=module):
-        try:
-            with torch.device("meta"):
-                model = timm.create_model(name, pretrained=False)
-        except (RuntimeError, NotImplementedError, ValueError, TypeError, ImportError):
-            continue  # It cannot be built without memory; another of the module can.
-        sizes.append((name, sum(parameter.numel() for parameter in model.parameters())))
+        for parameters_only in (True, False):
+            try:
+                with _without_memory(parameters_only):
+                    model = timm.create_model(name, pretrained=False)
+            except (RuntimeError, NotImplementedError, ValueError, TypeError, ImportError):
+                continue  # It cannot be built without memory; another of the module can.
+            sizes.append((name, sum(parameter.numel() for parameter in model.parameters())))
+            break
     return sorted(sizes, key=lambda item: (item[1], item[0])) or [(name, 0) for name in timm.list_models(module=module)]
+
+
+@contextmanager
+def _without_memory(parameters_only: bool) -> Iterator[None]:
+    """Build modules on the meta device: their parameters alone, or all tensors.
+
+    Constructors that compute with tensors want the former, those that compute with their
+    parameters the latter.
+    """
+    import torch
+
+    if not parameters_only:
+        with torch.device("meta"):
+            yield
+        return
+    register = torch.nn.Module.register_parameter
+
+    def on_meta(module: torch.nn.Module, name: str, parameter: torch.nn.Parameter | None) -> None:
+        if parameter is not None:
+            parameter = torch.nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
+        register(module, name, parameter)
+
+    torch.nn.Module.register_parameter = on_meta
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_parameter = register
 
 
 def record(name: str, device: str) -> dict[str, Any]:
