@@ -42,6 +42,7 @@ def test_a_plain_block_is_certain_and_fixable() -> None:
         "if isinstance(m, (nn.Linear, nn.Conv2d)): m.bias.data.zero_()",
         "if isinstance(m, nn.modules.conv._ConvNd): m.bias.data.zero_()",
         "if hasattr(m, 'bias'): m.bias.data.zero_()",
+        "if type(m).__name__.find('Conv') != -1 or type(m).__name__ == 'BatchNorm2d': m.bias.data.zero_()",
     ],
 )
 def test_a_bias_that_is_set_by_hand_keeps_its_layer(body: str) -> None:
@@ -58,6 +59,7 @@ def test_a_bias_that_is_set_by_hand_keeps_its_layer(body: str) -> None:
         "if isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)): m.bias.data.zero_()",
         "nn.init.zeros_(m.bias) if m.bias is not None else None",
         "if getattr(m, 'bias', None) is not None: pass",
+        "if m.__class__.__name__.find('BatchNorm') != -1: m.bias.data.zero_()",
         "nn.init.kaiming_normal_(m.weight)",
     ],
 )

@@ -43,10 +43,16 @@ def _is_self(node: ast.expr) -> bool:
 def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
     """Whether an object is known to be of a class other than `cls`, by its value or by an `isinstance` around."""
     value = model.value(node)
-    if isinstance(value, Instance) and value.cls.startswith("torch.nn.") and value.cls not in ("torch.nn.Module", cls):
-        return True
     own = cls.rpartition(".")[2]
+    if isinstance(value, Instance) and value.cls.startswith("torch.nn."):
+        known = value.cls.rpartition(".")[2]
+        if known not in ("Module", own) and not known.startswith("_"):
+            return True
     for test in _tests_around(model, node):
+        # Classes are also told by their names: `m.__class__.__name__.find("BatchNorm") != -1`.
+        words = {each.value for each in walk(test) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+        if any("Norm" in word for word in words) and not any(word and word in own for word in words):
+            return True
         for call in walk(test):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "isinstance" and len(call.args) == 2:
                 others = set(_last_names(call.args[1])).isdisjoint({own, "_ConvNd", "Module"})
