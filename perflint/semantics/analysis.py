@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from perflint.semantics import classes, functions, statements
-from perflint.semantics.frame import Budget, Frame, Recorder
+from perflint.semantics.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
@@ -121,6 +121,26 @@ def _needs_callers(info: FunctionInfo) -> bool:
 
 
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
+    inner = _activation(top, info)
+    _take_observed(inner, info, recorder)
+    inner.recorder = recorder
+    if inner.owner == "" and info.outer is not None:
+        _inherit_self(inner, info)
+    functions.run_body(inner, info)
+
+
+def parameters(project: Project, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
+    """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
+    with _deep_stack():
+        top = Frame(project, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=module.names or {})
+        inner = _activation(top, info)
+        alone = dict(inner.names or {})
+        _take_observed(inner, info, recorder)
+    return alone, inner.names or {}
+
+
+def _activation(top: Frame, info: FunctionInfo) -> Frame:
+    """The frame of a function that nobody is known to call."""
     module, node = top.module, info.node
     receiver = _receiver(module, info)
     owner = f"{module.name}.{info.owner}" if info.owner else ""
@@ -129,12 +149,7 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
         klass = module.klass(info.owner)
         if klass is not None:
             classes.class_at(top.project, module, klass.node)
-    inner = functions.enter(top, module, info, function, None)
-    _take_observed(inner, info, recorder)
-    inner.recorder = recorder
-    if inner.owner == "" and info.outer is not None:
-        _inherit_self(inner, info)
-    functions.run_body(inner, info)
+    return functions.enter(top, module, info, function, None)
 
 
 def _inherit_self(inner: Frame, info: FunctionInfo) -> None:

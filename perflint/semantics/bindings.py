@@ -7,13 +7,15 @@ in one scope, in the order in which statements run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import children, walk
 
-Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Scope = ast.Module | ast.ClassDef | _Function
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
@@ -52,6 +54,17 @@ class Binding:
     """Whether the name gets all of the value, not a part of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The bindings that reach a use of a name, by line."""
+
+    bindings: tuple[Binding, ...] = ()
+    is_open: bool = True
+    """Whether the use can also be reached with none of them."""
+    scope: Scope | None = None
+    """The function, class or module that the name belongs to."""
+
+
 def path_of(node: ast.AST) -> str:
     """ "x", or "self.a.b" for an attribute of names; empty for anything else."""
     parts: list[str] = []
@@ -61,61 +74,105 @@ def path_of(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-def reaching(scope: Scope, path: str, use: ast.AST | None) -> tuple[frozenset[Binding], bool]:
-    """The bindings of a path that reach a node of a scope; its end, where `use` is None.
+def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definitions:
+    """What binds a path where it is used at `node`; the nodes around it come innermost first."""
+    root = path.partition(".")[0]
+    use: ast.AST | None = node
+    inner = node
+    for outer in around:
+        if isinstance(outer, _COMPREHENSIONS):
+            bound = _by_comprehension(outer, node, root)
+            if bound is not None:
+                return Definitions((bound,), False) if path == root else Definitions()
+        elif isinstance(outer, ast.Lambda):
+            if inner is outer.body and root in parameters(outer):
+                return _reaching(outer, path, node)
+        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if inner in outer.body:
+                if _binds(outer, root):
+                    return _reaching(outer, path, use)
+                use = outer
+        elif isinstance(outer, ast.Module) or (isinstance(outer, ast.ClassDef) and use is node and inner in outer.body):
+            # A function sees what is there when it is called: at the end, as far as one can tell.
+            found = _reaching(outer, path, use if use is node else None)
+            if found.bindings or isinstance(outer, ast.Module):
+                return found
+        inner = outer
+    return Definitions()
 
-    The second is whether the node can also be reached with no binding.
-    """
-    flow = _Flow(path, use)
-    flow.enter(scope)
-    state = flow.found if use is not None else flow.state
-    if state is None:
-        return frozenset(), True
-    return state - {_UNBOUND}, _UNBOUND in state
+
+def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:
+    """How a target is bound where it stands; the nodes around it come innermost first."""
+    line, whole = target.lineno, True
+    for outer in around:
+        if isinstance(outer, (ast.Tuple, ast.List, ast.Starred)):
+            whole = False
+        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
+            how = How.DECLARED if outer.value is None else How.ASSIGNED
+            return Binding(how, target, line, outer.value, whole)
+        elif isinstance(outer, ast.AugAssign):
+            return Binding(How.AUGMENTED, target, line, outer.value, whole)
+        elif isinstance(outer, (ast.For, ast.AsyncFor)):
+            return Binding(How.LOOP, target, line, outer.iter, whole)
+        elif isinstance(outer, ast.comprehension):
+            return Binding(How.COMPREHENSION, target, line, outer.iter, whole)
+        elif isinstance(outer, ast.withitem):
+            return Binding(How.WITH, target, line, outer.context_expr, whole)
+        elif isinstance(outer, ast.NamedExpr):
+            return Binding(How.NAMED, target, line, outer.value, whole)
+        else:
+            return None
+    return None
 
 
-def binds(scope: Scope, name: str) -> bool:
-    """Whether a plain name is local to a function."""
-    found = False
-    for node in own_nodes(scope):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return False
-        found = found or any(binding == name for binding in _bound_names(node))
-    return found or (not isinstance(scope, (ast.Module, ast.ClassDef)) and name in parameters(scope))
-
-
-def parameters(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> dict[str, ast.arg]:
+def parameters(scope: _Function) -> dict[str, ast.arg]:
     """The parameters of a function by name."""
     args = scope.args
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
     return {arg.arg: arg for arg in every if arg is not None}
 
 
-def own_nodes(scope: Scope) -> Iterator[ast.AST]:
-    """The nodes of a scope, without those inside the functions and classes in it."""
-    stack: list[ast.AST] = [scope.body] if isinstance(scope, ast.Lambda) else list(reversed(scope.body))
+def own_nodes(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
+    """The nodes of a scope in source order, without those inside the functions and classes in it."""
+    stack: list[ast.AST] = list(reversed(scope.body))
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
-            stack += reversed(list(ast.iter_child_nodes(node)))
+            stack += reversed(children(node))
 
 
-def comprehension_binding(model_parents: Iterable[ast.AST], node: ast.AST, name: str) -> Binding | None:
-    """The `for` of a comprehension around a node that binds a name; `model_parents` are innermost first."""
-    below = node
-    for around in model_parents:
-        if isinstance(around, _COMPREHENSIONS):
-            for generator in around.generators:
-                # What the first `for` goes over is outside.
-                outside = generator is around.generators[0] and any(n is node for n in walk(generator.iter))
-                for target in _targets(generator.target):
-                    if path_of(target) == name and not outside:
-                        whole = target is generator.target
-                        return Binding(How.COMPREHENSION, target, target.lineno, generator.iter, whole)
-        elif isinstance(around, (*_DEFINITIONS, ast.Lambda)) and below is not around:
+def _reaching(scope: Scope, path: str, use: ast.AST | None) -> Definitions:
+    flow = _Flow(path, use)
+    flow.enter(scope)
+    state = flow.state if use is None else flow.found
+    if state is None:
+        return Definitions(scope=scope)
+    bindings = sorted(state - {_UNBOUND}, key=lambda binding: binding.line)
+    return Definitions(tuple(bindings), _UNBOUND in state, scope)
+
+
+def _binds(scope: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """Whether a plain name is local to a function."""
+    found = name in parameters(scope)
+    for node in own_nodes(scope):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return False
+        found = found or name in _bound_names(node)
+    return found
+
+
+def _by_comprehension(around: ast.AST, node: ast.AST, name: str) -> Binding | None:
+    """The `for` of a comprehension that binds a name used at a node."""
+    generators: list[ast.comprehension] = getattr(around, "generators", [])
+    for index, generator in enumerate(generators):
+        # What the first `for` goes over is outside.
+        if index == 0 and any(inner is node for inner in walk(generator.iter)):
             return None
-        below = around
+        for target in _targets(generator.target):
+            if path_of(target) == name:
+                whole = target is generator.target
+                return Binding(How.COMPREHENSION, target, target.lineno, generator.iter, whole)
     return None
 
 
@@ -124,8 +181,9 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
         yield node.id
     elif isinstance(node, _DEFINITIONS):
         yield node.name
-    elif isinstance(node, ast.alias):
-        yield (node.asname or node.name).split(".", 1)[0]
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for alias in node.names:
+            yield (alias.asname or alias.name).split(".", 1)[0]
     elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         yield node.name
     elif isinstance(node, ast.MatchMapping) and node.rest:
@@ -178,11 +236,11 @@ class _Flow:
         for statement in body:
             if statement is self.use:
                 self.found = _join(self.found, self.state)
-            handler = getattr(self, f"_{type(statement).__name__.lower()}", None)
-            if handler is not None:
-                handler(statement)
-            else:
+            handler = _STATEMENTS.get(type(statement))
+            if handler is None:
                 self.read(statement)
+            else:
+                handler(self, statement)
 
     # Reading and binding
 
@@ -203,9 +261,9 @@ class _Flow:
         for part in _targets(target):
             path = path_of(part)
             if path == self.path:
-                self.state = frozenset({Binding(how, part, part.lineno, value, part is target)})
+                self.become(Binding(how, part, part.lineno, value, part is target))
             elif path and self.path.startswith(f"{path}."):
-                self.state = frozenset({_UNBOUND})
+                self.become(_UNBOUND)
             elif isinstance(part, ast.Subscript):
                 self.read(part)
                 if path_of(part.value) == self.path:
@@ -217,7 +275,12 @@ class _Flow:
 
     def bind_name(self, name: str | None, how: How, node: ast.AST, line: int, value: ast.expr | None = None) -> None:
         if name == self.path:
-            self.state = frozenset({Binding(how, node, line, value, value is None)})
+            self.become(Binding(how, node, line, value, value is None))
+
+    def become(self, binding: Binding) -> None:
+        """Bind, where this can be reached."""
+        if self.state is not None:
+            self.state = frozenset({binding})
 
     def add(self, binding: Binding) -> None:
         """Bind besides what is bound."""
@@ -231,11 +294,11 @@ class _Flow:
         for target in node.targets:
             self.bind(target, How.ASSIGNED, node.value)
 
-    def _annassign(self, node: ast.AnnAssign) -> None:
+    def _ann_assign(self, node: ast.AnnAssign) -> None:
         self.read(node.value)
         self.bind(node.target, How.DECLARED if node.value is None else How.ASSIGNED, node.value)
 
-    def _augassign(self, node: ast.AugAssign) -> None:
+    def _aug_assign(self, node: ast.AugAssign) -> None:
         self.read(node.target, node.value)
         if path_of(node.target) == self.path:
             before = self.state
@@ -247,18 +310,16 @@ class _Flow:
         self.read(node.iter)
         self._loop(node, lambda: self.bind(node.target, How.LOOP, node.iter))
 
-    _asyncfor = _for
-
     def _while(self, node: ast.While) -> None:
         self._loop(node, lambda: self.read(node.test))
 
-    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, start: object) -> None:
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, start: Callable[[], None]) -> None:
         outer = self.breaks, self.continues
         breaks: _State = None
         for _ in range(2):
             self.breaks = self.continues = None
             before = self.state
-            start()  # type: ignore[operator]
+            start()
             self.run(node.body)
             self.state = _join(before, _join(self.state, self.continues))
             breaks = _join(breaks, self.breaks)
@@ -281,8 +342,6 @@ class _Flow:
                 self.bind(item.optional_vars, How.WITH, item.context_expr)
         self.run(node.body)
 
-    _asyncwith = _with
-
     def _try(self, node: ast.Try) -> None:
         before = self.state
         self.run(node.body)
@@ -298,8 +357,6 @@ class _Flow:
         self.state = done
         self.run(node.finalbody)
 
-    _trystar = _try
-
     def _match(self, node: ast.Match) -> None:
         self.read(node.subject)
         before = self.state
@@ -314,7 +371,7 @@ class _Flow:
             done = _join(done, self.state)
         self.state = done
 
-    def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         self.read(*node.decorator_list)
         if isinstance(node, ast.ClassDef):
             self.read(*node.bases, *node.keywords)
@@ -322,13 +379,9 @@ class _Flow:
             self.read(*node.args.defaults, *node.args.kw_defaults)
         self.bind_name(node.name, How.DEFINITION, node, node.lineno)
 
-    _asyncfunctiondef = _classdef = _functiondef
-
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            self.bind_name((alias.asname or alias.name).split(".", 1)[0], How.IMPORT, node, node.lineno)
-
-    _importfrom = _import
+        for name in _bound_names(node):
+            self.bind_name(name, How.IMPORT, node, node.lineno)
 
     def _return(self, node: ast.Return) -> None:
         self.read(node.value)
@@ -347,4 +400,30 @@ class _Flow:
     def _delete(self, node: ast.Delete) -> None:
         self.read(*node.targets)
         if any(path_of(target) == self.path for target in node.targets):
-            self.state = frozenset({_UNBOUND})
+            self.become(_UNBOUND)
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Flow, Any], None]] = {
+    ast.Assign: _Flow._assign,
+    ast.AnnAssign: _Flow._ann_assign,
+    ast.AugAssign: _Flow._aug_assign,
+    ast.For: _Flow._for,
+    ast.AsyncFor: _Flow._for,
+    ast.While: _Flow._while,
+    ast.If: _Flow._if,
+    ast.With: _Flow._with,
+    ast.AsyncWith: _Flow._with,
+    ast.Try: _Flow._try,
+    ast.TryStar: _Flow._try,
+    ast.Match: _Flow._match,
+    ast.FunctionDef: _Flow._definition,
+    ast.AsyncFunctionDef: _Flow._definition,
+    ast.ClassDef: _Flow._definition,
+    ast.Import: _Flow._import,
+    ast.ImportFrom: _Flow._import,
+    ast.Return: _Flow._return,
+    ast.Raise: _Flow._raise,
+    ast.Break: _Flow._break,
+    ast.Continue: _Flow._continue,
+    ast.Delete: _Flow._delete,
+}

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
-from perflint.semantics.analysis import analyse
+from perflint.semantics.analysis import analyse, parameters
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.frame import Recorder
+    from perflint.semantics.frame import Names, Recorder
     from perflint.semantics.project import Module, Project
     from perflint.semantics.sites import Site
     from perflint.source.text import Source
@@ -52,6 +52,15 @@ class Model:
     def value(self, node: ast.expr) -> Value:
         """What an expression may evaluate to where it last ran; UNKNOWN if it never does."""
         return self._recorder.values.get(node, UNKNOWN)
+
+    def is_evaluated(self, node: ast.expr) -> bool:
+        """Whether the interpreter came to an expression; where it did not, its value is unknown."""
+        return node in self._recorder.values
+
+    def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
+        """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
+        info = self.module.function(function.lineno, function.col_offset)
+        return ({}, {}) if info is None else parameters(self.project, self.module, info, self._recorder)
 
     def target(self, call: ast.Call) -> str:
         """The full name of what is called, as in `CallSite.target`; empty when unknown."""
