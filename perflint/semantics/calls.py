@@ -49,10 +49,22 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         _grow(frame, node.func, arguments)
     if not target and isinstance(node.func, ast.Attribute):
+        if frame.recorder is not None:
+            _note_by_name(frame, node.func.attr, arguments)
         target, value = _by_name_alone(frame, node, arguments, value)
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
     return value
+
+
+def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
+    """A method of this file called on something unknown: remember what it is passed."""
+    assert frame.recorder is not None
+    if arguments.unpacked:
+        return
+    for method in frame.module.structure.methods.get(name, ()):
+        seen = frame.recorder.arguments.setdefault((method.node.lineno, method.node.col_offset), [])
+        seen.append((arguments.positional, arguments.keywords))
 
 
 def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:

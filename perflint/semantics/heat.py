@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.structure import children
-from perflint.semantics.values import Instance, Sequence
+from perflint.semantics.values import Function, Instance, Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -84,9 +84,18 @@ class HeatMap:
         if works:
             return Heat.HOT
         if holds_loop:
-            # An epoch loop: what stands beside the inner loop runs once an epoch.
-            return Heat.COLD if around is Heat.COLD else around
+            # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
+            # loops inside one of these runs many times.
+            return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
         return around
+
+    def _in_loop(self, node: ast.AST) -> bool:
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return False
+            if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+                return True
+        return False
 
     def _work_in(self, loop: ast.stmt) -> tuple[bool, bool]:
         """Whether a loop's own body trains or runs a model, and whether an inner loop does."""
@@ -110,6 +119,11 @@ class HeatMap:
         target = self._model.target(call)
         if target in ("torch.nn.Module.__call__", "torch.Tensor.backward", "torch.optim.Optimizer.step"):
             return True
+        callee = self._model.value(call.func)
+        if isinstance(callee, Function) and isinstance(callee.receiver, Instance):
+            # A method of a model: `model.generate(ids)`, `agent.act(state)`.
+            name = callee.qualname.rpartition(".")[2]
+            return name not in _COLD_FUNCTIONS and self._model.is_module(callee.receiver)
         if isinstance(call.func, ast.Attribute):
             return call.func.attr in ("backward", "training_step") or (
                 call.func.attr == "step" and _mentions(call.func.value, "optim")

@@ -12,7 +12,7 @@ from perflint.semantics import nominate
 from perflint.semantics.analysis import analyse, parameters
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.structure import FunctionNode
-from perflint.semantics.values import UNKNOWN, Value
+from perflint.semantics.values import UNKNOWN, Instance, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.frame import Names, Recorder
@@ -65,6 +65,10 @@ class Model:
     def target(self, call: ast.Call) -> str:
         """The full name of what is called, as in `CallSite.target`; empty when unknown."""
         return self._recorder.targets.get(call, "")
+
+    def is_module(self, value: Instance) -> bool:
+        """Whether an object is a torch.nn.Module."""
+        return value.cls in self.project.knowledge.modules and self.project.knowledge.modules[value.cls]
 
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""

@@ -59,6 +59,8 @@ class Structure:
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     """By qualified name in the file."""
     classes_at: dict[tuple[int, int], ClassInfo] = field(default_factory=dict)
+    methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    """The methods of all classes by name."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     size: int = 0
@@ -147,6 +149,7 @@ class _Walker:
         self.structure.functions[node.lineno, node.col_offset] = info
         if owner is not None and is_method and not isinstance(node, ast.Lambda):
             owner.methods.setdefault(name, info)
+            self.structure.methods.setdefault(name, []).append(info)
         if not isinstance(node, ast.Lambda):
             for part in (*node.decorator_list, *([node.returns] if node.returns else [])):
                 self.visit(part, node, prefix, outer, None)

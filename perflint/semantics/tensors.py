@@ -20,6 +20,7 @@ from perflint.semantics.values import (
     Dtype,
     Evidence,
     Kind,
+    Mapping,
     Name,
     Scalar,
     Sequence,
@@ -38,8 +39,14 @@ _PROPERTIES = frozenset(
 )
 
 
+_OF_DICTS = frozenset({"items", "keys", "values", "get", "pop", "update"})
+
+
 def attribute(tensor: Tensor, name: str) -> Value:
     """An attribute of a tensor; methods stay bound to it."""
+    if name in _OF_DICTS and tensor.evidence <= Evidence.CONVENTION:
+        # A part of a batch that turns out to be a dict.
+        return Name(f"builtins.dict.{name}", Mapping(tensor))
     if name not in _PROPERTIES:
         return Name(f"torch.Tensor.{name}", tensor) if name in torch_api.tensor_methods() else UNKNOWN
     if name == "device":
