@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 from perflint.semantics.model import Model
+from perflint.semantics.structure import children
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _MODULE_BASES = ("Module", "Model", "Net", "Network", "Layer", "Block", "Head", "Backbone", "Mixin")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -42,6 +45,9 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
     """A switch of a module between training and evaluation; None where a variable decides."""
@@ -58,9 +64,23 @@ class Scope:
     node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
     outer: Scope | None
     owner: ast.ClassDef | None
-    nodes: list[ast.AST] = field(default_factory=list)
     calls: list[ast.Call] = field(default_factory=list)
     modes: list[Mode] = field(default_factory=list)
+    _nodes: list[ast.AST] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """Its own nodes, outer ones first; gathered when first asked for."""
+        if not self._nodes:
+            stack: list[ast.AST] = list(reversed(self.node.body))
+            while stack:
+                node = stack.pop()
+                if isinstance(node, ast.ClassDef):
+                    stack.extend(reversed(node.body))
+                elif not isinstance(node, _DEFINITIONS):
+                    self._nodes.append(node)
+                    stack.extend(reversed(children(node)))
+        return self._nodes
 
     @property
     def name(self) -> str:
@@ -86,9 +106,18 @@ class Survey:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.scopes, self.classes = _scopes(model.source.tree)
-        self.imported = {name for scope in self.scopes for name in _imported(scope)}
-        self.by_node = {scope.node: scope for scope in self.scopes}
+        self.scopes = [Scope(model.source.tree, None, None)]
+        self._by_node: dict[ast.AST, Scope] = {model.source.tree: self.scopes[0]}
+        self.classes = {node.name: node for node in self.all(ast.ClassDef)}
+        imports: list[ast.Import | ast.ImportFrom] = [*self.all(ast.Import), *self.all(ast.ImportFrom)]
+        self.imported = {name for node in imports for name in _bound(node)}
+        definitions: list[_Definition] = [*self.all(ast.FunctionDef), *self.all(ast.AsyncFunctionDef)]
+        for definition in sorted(definitions, key=_place):
+            self._add(definition)
+        for call in self.all(ast.Call):
+            scope = self.scope_around(call)
+            scope.calls.append(call)
+            scope.modes.extend(_switches(model, call))
         self.by_name: dict[str, list[Scope]] = {}
         for scope in self.scopes[1:]:
             self.by_name.setdefault(scope.name, []).append(scope)
@@ -97,6 +126,28 @@ class Survey:
             for call in scope.calls:
                 for called in self.called(call):
                     self.callers.setdefault(called, []).append((scope, call))
+
+    def all(self, kind: type[_Node]) -> list[_Node]:
+        """All nodes of a type in the file, in source order."""
+        return self.model.module.structure.nodes.get(kind, [])  # type: ignore[return-value]
+
+    def _add(self, definition: _Definition) -> None:
+        around = self.model.parent(definition)
+        while isinstance(around, ast.stmt) and not isinstance(around, (ast.ClassDef, *_DEFINITIONS)):
+            around = self.model.parent(around)
+        owner = around if isinstance(around, ast.ClassDef) else None
+        scope = Scope(definition, self.scope_around(definition), owner)
+        self._by_node[definition] = scope
+        self.scopes.append(scope)
+
+    def scope_around(self, node: ast.AST) -> Scope:
+        """The scope that a node runs in: decorators, defaults and bases run outside of what they belong to."""
+        inner, around = node, self.model.parent(node)
+        while around is not None:
+            if isinstance(around, _DEFINITIONS) and inner in around.body:
+                break
+            inner, around = around, self.model.parent(around)
+        return self._by_node.get(around or self.model.source.tree, self.scopes[0])
 
     def called(self, call: ast.Call) -> list[Scope]:
         """The functions of the file that a call may mean: methods by attribute, others by their plain name."""
@@ -131,52 +182,33 @@ def survey(model: Model) -> Survey:
     return Survey(model)
 
 
-def _imported(scope: Scope) -> Iterator[str]:
-    for node in scope.nodes:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from (alias.asname or alias.name.split(".", 1)[0] for alias in node.names)
+def _bound(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The names that an import binds."""
+    yield from (alias.asname or alias.name.split(".", 1)[0] for alias in node.names)
 
 
-def _scopes(tree: ast.Module) -> tuple[list[Scope], dict[str, ast.ClassDef]]:
-    top = Scope(tree, None, None)
-    found = [top]
-    classes: dict[str, ast.ClassDef] = {}
-    # What is left to visit: a node, the scope that it runs in, the class whose body it stands in.
-    stack: list[tuple[ast.AST, Scope, ast.ClassDef | None]] = [(node, top, None) for node in reversed(tree.body)]
-    while stack:
-        node, scope, owner = stack.pop()
-        if isinstance(node, _DEFINITIONS):
-            inner = Scope(node, scope, owner)
-            found.append(inner)
-            stack.extend((child, inner, None) for child in reversed(node.body))
-            stack.extend((child, scope, None) for child in node.decorator_list)
-            continue
-        if isinstance(node, ast.ClassDef):
-            classes[node.name] = node
-            stack.extend((child, scope, node) for child in reversed(node.body))
-            continue
-        _note(node, scope)
-        inside = None if isinstance(node, ast.expr) else owner
-        stack.extend((child, scope, inside) for child in reversed(list(ast.iter_child_nodes(node))))
-    return found, classes
+def _place(node: ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
-def _note(node: ast.AST, scope: Scope) -> None:
-    scope.nodes.append(node)
-    if isinstance(node, ast.Call):
-        scope.calls.append(node)
-        mode = _switch(node)
-        if mode is not None and mode.receiver:
-            scope.modes.append(mode)
-    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and _built_for_evaluation(node.value):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        scope.modes.extend(Mode(node.lineno, dotted(target), True) for target in targets)
+def _switches(model: Model, call: ast.Call) -> Iterator[Mode]:
+    """The switches that a call makes: of what it is called on, or of what `Net().eval()` is assigned to."""
+    mode = _switch(call)
+    if mode is None:
+        return
+    if mode.receiver:
+        yield mode
+    elif mode.evaluating:
+        for target in _assigned_to(model, call):
+            yield Mode(call.lineno, target, True)
 
 
 def _switch(call: ast.Call) -> Mode | None:
     """The mode that `.eval()`, `.train()` or `.train(mode)` switches to; None for other calls."""
-    name, arguments = last_name(call), [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not isinstance(call.func, ast.Attribute) or len(arguments) > 1 or name not in ("eval", "train"):
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("eval", "train"):
+        return None
+    name, arguments = call.func.attr, [*call.args, *(keyword.value for keyword in call.keywords)]
+    if len(arguments) > 1:
         return None
     receiver = dotted(call.func.value)
     if not arguments:
@@ -187,11 +219,14 @@ def _switch(call: ast.Call) -> Mode | None:
     return Mode(call.lineno, receiver, not given.value)
 
 
-def _built_for_evaluation(value: ast.expr | None) -> bool:
-    """Whether a chain of calls such as `Net().to(device).eval()` ends in evaluation mode."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        mode = _switch(value)
-        if mode is not None and mode.evaluating:
-            return True
-        value = value.func.value
-    return False
+def _assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
+    """The names that a chain of calls, of which `call` is a link, is assigned to."""
+    inner: ast.AST = call
+    around = model.parent(inner)
+    while (isinstance(around, ast.Attribute) and around.value is inner) or (
+        isinstance(around, ast.Call) and around.func is inner
+    ):
+        inner, around = around, model.parent(around)
+    if isinstance(around, ast.Assign):
+        return map(dotted, around.targets)
+    return [dotted(around.target)] if isinstance(around, (ast.AnnAssign, ast.NamedExpr)) else []

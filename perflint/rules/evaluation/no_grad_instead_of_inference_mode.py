@@ -95,11 +95,10 @@ class NoGradInsteadOfInferenceMode(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         file = survey(site.model)
-        for scope in file.scopes:
-            for context, within in _contexts(file, scope):
-                sure = _fits(file, scope, within)
-                if sure is not None:
-                    yield self._finding(site, file, context, within, sure)
+        for scope, context, within in _contexts(file):
+            sure = _fits(file, scope, within)
+            if sure is not None:
+                yield self._finding(site, file, context, within, sure)
 
     def _finding(self, site: FileSite, file: Survey, context: ast.expr, within: ast.AST, sure: Confidence) -> Finding:
         spelling, imports = torch_name(file, "inference_mode")
@@ -119,17 +118,17 @@ class NoGradInsteadOfInferenceMode(Rule):
         )
 
 
-def _contexts(file: Survey, scope: Scope) -> Iterator[tuple[ast.expr, ast.AST]]:
-    """The uses of `torch.no_grad` that concern a scope: on its `def`, or on a `with` in it."""
-    if not isinstance(scope.node, ast.Module):
-        for decorator in scope.node.decorator_list:
-            if _is_no_grad(file, decorator):
-                yield decorator, scope.node
-    for node in scope.nodes:
-        if isinstance(node, ast.With):
-            for item in node.items:
-                if _is_no_grad(file, item.context_expr):
-                    yield item.context_expr, node
+def _contexts(file: Survey) -> Iterator[tuple[Scope, ast.expr, ast.AST]]:
+    """The uses of `torch.no_grad`, on a `def` or in a `with`, and the scope that each concerns."""
+    for scope in file.scopes:
+        if not isinstance(scope.node, ast.Module):
+            for decorator in scope.node.decorator_list:
+                if _is_no_grad(file, decorator):
+                    yield scope, decorator, scope.node
+    for node in file.all(ast.With):
+        for item in node.items:
+            if _is_no_grad(file, item.context_expr):
+                yield file.scope_around(node), item.context_expr, node
 
 
 def _is_no_grad(file: Survey, expression: ast.expr) -> bool:
