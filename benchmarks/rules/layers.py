@@ -269,7 +269,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(batch, tokens, 512) to the same."""
-        for attention, mixing in zip(self.attention, self.mixing):
+        for attention, mixing in zip(self.attention, self.mixing, strict=True):
             x = x + attention(x)
             x = x + mixing(x)
         return x

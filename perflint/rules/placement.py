@@ -291,7 +291,9 @@ def creator(site: Site, node: ast.expr) -> ast.Call | None:
     None where something else made it, or where the call says on which device.
     """
     while True:
-        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "data")):
+        if isinstance(node, ast.Subscript) or (
+            isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "data")
+        ):
             node = node.value
         elif isinstance(node, ast.Call):
             target = site.model.target(node)

@@ -177,13 +177,14 @@ class _Reader:
         if function is None or not isinstance(given, ast.Name):
             return None
         positional = [*function.args.posonlyargs, *function.args.args]
-        defaults = dict(zip([each.arg for each in reversed(positional)], reversed(function.args.defaults)))
+        names = [each.arg for each in reversed(positional)]
+        defaults = dict(zip(names, reversed(function.args.defaults), strict=False))
         default = defaults.get(given.id, self._keyword_default(function, given.id))
         return default if default is not None and _number(default) == value else None
 
     @staticmethod
     def _keyword_default(function: FunctionNode, name: str) -> ast.expr | None:
-        for parameter, default in zip(function.args.kwonlyargs, function.args.kw_defaults):
+        for parameter, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
             if parameter.arg == name:
                 return default
         return None
