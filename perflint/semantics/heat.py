@@ -175,12 +175,15 @@ class HeatMap:
     def _calls_of(self, info: FunctionInfo) -> list[ast.Call]:
         if self._callers is None:
             self._callers = {}
-            for node in self._model.module.structure.parents:
-                if isinstance(node, ast.Call):
-                    target = self._model.target(node)
-                    if target:
-                        self._callers.setdefault(target, []).append(node)
-        return self._callers.get(f"{self._model.module.name}.{info.qualname}", [])
+            for node in self._model.nodes(ast.Call):
+                target = self._model.target(node)
+                if not target and isinstance(node.func, ast.Attribute):
+                    # Of an object that is not known: any method of this file of that name.
+                    target = "." + node.func.attr
+                if target:
+                    self._callers.setdefault(target, []).append(node)
+        known = self._callers.get(f"{self._model.module.name}.{info.qualname}", [])
+        return known + self._callers.get("." + info.name, []) if info.owner else known
 
 
 def _mentions(node: ast.expr, text: str) -> bool:

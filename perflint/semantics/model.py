@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
-from perflint.semantics import nominate
+from perflint.semantics import classes, nominate
 from perflint.semantics.analysis import analyse, parameters
+from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Instance, Value
@@ -68,7 +69,7 @@ class Model:
 
     def is_module(self, value: Instance) -> bool:
         """Whether an object is a torch.nn.Module."""
-        return value.cls in self.project.knowledge.modules and self.project.knowledge.modules[value.cls]
+        return classes.is_module(Frame(self.project, self.module, Budget(0), names={}), value.cls)
 
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""

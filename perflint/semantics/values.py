@@ -381,6 +381,9 @@ def _merge(left: Value, right: Value) -> Value | None:
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return join_tensors(left, right)
     if isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar)):
+        chosen = _chosen_device(left, right)
+        if chosen is not None:
+            return chosen
         kind = scalar_type(left)
         if kind == scalar_type(right) and kind != "None":
             return Scalar(kind)
@@ -390,6 +393,9 @@ def _merge(left: Value, right: Value) -> Value | None:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return _merge_mappings(left, right)
     if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
+        if {left.device, right.device} == {Device.CPU, Device.CUDA}:
+            # `cuda if available else cpu`: what is linted is linted for a GPU.
+            return DeviceValue(Device.CUDA)
         same = left.place if left.place == right.place else ""
         return DeviceValue(join_devices(left.device, right.device), same)
     if isinstance(left, Dtype) and isinstance(right, Dtype):
@@ -410,6 +416,16 @@ def _merge_instances(left: Instance, right: Instance) -> Instance:
     if [name for name, _ in left.arguments] != list(theirs):
         return Instance(left.cls, None, origin)
     return Instance(left.cls, tuple((name, join(value, theirs[name])) for name, value in left.arguments), origin)
+
+
+def _chosen_device(left: Value, right: Value) -> Const | None:
+    """The device of `"cuda" if … else "cpu"`, None for any other two scalars."""
+    if not (isinstance(left, Const) and isinstance(right, Const)):
+        return None
+    for one, other in ((left, right), (right, left)):
+        if one.value == "cpu" and isinstance(other.value, str) and other.value.startswith("cuda"):
+            return other
+    return None
 
 
 def _merge_sequences(left: Sequence, right: Sequence) -> Sequence:
