@@ -427,3 +427,40 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Flow, Any], None]] = {
     ast.Continue: _Flow._continue,
     ast.Delete: _Flow._delete,
 }
+
+
+# Tests on the way
+
+
+def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, bool]]:
+    """The tests passed on the way to a node in its function, nearest first, and how they came out."""
+    inner = node
+    for outer in around:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(outer, name, None)
+            if isinstance(block, list) and inner in block:
+                yield from _left_before(inner, block)
+        if isinstance(outer, (*_DEFINITIONS, ast.Module)):
+            return
+        if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
+            yield outer.test, inner in outer.body
+        elif isinstance(outer, ast.IfExp) and inner is not outer.test:
+            yield outer.test, inner is outer.body
+        elif isinstance(outer, ast.BoolOp):
+            passed = outer.values[: next(i for i, value in enumerate(outer.values) if value is inner)]
+            yield from ((operand, isinstance(outer.op, ast.And)) for operand in reversed(passed))
+        elif isinstance(outer, _COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
+            for generator in reversed(outer.generators):
+                yield from ((condition, True) for condition in reversed(generator.ifs))
+        inner = outer
+
+
+def _left_before(node: ast.AST, block: list[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
+    """Assertions, and tests whose branch never completes, among the statements before a node."""
+    before = block[: next(index for index, statement in enumerate(block) if statement is node)]
+    for statement in reversed(before):
+        if isinstance(statement, ast.Assert):
+            yield statement.test, True
+        elif isinstance(statement, ast.If) and not statement.orelse:
+            if isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+                yield statement.test, False

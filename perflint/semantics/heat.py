@@ -79,7 +79,7 @@ class HeatMap:
         if around is Heat.HOT:
             return Heat.HOT
         works, holds_loop = self._work_in(loop)
-        if isinstance(loop, (ast.For, ast.AsyncFor)) and self._over_batches(loop.iter):
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and self.is_over_batches(loop.iter):
             return Heat.HOT
         if works:
             return Heat.HOT
@@ -106,16 +106,17 @@ class HeatMap:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 continue
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-                over = not isinstance(node, ast.While) and self._over_batches(node.iter)
+                over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
                 inner_works, deeper = self._work_in(node)
                 inner = inner or inner_works or deeper or over
                 continue
-            if isinstance(node, ast.Call) and self._is_work(node):
+            if isinstance(node, ast.Call) and self.is_work(node):
                 works = True
             stack += children(node)
         return works and not inner, inner
 
-    def _is_work(self, call: ast.Call) -> bool:
+    def is_work(self, call: ast.Call) -> bool:
+        """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
         target = self._model.target(call)
         if target in ("torch.nn.Module.__call__", "torch.Tensor.backward", "torch.optim.Optimizer.step"):
             return True
@@ -130,7 +131,8 @@ class HeatMap:
             )
         return False
 
-    def _over_batches(self, node: ast.expr) -> bool:
+    def is_over_batches(self, node: ast.expr) -> bool:
+        """Whether a loop over something goes over the batches of a loader."""
         value = self._model.value(node)
         for member in value.members:
             if isinstance(member, Instance) and member.cls.endswith("DataLoader"):
@@ -158,21 +160,19 @@ class HeatMap:
         return known
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
-        name = info.name
-        if name in _HOT_METHODS and (info.owner or name == "forward"):
-            return Heat.HOT
-        if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES):
-            return Heat.COLD
-        callers = self._calls_of(info)
-        heats = {self.of(call) for call in callers}
+        known = by_name(info)
+        if known is not None:
+            return known
+        heats = {self.of(call) for call in self.callers(info)}
         if Heat.HOT in heats:
             return Heat.HOT
-        is_private = name.startswith("_") or info.outer is not None
+        is_private = info.name.startswith("_") or info.outer is not None
         if heats == {Heat.COLD} and is_private:
             return Heat.COLD
         return Heat.WARM
 
-    def _calls_of(self, info: FunctionInfo) -> list[ast.Call]:
+    def callers(self, info: FunctionInfo) -> list[ast.Call]:
+        """The calls in this file that call a function, or may."""
         if self._callers is None:
             self._callers = {}
             for node in self._model.nodes(ast.Call):
@@ -186,6 +186,14 @@ class HeatMap:
         return known + self._callers.get("." + info.name, []) if info.owner else known
 
 
+def by_name(info: FunctionInfo) -> Heat | None:
+    """How often a function runs that is told by its name; None for all others."""
+    name = info.name
+    if name in _HOT_METHODS and (info.owner or name == "forward"):
+        return Heat.HOT
+    return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES) else None
+
+
 def _mentions(node: ast.expr, text: str) -> bool:
     return text in ast.unparse(node).lower()
 
@@ -194,10 +202,11 @@ def _is_guarded(parent: ast.If, node: ast.AST) -> bool:
     """Whether a branch runs only now and then: every k steps, on one rank, while tracing."""
     if node is parent.test or node in parent.orelse:
         return False
-    return any(_is_rare(part) for part in ast.walk(parent.test))
+    return any(is_rare(part) for part in ast.walk(parent.test))
 
 
-def _is_rare(node: ast.AST) -> bool:
+def is_rare(node: ast.AST) -> bool:
+    """Whether a part of a test is true only now and then."""
     if isinstance(node, ast.Compare):
         left = node.left
         modulo = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)

@@ -1,0 +1,117 @@
+"""Why a line runs as often as the model believes, found afterwards.
+
+`heat` decides; here the place is looked for where its decision changes: a loop, a guard, a function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Heat
+from perflint.semantics.heat import HeatMap, by_name, is_rare
+from perflint.semantics.model import Model
+from perflint.semantics.operations import quote
+from perflint.semantics.reasons import Step
+from perflint.semantics.structure import FunctionInfo, walk
+
+_MOST_STEPS = 4
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "seldom runs"}
+"""What a heat says of a line."""
+
+
+class HeatReasons:
+    """The reasons behind the heat of the lines of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._heat = HeatMap(model)
+
+    def of(self, node: ast.AST) -> list[Step]:
+        """Why a node runs as often as it does, nearest step first."""
+        steps: list[Step] = []
+        seen: set[ast.AST] = set()
+        current: ast.AST | None = node
+        while current is not None and current not in seen and len(steps) < _MOST_STEPS:
+            seen.add(current)
+            step, current = self._step(current)
+            if step not in steps:
+                steps.append(step)
+        return steps
+
+    def _step(self, node: ast.AST) -> tuple[Step, ast.AST | None]:
+        heat = self._heat.of(node)
+        inner = node
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
+                return self._function(outer, heat)
+            if self._heat.of(outer) is not heat:
+                return self._construct(outer, inner, heat), None
+            inner = outer
+        return Step("top level of the module: it runs once, on import"), None
+
+    # What stands around
+
+    def _construct(self, outer: ast.AST, inner: ast.AST, heat: Heat) -> Step:
+        line = getattr(outer, "lineno", None)
+        if isinstance(inner, ast.Raise):
+            return Step("it only raises an exception", inner.lineno)
+        if isinstance(inner, ast.ExceptHandler):
+            return Step("in an `except` block", inner.lineno)
+        if isinstance(outer, ast.Assert):
+            return Step("it is needed only where the assertion fails", line)
+        if not isinstance(outer, ast.stmt):
+            return Step("by what stands around it", line)
+        code = quote(self._model, outer)
+        if isinstance(outer, _LOOPS) and heat is Heat.HOT:
+            return Step(f"in the loop {code}{self._work(outer)}", line)
+        if isinstance(outer, ast.If) and any(is_rare(part) for part in ast.walk(outer.test)):
+            return Step(f"behind {code}, which holds only now and then", line)
+        return Step(f"inside {code}", line)
+
+    def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
+        """What makes a loop one that steps."""
+        if not isinstance(loop, ast.While) and self._heat.is_over_batches(loop.iter):
+            return ", which goes over the batches of a loader"
+        for call in self._calls_in(loop):
+            if self._heat.is_work(call):
+                return f", which steps: {quote(self._model, call)} in line {call.lineno}"
+        return ""
+
+    def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
+        for node in walk(loop):
+            if isinstance(node, ast.Call):
+                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*_LOOPS, *_DEFINITIONS)))
+                if between is loop:
+                    yield node
+
+    # The function
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[Step, ast.AST | None]:
+        info = self._model.module.function(node.lineno, node.col_offset)
+        if info is None:
+            return Step(f"in `{node.name}`", node.lineno), None
+        if by_name(info) is heat:
+            role = "runs each step" if heat is Heat.HOT else "is for set-up, checkpoints or display"
+            return Step(f"in `{info.qualname}`, which {role} by its name", node.lineno), None
+        return self._called(info, heat)
+
+    def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:
+        name, line = f"`{info.qualname}`", info.node.lineno
+        callers = self._heat.callers(info)
+        alike = [call for call in callers if self._heat.of(call) is heat]
+        if heat is Heat.WARM and not callers:
+            return Step(f"in {name}, which nothing in this file calls", line), None
+        if not alike:
+            places = ", ".join(str(call.lineno) for call in callers[:3])
+            more = f": those in this file seldom run (line {places})" if callers else ""
+            return Step(f"in {name}, which other files may call{more}", line), None
+        call = alike[0]
+        if heat is Heat.COLD:
+            text = f"in {name}, which is only called from code that seldom runs"
+        else:
+            text = f"in {name}, which is called: {quote(self._model, call)} in line {call.lineno}"
+        return Step(text, line), call
