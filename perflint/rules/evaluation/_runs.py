@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, last_name, words
+from perflint.semantics.project import Module
 from perflint.semantics.values import Class, Function, Instance, Value
 
 _MODULE_CALL = "torch.nn.Module.__call__"
 _MODEL_WORDS = frozenset({"model", "net", "network"})
 _VERBS = frozenset(
-    {"apply", "build", "compile", "convert", "create", "evaluate", "export", "freeze", "fuse", "get", "init", "load",
-     "make", "prepare", "print", "prune", "quantize", "run", "save", "script", "setup", "test", "validate", "wrap"}
+    {"apply", "build", "compile", "convert", "create", "evaluate", "export", "freeze", "fuse", "get", "init",
+     "load", "make", "prepare", "print", "prune", "quantize", "run", "save", "script", "setup", "test", "trace",
+     "validate", "wrap"}
 )  # fmt: skip
 _NO_MODEL = ("Loss", "Metric", "Criterion", "Transform", "Transforms", "Compose", "Tokenizer")
+_NO_MODEL_HOMES = ("torchmetrics.", "torchvision.transforms.")
 _RUNNING_METHODS = frozenset(
     {"forward", "forward_features", "forward_head", "val_step", "test_step", "validation_step"}
 )
@@ -80,7 +83,7 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     receiver, target = dotted(call.func), survey.model.target(call)
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
-        return Run(call, receiver, Surety.PROVEN) if receiver and _is_model(value) else None
+        return Run(call, receiver, Surety.PROVEN) if receiver and _is_model(survey, value) else None
     if target and not target.startswith("torch.nn.Module."):
         return None
     if receiver in modules:
@@ -92,13 +95,36 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     return _passed(survey, call, modules)
 
 
-def _is_model(value: Value) -> bool:
-    """Whether a module object is what one evaluates, not a loss, a metric or a transform."""
-    classes = [member.cls for member in value.members if isinstance(member, Instance)]
-    return not classes or any(
-        not name.endswith(_NO_MODEL) and not name.startswith(("torchmetrics.", "torchvision.transforms."))
-        for name in classes
+def _is_model(survey: Survey, value: Value) -> bool:
+    """Whether a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
+    names = [member.cls for member in value.members if isinstance(member, Instance)]
+    return not names or any(
+        not name.endswith(_NO_MODEL) and not name.startswith(_NO_MODEL_HOMES) and not _has_own_call(survey, name)
+        for name in names
     )
+
+
+def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
+    """Whether a class of the project, or a base of it there, says itself what a call does."""
+    module, _, qualname = name.rpartition(".")
+    home = survey.model.project.loaded(module) if depth else None
+    info = home.klass(qualname) if home is not None else None
+    if home is None or info is None:
+        return False
+    if "__call__" in info.methods:
+        return True
+    bases = (_full_name(home, dotted(base)) for base in info.node.bases)
+    return any(_has_own_call(survey, base, depth - 1) for base in bases)
+
+
+def _full_name(home: Module, name: str) -> str:
+    """The full name of a class by the name that its module uses for it."""
+    for node in home.structure.nodes.get(ast.ImportFrom, ()):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return f"{home.absolute(node.module, node.level)}.{alias.name}"
+    return f"{home.name}.{name}"
 
 
 def _is_running_method(name: str) -> bool:

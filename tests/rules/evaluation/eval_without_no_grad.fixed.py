@@ -206,3 +206,20 @@ def test_shapes():
     model.eval()
     for size in (1, 2):
         assert model(torch.zeros(size, 784)).shape == (size, 10)
+
+
+class Engine(nn.Module):
+    """Calling it is not its forward: it sees to autograd itself."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    @torch.inference_mode()
+    def __call__(self, images):
+        return self.net(images).argmax(1)
+
+
+def predict_with_engine(net, loader):
+    engine = Engine(net)
+    return [engine(x).tolist() for x in loader]
