@@ -276,7 +276,7 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     found = _in_lineage(frame, value, name)
     if found is not None:
-        return _while_constructing(found) if frame.constructs else found
+        return as_seen(frame, found)
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if facts_of(frame, value.cls) is not None:
@@ -284,8 +284,12 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     return Name(f"{value.cls}.{name}", value)
 
 
-def _while_constructing(value: Value) -> Value:
-    """Parameters and buffers as a constructor sees them: the module has not been moved yet."""
+def as_seen(frame: Frame, value: Value) -> Value:
+    """An attribute as the code sees it: to a constructor, parameters and buffers are on the host still."""
+    if not frame.constructs:
+        return value
+    if isinstance(value, Union):
+        return union(as_seen(frame, member) for member in value.members)
     if isinstance(value, Tensor) and value.device is Device.MODEL:
         return value.with_(device=Device.CPU)
     return DeviceValue(Device.CPU) if value == DeviceValue(Device.MODEL) else value
@@ -376,12 +380,14 @@ def _field(value: Value) -> Value:
 
 def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
     for method in info.assigned_in[name]:
-        if method.name in facts.methods_run or frame.depth >= functions.DEEPEST_CALL:
+        if method.name in facts.methods_run:
             continue
         facts.methods_run.add(method.name)
         node = method.node
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
-        functions.activate(frame, bound(function, Instance(facts.name)), Arguments())
+        # What an object holds must not depend on who asks first, nor from how deep.
+        asker = Frame(frame.project, module, frame.budget, names={})
+        functions.activate(asker, bound(function, Instance(facts.name)), Arguments())
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:

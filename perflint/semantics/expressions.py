@@ -80,7 +80,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.names is not None:
         found = frame.names.get(node.id)
         if found is not None:
-            return found
+            return classes.resolve(frame, frame.module, found) if type(found) is Name else found
     return lookup(frame, node.id)
 
 
@@ -88,7 +88,7 @@ def lookup(frame: Frame, name: str) -> Value:
     """What a plain name means here."""
     found = frame.get(name)
     if found is not None:
-        return found
+        return classes.resolve(frame, frame.module, found)
     return classes.global_name(frame, frame.module, name)
 
 
@@ -97,7 +97,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     if frame.names is not None:
         path = _path(node)
         if path is not None and path in frame.names:
-            return frame.names[path]
+            return classes.as_seen(frame, frame.names[path])
     return classes.attribute(frame, receiver, node.attr)
 
 
