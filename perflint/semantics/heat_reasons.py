@@ -106,9 +106,8 @@ class HeatReasons:
         if heat is Heat.WARM and not callers:
             return Step(f"in {name}, which nothing in this file calls", line), None
         if not alike:
-            places = ", ".join(str(call.lineno) for call in callers[:3])
-            more = f": those in this file seldom run (line {places})" if callers else ""
-            return Step(f"in {name}, which other files may call{more}", line), None
+            seldom = f"{quote(self._model, callers[0])} in line {callers[0].lineno} seldom runs"
+            return Step(f"in {name}: {seldom}, but other files may call it", line), None
         call = alike[0]
         if heat is Heat.COLD:
             text = f"in {name}, which is only called from code that seldom runs"

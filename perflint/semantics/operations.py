@@ -18,8 +18,6 @@ from perflint.semantics.values import (
     Sequence,
     Tensor,
     Unknown,
-    Value,
-    scalar_type,
 )
 
 Why = tuple[str, ast.expr | None]
@@ -57,7 +55,8 @@ def quote(model: Model, node: ast.AST) -> str:
     if isinstance(node, (ast.expr, ast.arg)):
         return quoted(text)
     first, *more = text.splitlines()
-    return quoted(first, bool(more) and not first.rstrip().endswith(":"))
+    first = first.rstrip()
+    return quoted(first.removesuffix(":"), bool(more) and not first.endswith(":"))
 
 
 def quoted(text: str, goes_on: bool = False) -> str:
@@ -87,7 +86,7 @@ def _call(model: Model, node: ast.Call) -> Why:
     if isinstance(value, Instance) and value.origin is not None and (isinstance(callee, Class) or value.cls == target):
         return "an object made here", None
     if isinstance(value, Unknown):
-        return f"what {_short(target)} returns is unknown", None
+        return f"perflint does not know what {_short(target)} returns", None
     if target.startswith("torch."):
         return _of_tensors(model, node, target, list(_arguments(node)))
     return f"the result of {_short(target)}", None
@@ -273,8 +272,3 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Model, Any], Why]] = {
     ast.YieldFrom: _yielded,
 }
 """Names and attributes are looked up in `reasons`."""
-
-
-def is_plain(value: Value) -> bool:
-    """Whether a value is a number, a text or nothing."""
-    return bool(value.members) and all(scalar_type(member) for member in value.members)

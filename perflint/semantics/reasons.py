@@ -8,7 +8,7 @@ sets it, from an operation to the operand that decides.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,6 @@ from perflint.semantics.bindings import (
     path_of,
     tests_before,
 )
-from perflint.semantics.describe import describe
 from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.operations import quote, quoted, why
@@ -62,19 +61,40 @@ class Reasons:
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def of(self, node: ast.expr) -> list[Step]:
-        """Why an expression is what it is, nearest step first; empty for what is plain to see."""
-        return self._follow(node, node)
+    def of(self, node: ast.expr, told: Collection[ast.AST] = ()) -> list[Step]:
+        """Why an expression is what it is, nearest step first; empty for what is plain to see.
+
+        The way ends at expressions that are explained by themselves, those of `told`.
+        """
+        return self._follow(node, node, told)
 
     def of_parameter(self, function: FunctionNode, arg: ast.arg) -> list[Step]:
         """Why a parameter is what it is."""
         found, decides = self._parameter(function, arg)
-        return [*found, *self._follow(decides, None)][:_MOST_STEPS]
+        return [*found, *self._follow(decides, None, ())][:_MOST_STEPS]
 
-    def _follow(self, current: ast.expr | None, asked: ast.expr | None) -> list[Step]:
+    def imported(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> Value:
+        """What an imported name stands for."""
+        if not isinstance(statement, ast.ImportFrom):
+            name = alias.name if alias.asname else alias.name.split(".", 1)[0]
+        elif alias.name == "*":
+            return UNKNOWN
+        else:
+            name = f"{self._model.module.absolute(statement.module, statement.level)}.{alias.name}"
+        return classes.resolve(self._frame, self._model.module, Name(name))
+
+    def function_of(self, arg: ast.arg) -> FunctionNode | None:
+        """The function that has a parameter."""
+        arguments = self._model.parent(arg)
+        function = None if arguments is None else self._model.parent(arguments)
+        return function if isinstance(function, _FUNCTIONS) else None
+
+    def _follow(self, current: ast.expr | None, asked: ast.expr | None, told: Collection[ast.AST]) -> list[Step]:
         steps: list[Step] = []
         seen: set[ast.AST] = set()
         while current is not None and current not in seen and len(steps) < _MOST_STEPS:
+            if current is not asked and current in told:
+                break
             seen.add(current)
             if current is asked and isinstance(getattr(current, "ctx", None), ast.Store):
                 found, following = self._stored(current)
@@ -83,6 +103,9 @@ class Reasons:
             else:
                 text, following = why(self._model, current)
                 found = [Step(text, None if current is asked else current.lineno)] if text else []
+                if current is not asked and not isinstance(following, ast.Name | ast.Attribute | None):
+                    # What operations do one after the other can be read there; where it all begins matters.
+                    found = []
             steps += [step for step in found if step not in steps]
             current = following
         return steps[:_MOST_STEPS]
@@ -188,16 +211,11 @@ class Reasons:
 
     def _value_of(self, binding: Binding) -> Value | None:
         if isinstance(binding.node, ast.arg):
-            function = self._function_of(binding.node)
+            function = self.function_of(binding.node)
             return None if function is None else self._model.parameters(function)[1].get(binding.node.arg)
         if binding.how in (How.GROWN, How.AUGMENTED) or not isinstance(binding.node, ast.expr):
             return None
         return self._model.value(binding.node)
-
-    def _function_of(self, arg: ast.arg) -> FunctionNode | None:
-        arguments = self._model.parent(arg)
-        function = None if arguments is None else self._model.parent(arguments)
-        return function if isinstance(function, _FUNCTIONS) else None
 
     # Parameters
 
@@ -210,7 +228,8 @@ class Reasons:
         if value != assumed:
             passed = list(self._passed(info, function, arg))
             if passed:
-                steps = [Step(f"`{arg.arg}` is passed {quote(self._model, node)}", node.lineno) for node in passed[:2]]
+                words = f"parameter `{arg.arg}`: the call passes"
+                steps = [Step(f"{words} {quote(self._model, node)}", node.lineno) for node in passed[:2]]
                 return steps, next(filter(self._is_tensor, passed), passed[0])
         words = self._said_of(function, info, arg, assumed)
         if assumed.tensor is not None and assumed.tensor.device is Device.MODEL and not assumed.tensor.leaf:
@@ -234,7 +253,7 @@ class Reasons:
         if value.tensor is not None:
             return self._used_as_tensor(function, arg.arg)
         if not isinstance(value, Unknown):
-            return f"by its name, {describe(value, self._model.module.name)}"
+            return "known by its name"
         return "no annotation, default, docstring, use or call in this file says what it is"
 
     def _used_as_tensor(self, function: FunctionNode, name: str) -> str:
@@ -277,7 +296,8 @@ class Reasons:
     def _attribute_words(self, node: ast.Attribute, receiver: Value) -> tuple[str, ast.expr | None]:
         name = quote(self._model, node.value)
         if isinstance(receiver, Name) and receiver.receiver is None:
-            return f"from {quoted(receiver.name)}, outside of the project", None
+            is_known = not isinstance(self._model.value(node), (Unknown, Name))
+            return "" if is_known else f"from {quoted(receiver.name)}, outside of the project", None
         if isinstance(receiver, Unknown):
             return f"an attribute of {name}, which is unknown", node.value
         kind = "tensor" if isinstance(receiver, Tensor) else "batch" if receiver.tensor is not None else ""

@@ -1,0 +1,214 @@
+"""Explanations of a line: for people, and as JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from perflint.engine.explain import Belief, Explanation
+from perflint.engine.verdicts import Decision, Verdict
+from perflint.findings import Heat, Report, Span
+from perflint.output.json import document
+from perflint.output.terminal import Style, printable, width
+from perflint.semantics.describe import EVIDENCE
+from perflint.semantics.heat_reasons import OFTEN
+from perflint.semantics.operations import quoted
+from perflint.semantics.reasons import Step
+from perflint.semantics.sites import device_confidence
+
+VERSION = 1
+_COLOURS = {Heat.HOT: "red", Heat.WARM: "yellow", Heat.COLD: "cyan"}
+_DECISIONS = {
+    Decision.SHOWN: "yellow",
+    Decision.HIDDEN: "cyan",
+    Decision.SUPPRESSED: "cyan",
+    Decision.OFF: "cyan",
+}
+
+
+# For people
+
+
+def explanation_text(explanation: Explanation, style: Style) -> str:
+    """The line with carets below what is explained, then each expression, the heat and each rule."""
+    text = _Text(explanation, style)
+    return "".join(f"{line.rstrip()}\n" for line in text.lines())
+
+
+class _Text:
+    def __init__(self, explanation: Explanation, style: Style) -> None:
+        self._explanation = explanation
+        self._style = style
+        self._gutter = " " * len(str(explanation.line))
+
+    def lines(self) -> Iterable[str]:
+        explanation, style = self._explanation, self._style
+        place = f"{printable(explanation.source.path)}:{explanation.line}"
+        yield f"{self._gutter}{style('-->', 'bold', 'blue')} {place}" + (
+            f":{explanation.column}" if explanation.column is not None else ""
+        )
+        yield self._bar("")
+        yield from self._excerpt()
+        yield self._bar("")
+        for belief in explanation.beliefs:
+            yield self._note(style(printable(quoted(belief.text)), "bold"), printable(belief.words))
+            yield from map(self._step, belief.steps)
+        yield from self._heat()
+        yield from self._verdicts()
+
+    def _bar(self, text: str) -> str:
+        return f"{self._gutter} {self._style('|', 'bold', 'blue')} {text}"
+
+    def _note(self, head: str, text: str) -> str:
+        return f"{self._gutter} {self._style('=', 'bold', 'blue')} {head}: {text}"
+
+    def _more(self, text: str) -> str:
+        return f"{self._gutter}     {text}"
+
+    def _step(self, step: Step) -> str:
+        text = printable(step.text)
+        if step.line is None:
+            return self._more(text)
+        place = f"line {step.line}" if step.path is None else f"{printable(_relative(step.path))}:{step.line}"
+        return self._more(f"{self._style(place, 'dim')}: {text}")
+
+    def _excerpt(self) -> Iterable[str]:
+        explanation, style = self._explanation, self._style
+        line = explanation.source.lines[explanation.line - 1].rstrip("\r\n")
+        number = style(str(explanation.line), "bold", "blue")
+        yield f"{number} {style('|', 'bold', 'blue')} {_visible(line)}"
+        for row in _rows([span for belief in explanation.beliefs for span in belief.spans]):
+            yield self._bar(style(_carets(row, line), "bold", "green"))
+
+    def _heat(self) -> Iterable[str]:
+        explanation = self._explanation
+        heat = self._style(explanation.heat.value, "bold", _COLOURS[explanation.heat])
+        head = "heat of its body" if explanation.is_body else "heat"
+        yield self._note(self._style(head, "bold"), f"{heat}, {OFTEN[explanation.heat]}")
+        yield from map(self._step, explanation.heat_steps)
+
+    def _verdicts(self) -> Iterable[str]:
+        if not self._explanation.verdicts:
+            yield self._note(self._style("rules", "bold"), "none looks for what is here")
+        silent: dict[str, list[str]] = {}
+        for verdict in self._explanation.verdicts:
+            name = f"{verdict.code} {verdict.name}"
+            if verdict.finding is None:
+                silent.setdefault(verdict.why, []).append(name)
+                continue
+            decision = self._style(verdict.decision.value, _DECISIONS[verdict.decision])
+            why = f": {printable(verdict.why)}" if verdict.why else ""
+            yield self._note(self._style(name, "bold"), f"{decision}{_facts(verdict)}{why}")
+            yield self._more(printable(verdict.finding.message))
+        for why, names in silent.items():
+            yield self._note(self._style("no finding", "bold"), printable(why))
+            yield self._more(self._style(", ".join(dict.fromkeys(names)), "dim"))
+
+
+def _facts(verdict: Verdict) -> str:
+    finding = verdict.finding
+    assert finding is not None
+    return f" ({finding.severity.value}, {finding.confidence.value} confidence, {finding.heat.value})"
+
+
+def _rows(spans: Iterable[Span]) -> list[list[Span]]:
+    """Spans in rows, none of which holds two that touch."""
+    rows: list[list[Span]] = []
+    for span in sorted(set(spans), key=lambda span: (span.column, -span.end_line, -span.end_column)):
+        free = (row for row in rows if row[-1].end_line == span.line and row[-1].end_column < span.column)
+        row = next(free, None)
+        if row is None:
+            rows.append([span])
+        else:
+            row.append(span)
+    return rows
+
+
+def _carets(row: list[Span], line: str) -> str:
+    text = ""
+    for span in row:
+        goes_on = span.end_line > span.line
+        end = len(line) if goes_on else span.end_column - 1
+        start = width(_visible(line[: span.column - 1]))
+        marks = "^" * max(width(_visible(line[span.column - 1 : end])), 1)
+        text = text.ljust(start) + marks + ("..." if goes_on else "")
+    return text
+
+
+def _visible(text: str) -> str:
+    return printable(text.replace("\t", "    ").replace("\f", ""))
+
+
+def _relative(path: Path) -> str:
+    """A path as short as it can be told from here."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith(os.pardir) else relative
+
+
+# For programs
+
+
+def explanation_document(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as values of JSON."""
+    return {
+        "version": VERSION,
+        "path": explanation.source.path,
+        "line": explanation.line,
+        "column": explanation.column,
+        "source": explanation.source.lines[explanation.line - 1].rstrip("\r\n"),
+        "expressions": [_belief(belief) for belief in explanation.beliefs],
+        "heat": {
+            "heat": explanation.heat.value,
+            "of_body": explanation.is_body,
+            "why": [_step(step) for step in explanation.heat_steps],
+        },
+        "rules": [_verdict(verdict) for verdict in explanation.verdicts],
+        "errors": document(Report(problems=explanation.problems))["errors"],
+    }
+
+
+def _belief(belief: Belief) -> dict[str, Any]:
+    return {
+        "text": belief.text,
+        "places": [_span(span) for span in belief.spans],
+        "value": belief.words,
+        "tensor": _tensor(belief),
+        "why": [_step(step) for step in belief.steps],
+    }
+
+
+def _tensor(belief: Belief) -> dict[str, Any] | None:
+    tensor = belief.value.tensor
+    if tensor is None:
+        return None
+    confidence = device_confidence(belief.value)
+    return {
+        "device": tensor.device.value,
+        "kind": tensor.kind.value,
+        "rank": tensor.rank,
+        "pinned": tensor.pinned,
+        "evidence": EVIDENCE[tensor.evidence],
+        "on_device": None if confidence is None else confidence.value,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    finding = verdict.finding
+    return {
+        "code": verdict.code,
+        "name": verdict.name,
+        **_span(verdict.span),
+        "decision": verdict.decision.value,
+        "why": verdict.why,
+        "finding": None if finding is None else document(Report(findings=[finding]))["findings"][0],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {"text": step.text, "line": step.line, "path": None if step.path is None else _relative(step.path)}
+
+
+def _span(span: Span) -> dict[str, int]:
+    return {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
