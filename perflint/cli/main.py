@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 VERBS = {
     "check": "find what slows PyTorch code down",
     "fix": "rewrite what can be fixed; prints a diff unless told to write",
-    "rule": "explain a rule",
+    "explain": "say what perflint believes of a line, and why",
+    "rule": "print the page of a rule",
     "rules": "list all rules",
 }
 """The verbs, which are modules of this package, and what each does."""
@@ -64,7 +65,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     _set_up_process()
     problems: list[Problem] = []
     code = 2
-    with contained(problems, "", "perflint", None, "please report this, with the command"):
+    with contained(problems, "", lambda: ("perflint", None, "please report this, with the command")):
         module = importlib.import_module(f"perflint.cli.{verb}")
         parser = ArgumentParser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
         module.add_arguments(parser)
@@ -81,8 +82,8 @@ def _set_up_process() -> None:
     import gc
     import warnings
 
-    # Syntax trees are many objects in few cycles: collecting as often as Python does takes a quarter of the time.
-    gc.set_threshold(20_000, 20, 20)
+    # Syntax trees are many objects and no circles: looking for some takes a quarter of the time.
+    gc.disable()
     # Paths and source lines may hold what the terminal's encoding cannot show.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from perflint.findings import Problem
 
+Crash = tuple[str, int | None, str]
+"""What crashed, at which line of the checked file, and what helps."""
 
-@contextmanager
-def contained(problems: list[Problem], path: str, doing: str, line: int | None, help: str) -> Iterator[None]:
-    """Turn any exception of the block into an internal problem; `doing` is what crashed.
 
-    With PERFLINT_TRACEBACK in the environment, the traceback goes to standard error.
+class contained:
+    """Turn any exception of a `with` block into an internal problem.
+
+    `describe` says what crashed, at which line, and what helps; it is asked only then: this stands
+    around every question to a rule. With PERFLINT_TRACEBACK in the environment, the traceback goes
+    to standard error.
     """
-    try:
-        yield
-    except BrokenPipeError:
-        # Nobody reads the output any more; that is no fault.
-        raise
-    except Exception as error:
-        if os.environ.get("PERFLINT_TRACEBACK"):
-            import traceback
 
-            traceback.print_exc()
+    __slots__ = ("_describe", "_path", "_problems")
+
+    def __init__(self, problems: list[Problem], path: str, describe: Callable[[], Crash]) -> None:
+        self._problems = problems
+        self._path = path
+        self._describe = describe
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        # Nobody reads the output any more, or the user has had enough: that is no fault.
+        if not isinstance(error, Exception) or isinstance(error, BrokenPipeError):
+            return False
+        if os.environ.get("PERFLINT_TRACEBACK"):
+            import traceback as printer
+
+            printer.print_exception(error)
+        doing, line, help = self._describe()
         text = str(error).partition("\n")[0]
         what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        problems.append(
-            Problem(path, f"{doing} crashed: {what} ({_place(error)})", help=help, line=line, internal=True)
-        )
+        message = f"{doing} crashed: {what} ({_place(error)})"
+        self._problems.append(Problem(self._path, message, help=help, line=line, internal=True))
+        return True
 
 
 def _place(error: Exception) -> str:

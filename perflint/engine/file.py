@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
-from perflint.engine.crashes import contained
+from perflint.engine.crashes import Crash, contained
 from perflint.engine.profiles import STRICTER, shows
 from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
@@ -70,7 +70,7 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
     findings: list[Finding] = []
     if not rules.rules:
         return findings
-    with contained(problems, source.path, "inference", None, _REPORT_IT):
+    with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)):
         crashed: set[Rule] = set()
         for site in Model(source, project).sites():
             for rule in rules.listening(site):
@@ -85,10 +85,12 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
 
 
 def _ask(rule: Rule, site: Site, problems: list[Problem]) -> list[Finding]:
-    path = site.model.source.path
-    line = None if isinstance(site, FileSite) else site.node.lineno
-    help = f"{_REPORT_IT}; `--ignore {rule.code}` goes on without the rule"
-    with contained(problems, path, f"rule {rule.code} ({rule.name})", line, help):
+    def describe() -> Crash:
+        line = None if isinstance(site, FileSite) else site.node.lineno
+        help = f"{_REPORT_IT}; `--ignore {rule.code}` goes on without the rule"
+        return f"rule {rule.code} ({rule.name})", line, help
+
+    with contained(problems, site.model.source.path, describe):
         if rule.nominate(site):
             return list(rule.check(_concrete(site), site))
     return []

@@ -39,6 +39,11 @@ class Arguments:
         value = self.get(name, position)
         return value is not None and value != NONE and value != Const(False)
 
+    def literal(self, name: str, position: int | None) -> object:
+        """The value of an argument that is a literal, None where it cannot be told."""
+        value = self.get(name, position)
+        return value.value if isinstance(value, Const) else None
+
     def values(self) -> Iterator[Value]:
         """All arguments."""
         yield from self.positional

@@ -408,9 +408,20 @@ def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
         return value.element if isinstance(known, Unknown) else known
     if value.type == "named":
         return value.element
+    if value.type == "tuple" and value.items and not hasattr(tuple, name):
+        return _field_of(value, name)
     if value.type in _TYPES and not hasattr(_TYPES[value.type], name):
         return Name("builtins.size.numel", value) if name == "numel" else NEVER
     return Name(f"builtins.{value.type}.{name}", value)
+
+
+def _field_of(value: Sequence, name: str) -> Value:
+    """A field of the named tuples that torch returns: `x.max(1).values`, `torch.linalg.svd(x).S`."""
+    assert value.items is not None
+    if not all(isinstance(item, Tensor) for item in value.items):
+        return NEVER
+    position = {"values": 0, "indices": 1}.get(name, len(value.items))
+    return value.items[position] if position < len(value.items) else union(value.items)
 
 
 _TYPES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "size": tuple, "range": range, "str": str,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import calls, classes
+from perflint.semantics import calls, classes, ranks
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
@@ -304,7 +304,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
 
 def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, Tensor):
-        return receiver.with_(rank=_indexed_rank(receiver, index, node), leaf="", pinned=False)
+        return receiver.with_(rank=ranks.indexed(receiver, index, node), leaf="", pinned=False)
     if isinstance(receiver, Sequence):
         return _sequence_item(receiver, index, node)
     if isinstance(receiver, Mapping):
@@ -353,25 +353,6 @@ def _sliced(receiver: Sequence, node: ast.Slice) -> tuple[Value, ...] | None:
         else:
             return None
     return None if receiver.items is None or bounds[2] == 0 else receiver.items[slice(*bounds)]
-
-
-def _indexed_rank(receiver: Tensor, index: Value, node: ast.expr) -> int | None:
-    """The rank after an index of integers, slices, None and Ellipsis; None when anything else is in it."""
-    if receiver.rank is None:
-        return None
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    values = index.items if isinstance(node, ast.Tuple) and isinstance(index, Sequence) else (index,)
-    rank = receiver.rank
-    for part, value in zip(parts, values or (), strict=False):
-        if isinstance(part, ast.Slice) or value == Const(...):
-            continue
-        if value == NONE:
-            rank += 1
-        elif scalar_type(value) == "int":
-            rank -= 1
-        else:
-            return None
-    return max(rank, 0)
 
 
 def _slice(frame: Frame, node: ast.Slice) -> Value:

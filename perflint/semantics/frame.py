@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from perflint.semantics.values import Value, join
+from perflint.semantics.values import Function, Value, join
 
 if TYPE_CHECKING:
     from perflint.semantics.arguments import Arguments
+    from perflint.semantics.knowledge import CallKey
     from perflint.semantics.project import Module, Project
     from perflint.semantics.structure import FunctionInfo
 
@@ -38,11 +39,15 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("left", "steps")
+    __slots__ = ("contexts", "cuts", "left", "steps")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
         self.steps = 0
+        self.cuts = 0
+        """Calls that were not followed."""
+        self.contexts: dict[Function, set[CallKey]] = {}
+        """The ways in which this file, and what it calls, call each function."""
 
 
 class Frame:

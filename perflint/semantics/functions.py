@@ -56,25 +56,31 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
         arguments.unpacked,
     )
-    contexts = knowledge.contexts.get(function, 0)
-    if contexts >= _MOST_CONTEXTS:
+    budget = frame.budget
+    key = (function, arguments.positional, arguments.keywords, frame.constructs)
+    contexts = budget.contexts.setdefault(function, set())
+    if key not in contexts and len(contexts) >= _MOST_CONTEXTS:
         # Called in too many ways to tell them apart: once more for all others.
         arguments = Arguments(unpacked=True)
-    key = (function, arguments.positional, arguments.keywords, frame.constructs)
+        key = (function, (), (), frame.constructs)
+    contexts.add(key)
     known = knowledge.results.get(key)
     if known is not None:
         return known
-    budget = frame.budget
     if frame.depth >= DEEPEST_CALL or key in knowledge.running or budget.left < info.size:
+        budget.cuts += 1
         return declared
-    knowledge.contexts[function] = contexts + 1
+    cuts = budget.cuts
     knowledge.running.add(key)
     budget.left -= info.size
     value = activate(frame, function, arguments)
     knowledge.running.discard(key)
     if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
         value = declared
-    value = knowledge.results[key] = widen(value)
+    value = widen(value)
+    if budget.cuts == cuts:
+        # What was cut short says how deep it was asked for, and must not answer others.
+        knowledge.results[key] = value
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
@@ -34,7 +35,8 @@ class HeatMap:
     """The heat of every node of one file."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        # The model owns its heat: no circle, so that both go when the file is done.
+        self._model: Model = weakref.proxy(model)
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()

@@ -36,8 +36,6 @@ class Knowledge:
     results: dict[CallKey, Value] = field(default_factory=dict)
     """What calls return, by function and arguments."""
     running: set[CallKey] = field(default_factory=set)
-    contexts: dict[Function, int] = field(default_factory=dict)
-    """In how many ways each function has been called."""
     modules: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)

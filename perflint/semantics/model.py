@@ -106,5 +106,5 @@ class Model:
         return None
 
     def sites(self) -> Iterator[Site]:
-        """All sites of the file, outer ones before those inside them."""
+        """All sites of the file, construct by construct, each in source order."""
         return nominate.sites(self)

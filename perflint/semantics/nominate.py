@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.sites import CallSite, FileSite, FormatSite, Site, SubscriptSite, TruthSite
-from perflint.semantics.structure import children
 from perflint.semantics.values import Array, Evidence, Mapping, Name, Tensor, Value
 
 if TYPE_CHECKING:
@@ -15,17 +14,11 @@ if TYPE_CHECKING:
 
 
 def sites(model: Model) -> Iterator[Site]:
-    """The sites of a file, outer ones first."""
+    """The sites of a file, construct by construct, each in source order."""
     yield FileSite(model, ast.Constant(None, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0))
-    stack: list[ast.AST] = [model.source.tree]
-    while stack:
-        node = stack.pop()
-        handler = _NODES.get(type(node))
-        if handler is not None:
+    for kind, handler in _NODES.items():
+        for node in model.nodes(kind):
             yield from handler(model, node)
-        inner = children(node)
-        inner.reverse()
-        stack += inner
 
 
 def _call(model: Model, node: ast.Call) -> Iterator[Site]:

@@ -99,12 +99,6 @@ def _kind(value: Value) -> Kind:
     return {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}.get(scalar_type(value), Kind.UNKNOWN)
 
 
-def _broadcast(tensors: list[Tensor]) -> int | None:
-    ranks = [tensor.rank for tensor in tensors]
-    known = [rank for rank in ranks if rank is not None]
-    return max(known) if len(known) == len(ranks) else None
-
-
 def _sequence_operation(left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         if left.items is not None and right.items is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from perflint.semantics import torch_api
+from perflint.semantics import ranks, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.values import (
     BOOL,
@@ -55,7 +55,7 @@ def attribute(tensor: Tensor, name: str) -> Value:
         size = Sequence("size", INT)
         return size if tensor.rank is None else Sequence("size", INT, (INT,) * tensor.rank)
     if name == "dtype":
-        return Dtype({Kind.BOOL: "bool"}.get(tensor.kind, ""))
+        return Dtype("bool" if tensor.kind is Kind.BOOL else "", tensor.kind)
     if name in ("T", "H", "mT", "mH", "data", "grad", "real", "imag"):
         return tensor.with_(leaf="")
     if name in ("ndim", "itemsize", "nbytes", "output_nr"):
@@ -90,7 +90,9 @@ def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value
     if facts is None:
         return UNKNOWN
     if facts.variants:
-        facts = facts.variant(arguments.has, lambda position: arguments.at(position).tensor is not None)
+        facts = facts.variant(
+            arguments.has, lambda position: arguments.at(position).tensor is not None, arguments.literal
+        )
     operands = _operands(arguments, receiver)
     return _typed(facts, arguments, operands)
 
@@ -141,10 +143,11 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
         device=device,
         place=place,
         kind=_kind(dtype, arguments, operands),
-        rank=_rank(facts, arguments, operands),
+        rank=ranks.of_result(facts, arguments, operands),
         evidence=max((tensor.evidence for tensor in operands), default=Evidence.CERTAIN)
         if facts.device != "cpu-factory"
         else Evidence.CERTAIN,
+        pinned=arguments.keyword("pin_memory") == Const(True) and device is Device.CPU,
     )
 
 
@@ -192,20 +195,15 @@ _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
 
 def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
     given = arguments.keyword("dtype")
-    if isinstance(given, Dtype) and given.name:
-        return given.kind
     if given is not None and given != NONE:
-        return Kind.UNKNOWN
+        return given.kind if isinstance(given, Dtype) else Kind.UNKNOWN
     if rule in ("bool", "int", "float"):
         return Kind(rule)
     if rule in ("same", "arith") and operands:
         kind = operands[0].kind
         return Kind.INT if rule == "arith" and kind is Kind.BOOL else kind
     if rule == "scalars":
-        kinds_given = {scalar_type(value) for value in arguments.positional}
-        if "float" in kinds_given:
-            return Kind.FLOAT
-        return Kind.INT if kinds_given and kinds_given <= {"int", "bool"} else Kind.UNKNOWN
+        return _kind_of_numbers(value for value in arguments.values() if not isinstance(value, (Sequence, DeviceValue)))
     if rule == "promote" and operands:
         kinds = {tensor.kind for tensor in operands}
         for kind in (Kind.FLOAT, Kind.UNKNOWN, Kind.INT):
@@ -215,30 +213,14 @@ def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
     return Kind.UNKNOWN
 
 
-def _rank(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> int | None:
-    if facts.dims == "sizes":
-        return _rank_of_sizes(arguments)
-    if facts.rank is not None:
-        return facts.rank
-    if not operands or not facts.shape:
-        return None
-    if facts.shape == "broadcast":
-        ranks = [tensor.rank for tensor in operands]
-        return None if None in ranks else max(rank for rank in ranks if rank is not None)
-    if operands[0].rank is None:
-        return None
-    return operands[0].rank if facts.shape == "same" else max(0, operands[0].rank + int(facts.shape))
-
-
-def _rank_of_sizes(arguments: Arguments) -> int | None:
-    """The rank of a tensor made with sizes: `zeros(3, 4)`, `zeros((3, 4))`, `zeros(x.shape)`."""
-    sizes = arguments.positional or tuple(value for name, value in arguments.keywords if name == "size")
-    if not sizes or arguments.unpacked:
-        return None
-    first = sizes[0]
-    if isinstance(first, Sequence):
-        return None if first.items is None else len(first.items)
-    return len(sizes) if all(scalar_type(size) in ("int", "float", "bool") for size in sizes) else None
+def _kind_of_numbers(values: Iterable[Value]) -> Kind:
+    """The kind of a tensor that is made of numbers."""
+    types = {scalar_type(member) for value in values for member in value.members}
+    if "float" in types:
+        return Kind.FLOAT
+    if not types <= {"int", "bool"} or not types:
+        return Kind.UNKNOWN
+    return Kind.INT if "int" in types else Kind.BOOL
 
 
 # What the facts cannot say
@@ -249,7 +231,7 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
     for value in arguments.values():
         for member in value.members:
             if isinstance(member, Dtype):
-                kind = member.kind if member.name else kind
+                kind = member.kind
             elif isinstance(member, Tensor):
                 device, kind, place = member.device, member.kind, member.place
             elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int"):
@@ -376,20 +358,19 @@ def _as_tensor(arguments: Arguments) -> Value:
 
 def _literal_kind(data: Value, arguments: Arguments) -> Kind:
     given = arguments.get("dtype", None)
-    if isinstance(given, Dtype) and given.name:
-        return given.kind
     if given is not None and given != NONE:
-        return Kind.UNKNOWN
+        return given.kind if isinstance(given, Dtype) else Kind.UNKNOWN
     while isinstance(data, Sequence):
         data = data.element
-    return {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}.get(scalar_type(data), Kind.UNKNOWN)
+    return _kind_of_numbers([data])
 
 
 def _literal_rank(data: Value) -> int | None:
     rank = 0
     while isinstance(data, Sequence):
         rank, data = rank + 1, data.element
-    return rank if scalar_type(data) in ("bool", "int", "float") else None
+    numbers = data.members and all(scalar_type(member) in ("bool", "int", "float") for member in data.members)
+    return rank if numbers else None
 
 
 def _where(arguments: Arguments) -> Value:

@@ -161,9 +161,13 @@ class DeviceValue(Value):
 
 @dataclass(frozen=True, slots=True)
 class Dtype(Value):
-    """A torch.dtype; `name` as in `torch.<name>`, empty when unknown."""
+    """A torch.dtype; `name` as in `torch.<name>`, empty when unknown.
+
+    `held` is what a tensor of it holds, as far as that is known without the name: `x.dtype`.
+    """
 
     name: str = ""
+    held: Kind = Kind.UNKNOWN
 
     @property
     def kind(self) -> Kind:
@@ -174,7 +178,7 @@ class Dtype(Value):
             return Kind.FLOAT
         if self.name.startswith(("int", "uint", "long", "short")):
             return Kind.INT
-        return Kind.UNKNOWN
+        return self.held
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +403,7 @@ def _merge(left: Value, right: Value) -> Value | None:
         same = left.place if left.place == right.place else ""
         return DeviceValue(join_devices(left.device, right.device), same)
     if isinstance(left, Dtype) and isinstance(right, Dtype):
-        return Dtype()
+        return Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN)
     if isinstance(left, Array) and isinstance(right, Array):
         return Array()
     if isinstance(left, Instance) and isinstance(right, Instance) and left.cls == right.cls:
