@@ -203,14 +203,13 @@ def _sampled(receiver: Value, arguments: Arguments) -> Value:
 
 
 def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
+    receiver = arguments.at(0).tensor
+    if receiver is not None and name.startswith("torch.Tensor."):
+        rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)
+        return name, tensors.method(name[13:], receiver, rest)
     made = tensors.function(name, arguments)
     if made is not None:
         return name, made
-    if name.startswith("torch.Tensor."):
-        receiver = arguments.at(0).tensor
-        if receiver is not None:
-            rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)
-            return name, tensors.method(name[13:], receiver, rest)
     known = libraries.result(name, arguments.at(0))
     if known is not None:
         kept = arguments.at(0)

@@ -249,7 +249,7 @@ def _of_tensor(frame: Frame, value: Tensor, name: str) -> Value:
 def _of_unknown(frame: Frame, value: Value, name: str) -> Value:
     if name in torch_api.tensor_only_methods():
         return tensors.attribute(Tensor(evidence=Evidence.USE), name)
-    return UNKNOWN
+    return Dtype() if name == "dtype" else UNKNOWN
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:

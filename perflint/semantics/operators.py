@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from perflint.semantics import ranks
 from perflint.semantics.values import (
     FLOAT,
     INT,
@@ -59,7 +60,7 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
         device=device,
         place=place,
         kind=kind,
-        rank=_broadcast(tensors),
+        rank=ranks.product(tensors) if op is ast.MatMult else ranks.broadcast(tensors),
         evidence=max(tensor.evidence for tensor in tensors),
     )
     # A tensor that meets a number or an array stays one; two unions may have met elsewhere.

@@ -203,7 +203,8 @@ def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:
         kind = operands[0].kind
         return Kind.INT if rule == "arith" and kind is Kind.BOOL else kind
     if rule == "scalars":
-        return _kind_of_numbers(value for value in arguments.values() if not isinstance(value, (Sequence, DeviceValue)))
+        named = (value for name, value in arguments.keywords if name in ("fill_value", "start", "end", "step"))
+        return _kind_of_numbers(v for v in (*arguments.positional, *named) if not isinstance(v, Sequence))
     if rule == "promote" and operands:
         kinds = {tensor.kind for tensor in operands}
         for kind in (Kind.FLOAT, Kind.UNKNOWN, Kind.INT):
