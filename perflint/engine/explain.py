@@ -17,7 +17,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.reasons import Reasons, Step
 from perflint.semantics.values import (
-    NONE,
     UNKNOWN,
     Array,
     Class,
@@ -26,7 +25,6 @@ from perflint.semantics.values import (
     Name,
     Partial,
     Super,
-    Unknown,
     Value,
     scalar_type,
 )
@@ -191,12 +189,17 @@ def _is_worth_telling(model: Model, node: ast.AST) -> bool:
             return False
         is_callee = model.value(parent) != value and isinstance(model.parent(parent), ast.Call)
         return is_callee or not isinstance(value, (Instance, Mapping, Array))
-    if isinstance(parent, ast.Expr) and isinstance(node, ast.Call) and model.target(node):
-        # Nobody wants to know what nobody reads.
-        return not isinstance(value, Unknown) and value != NONE
+    if isinstance(node, ast.Call) and model.target(node):
+        # Nobody wants to know what nobody reads, or `float("inf")`.
+        is_number = all(scalar_type(member) for member in value.members)
+        return not isinstance(parent, ast.Expr) and not (is_number and _holds_only_constants(node))
     if isinstance(node, _COMPUTED):
         return not all(scalar_type(member) for member in value.members)
     return True
+
+
+def _holds_only_constants(node: ast.Call) -> bool:
+    return all(isinstance(arg, ast.Constant) for arg in node.args) and isinstance(node.func, ast.Name)
 
 
 def _is_annotation(model: Model, node: ast.AST) -> bool:

@@ -15,7 +15,9 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severi
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
+from perflint.semantics.operations import quoted
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
+from perflint.semantics.values import Unknown, Value
 from perflint.source.suppressions import Suppressions
 
 
@@ -69,9 +71,10 @@ def verdicts(model: Model, settings: Settings, line: int, column: int | None, pr
         if _is_at(finding.span, line, column)
     ]
     reported = {verdict.span: verdict.code for verdict in reversed(found)}
+    finders = {verdict.code for verdict in found}
     for look in looks:
         if not look.findings and not isinstance(look.site, FileSite) and _is_at(look.site.span, line, column):
-            if judge.is_on(look.rule):
+            if judge.is_on(look.rule) and look.rule.code not in finders:
                 found.append(_nothing(look, reported))
     order = list(Decision)
     return sorted(found, key=lambda verdict: (order.index(verdict.decision), verdict.code, verdict.span))
@@ -195,12 +198,8 @@ def _nothing_to_wait_for(site: Site) -> str:
     operands = list(_operands(site))
     if any(device_confidence(site.value(operand)) is not None for operand in operands):
         return ""
-    reasons = []
-    for operand in operands:
-        tensor = site.value(operand).tensor
-        words = "not known to be a tensor" if tensor is None else "on the host"
-        reasons.append(f"`{_short(site.text(operand))}` is {words}")
-    return " and ".join(dict.fromkeys(reasons[:2]))
+    reasons = [f"{quoted(site.text(operand))} is {_no_device_tensor(site.value(operand))}" for operand in operands[:2]]
+    return " and ".join(dict.fromkeys(reasons))
 
 
 def _operands(site: Site) -> Iterable[ast.expr]:
@@ -213,6 +212,8 @@ def _operands(site: Site) -> Iterable[ast.expr]:
     return [*receiver, *given] if site.target.startswith("torch.Tensor.") else given
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:37].rstrip()}..."
+def _no_device_tensor(value: Value) -> str:
+    if value.tensor is not None:
+        return "on the host"
+    is_open = any(isinstance(member, Unknown) for member in value.members)
+    return "not known to be a tensor" if is_open else "no tensor"

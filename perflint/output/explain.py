@@ -19,6 +19,7 @@ from perflint.semantics.reasons import Step
 from perflint.semantics.sites import device_confidence
 
 VERSION = 1
+_MOST_REASONS = 3
 _COLOURS = {Heat.HOT: "red", Heat.WARM: "yellow", Heat.COLD: "cyan"}
 _DECISIONS = {
     Decision.SHOWN: "yellow",
@@ -96,15 +97,22 @@ class _Text:
         for verdict in self._explanation.verdicts:
             name = f"{verdict.code} {verdict.name}"
             if verdict.finding is None:
-                silent.setdefault(verdict.why, []).append(name)
+                silent.setdefault(name, []).append(verdict.why)
                 continue
             decision = self._style(verdict.decision.value, _DECISIONS[verdict.decision])
             why = f": {printable(verdict.why)}" if verdict.why else ""
             yield self._note(self._style(name, "bold"), f"{decision}{_facts(verdict)}{why}")
             yield self._more(printable(verdict.finding.message))
-        for why, names in silent.items():
-            yield self._note(self._style("no finding", "bold"), printable(why))
-            yield self._more(self._style(", ".join(dict.fromkeys(names)), "dim"))
+        together: dict[str, list[str]] = {}
+        for name, reasons in silent.items():
+            together.setdefault(_some(list(dict.fromkeys(reasons))), []).append(name)
+        for reason, names in together.items():
+            yield self._note(self._style("no finding", "bold"), printable(reason))
+            yield self._more(self._style(", ".join(names), "dim"))
+
+
+def _some(reasons: list[str]) -> str:
+    return "; ".join(reasons if len(reasons) <= _MOST_REASONS else [*reasons[:_MOST_REASONS], "and so on"])
 
 
 def _facts(verdict: Verdict) -> str:

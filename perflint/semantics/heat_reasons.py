@@ -66,8 +66,8 @@ class HeatReasons:
         if not isinstance(outer, ast.stmt):
             return Step("by what stands around it", line)
         code = quote(self._model, outer)
-        if isinstance(outer, _LOOPS) and heat is Heat.HOT:
-            return Step(f"in the loop {code}{self._work(outer)}", line)
+        if isinstance(outer, _LOOPS):
+            return Step(f"in the loop {code}{self._work(outer) if heat is Heat.HOT else ''}", line)
         if isinstance(outer, ast.If) and any(is_rare(part) for part in ast.walk(outer.test)):
             return Step(f"behind {code}, which holds only now and then", line)
         return Step(f"inside {code}", line)
@@ -95,8 +95,8 @@ class HeatReasons:
         if info is None:
             return Step(f"in `{node.name}`", node.lineno), None
         if by_name(info) is heat:
-            role = "runs each step" if heat is Heat.HOT else "is for set-up, checkpoints or display"
-            return Step(f"in `{info.qualname}`, which {role} by its name", node.lineno), None
+            role = "part of each step" if heat is Heat.HOT else "for set-up, checkpoints or display"
+            return Step(f"in `{info.qualname}`: by its name, it is {role}", node.lineno), None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:
@@ -112,5 +112,6 @@ class HeatReasons:
         if heat is Heat.COLD:
             text = f"in {name}, which is only called from code that seldom runs"
         else:
-            text = f"in {name}, which is called: {quote(self._model, call)} in line {call.lineno}"
+            verb = "is" if self._model.target(call) else "may be"
+            text = f"in {name}, which {verb} called: {quote(self._model, call)} in line {call.lineno}"
         return Step(text, line), call

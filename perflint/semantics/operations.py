@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.values import (
     Class,
     Device,
+    Dtype,
     Function,
     Instance,
     Name,
@@ -56,15 +58,18 @@ def quote(model: Model, node: ast.AST) -> str:
         return quoted(text)
     first, *more = text.splitlines()
     first = first.rstrip()
-    return quoted(first.removesuffix(":"), bool(more) and not first.endswith(":"))
+    if len(first) > _LONGEST_QUOTE:
+        return f"`{first[: _LONGEST_QUOTE - 3].rstrip()}...`"
+    goes_on = bool(more) and not first.endswith(":")
+    return f"`{first.removesuffix(':')}{'...' if goes_on else ''}`"
 
 
-def quoted(text: str, goes_on: bool = False) -> str:
-    """A text in backquotes, on one line and not too long."""
-    line = " ".join(text.split())
-    if len(line) > _LONGEST_QUOTE:
-        return f"`{line[: _LONGEST_QUOTE - 3].rstrip()}...`"
-    return f"`{line}...`" if goes_on else f"`{line}`"
+def quoted(text: str) -> str:
+    """The code of an expression in backquotes, on one line, without its middle if it is too long."""
+    line = re.sub(r"\s+", " ", re.sub(r"(?<=[(\[{])\s+|,?\s+(?=[)\]}])", "", text))
+    if len(line) <= _LONGEST_QUOTE:
+        return f"`{line}`"
+    return f"`{line[: _LONGEST_QUOTE * 2 // 3].rstrip()}...{line[3 - _LONGEST_QUOTE // 3 :].lstrip()}`"
 
 
 # Calls
@@ -127,8 +132,8 @@ def _project_call(model: Model, node: ast.Call, function: Function) -> Why:
     elsewhere = "" if module is model.module else f" of {function.module}"
     words = f"what {info.qualname} returns (line {function.line}{elsewhere})"
     if info.node.returns is not None:
-        return f"{words}, annotated {quoted(ast.unparse(info.node.returns))}", None
-    return words, None
+        words += f", annotated {quoted(ast.unparse(info.node.returns))}"
+    return f"{words}, which is unknown" if isinstance(model.value(node), Unknown) else words, None
 
 
 def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.expr]) -> Why:
@@ -144,9 +149,7 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
         return (made, operands[0]) if method and isinstance(value, Unknown) else (made, None)
     given = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
     if method in _MOVES:
-        target_device = given or (node.args[0] if node.args else None)
-        moved = target_device if target_device is not None and _is_name(target_device) else None
-        return f"moved or cast by {quoted(_call_text(node, method))}", moved or operands[0]
+        return _moved(model, node, tensor, given)
     if given is not None:
         return f"the result of {name} with {quoted(f'device={ast.unparse(given)}')}", given if _is_name(given) else None
     deciding = _in_charge(model, tensor, operands)
@@ -158,6 +161,18 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
     if tensor.device is Device.CPU and not any(model.value(operand).tensor for operand in operands):
         return f"the result of {name}, on the host", None
     return f"the result of {name}", None
+
+
+def _moved(model: Model, node: ast.Call, result: Tensor, device: ast.expr | None) -> Why:
+    """A method that takes a tensor elsewhere, or to another dtype."""
+    assert isinstance(node.func, ast.Attribute)
+    code = quoted(_call_text(node, node.func.attr))
+    before = model.value(node.func.value).tensor
+    if before is None or (before.device, before.place) == (result.device, result.place):
+        return f"what {code} gives of {quote(model, node.func.value)}", node.func.value
+    place = next(filter(None, [device, *node.args]), None)
+    is_dtype = place is None or isinstance(model.value(place), Dtype)
+    return f"moved by {code}", None if is_dtype or place is None or not _is_name(place) else place
 
 
 def _call_text(node: ast.Call, method: str) -> str:
@@ -192,9 +207,7 @@ def _binary(model: Model, node: ast.BinOp) -> Why:
 
 
 def _compare(model: Model, node: ast.Compare) -> Why:
-    if model.value(node).tensor is not None:
-        return _computed(model, node, [node.left, *node.comparators], "a comparison")
-    return "", None
+    return _computed(model, node, [node.left, *node.comparators], "a comparison")
 
 
 def _unary(model: Model, node: ast.UnaryOp) -> Why:

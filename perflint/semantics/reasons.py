@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -30,7 +30,21 @@ from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.operations import quote, quoted, why
 from perflint.semantics.project import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, walk
-from perflint.semantics.values import UNKNOWN, Class, Device, Instance, Name, Sequence, Tensor, Unknown, Value, union
+from perflint.semantics.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    Device,
+    Dtype,
+    Instance,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    union,
+)
 
 _MOST_STEPS = 4
 _MOST_BINDINGS = 3
@@ -106,9 +120,22 @@ class Reasons:
                 if current is not asked and not isinstance(following, ast.Name | ast.Attribute | None):
                     # What operations do one after the other can be read there; where it all begins matters.
                     found = []
+            if current is not asked:
+                if isinstance(current, ast.Attribute) and following is not None and self._is_known(current):
+                    # What it is an attribute of is said next.
+                    found = [step for step in found if step.line is not None]
+                found = [step if step.line is not None else replace(step, line=current.lineno) for step in found]
             steps += [step for step in found if step not in steps]
-            current = following
+            current = None if steps and asked is not None and self._is_plain(asked) else following
         return steps[:_MOST_STEPS]
+
+    def _is_known(self, node: ast.expr) -> bool:
+        return not isinstance(self._model.value(node), Unknown)
+
+    def _is_plain(self, node: ast.expr) -> bool:
+        """Whether one step is enough: a number's way does not matter."""
+        members = self._model.value(node).members
+        return bool(members) and all(isinstance(member, (Const, Scalar, Dtype)) for member in members)
 
     # Names
 
@@ -158,7 +185,8 @@ class Reasons:
         words, decides = self._part(binding), binding.value
         if decides is not None and not isinstance(decides, (ast.Name, ast.Attribute)):
             text, decides = why(self._model, decides)
-            words = words or text
+            is_part = binding.how is How.ASSIGNED and not binding.whole
+            words = f"a part of it: {text}" if is_part and text else words or text
         return [Step(f"{code}: {words}" if words else code, binding.line)], decides
 
     def _part(self, binding: Binding) -> str:
@@ -313,30 +341,34 @@ class Reasons:
             module = self._model.project.loaded(facts.module) if facts is not None else None
             info = module.klass(facts.qualname) if module is not None and facts is not None else None
             if module is not None and info is not None:
-                found = next(self._set_in_class(module, info, name), None)
-                if found is not None:
-                    return found
+                sets = list(self._set_in_class(module, info, name))[:_MOST_BINDINGS]
+                if sets:
+                    decides = [node for _, node in sets]
+                    return [step for step, _ in sets], next(filter(self._is_tensor, decides), decides[0])
             elif torch_api.is_module(base):
                 found = _of_torch(value, base, name)
                 if found is not None:
                     return found
         return None
 
-    def _set_in_class(self, module: Module, info: ClassInfo, name: str) -> Iterator[Steps]:
+    def _set_in_class(self, module: Module, info: ClassInfo, name: str) -> Iterator[tuple[Step, ast.expr | None]]:
+        """The definitions of an attribute in one class."""
         is_here = module is self._model.module
         path = None if is_here else module.path
         method = info.methods.get(name)
         if method is not None:
             kind = "property" if classes.decorator_names(method.node) & {"property", "cached_property"} else "method"
-            yield [Step(f"{kind} `{name}` of {info.qualname}", method.node.lineno, path)], None
+            yield Step(f"{kind} `{name}` of {info.qualname}", method.node.lineno, path), None
         for setter in info.assigned_in.get(name, ()):
             for statement, value in _sets(setter.node, name):
-                words, decides = why(self._model, value) if is_here and value is not None else ("", None)
-                yield [Step(self._code(statement, is_here, words), statement.lineno, path)], decides
+                words, decides = "", value if is_here else None
+                if decides is not None and not isinstance(decides, (ast.Name, ast.Attribute)):
+                    words, decides = why(self._model, decides)
+                yield Step(self._code(statement, is_here, words), statement.lineno, path), decides
         for statement in info.node.body:
             targets = getattr(statement, "targets", [getattr(statement, "target", None)])
             if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-                yield [Step(self._code(statement, is_here), statement.lineno, path)], None
+                yield Step(self._code(statement, is_here), statement.lineno, path), None
 
     def _code(self, statement: ast.stmt, is_here: bool, words: str = "") -> str:
         code = quote(self._model, statement) if is_here else quoted(ast.unparse(statement))
