@@ -11,11 +11,16 @@ from perflint.semantics import classes, functions, statements
 from perflint.semantics.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.tensors import device_of
 from perflint.semantics.values import (
+    NONE,
     Class,
+    Const,
+    Device,
     Evidence,
     Function,
     Instance,
+    Scalar,
     Tensor,
     Unknown,
     Value,
@@ -188,7 +193,15 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
                   for positional, keywords in seen]  # fmt: skip
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
-            _refine(inner, arg, union(known), len(known) < len(passed))
+            _refine(inner, arg, union(map(_any_such, known)), len(known) < len(passed))
+
+
+def _any_such(value: Value) -> Value:
+    """What other callers may pass where this one passes a literal; devices are mostly the same."""
+    if isinstance(value, Const) and value != NONE:
+        named = isinstance(value.value, str) and device_of(value) is not Device.UNKNOWN
+        return value if named else Scalar(type(value.value).__name__)
+    return value
 
 
 def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:

@@ -198,7 +198,7 @@ def _defaulted(default: Value) -> Value:
         kind = scalar_type(default)
         return Scalar(kind, default) if kind in ("int", "float", "bool", "str") else UNKNOWN
     if isinstance(default, Sequence):
-        return Sequence(default.type, _defaulted(default.element))
+        return Sequence(default.type, _defaulted(default.element) if default.element.members else UNKNOWN)
     return default
 
 

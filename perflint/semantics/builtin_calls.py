@@ -142,8 +142,9 @@ def _sum(frame: Frame, arguments: Arguments) -> Value:
     element = frame.iterate(arguments.at(0))
     if element.tensor is not None:
         return element.tensor
-    if isinstance(element, (Const, Scalar)):
-        return Scalar("float" if scalar_type(element) == "float" else "int")
+    types = {scalar_type(member) for member in element.members}
+    if types and types <= {"int", "float", "bool"}:
+        return Scalar("float" if "float" in types else "int")
     return UNKNOWN
 
 
@@ -155,7 +156,8 @@ def _extreme(frame: Frame, arguments: Arguments) -> Value:
 
 
 def _abs(frame: Frame, arguments: Arguments) -> Value:
-    return arguments.at(0)
+    value = arguments.at(0)
+    return Scalar(scalar_type(value)) if isinstance(value, Const) else value
 
 
 def _getattr(frame: Frame, arguments: Arguments) -> Value:

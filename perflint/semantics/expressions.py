@@ -371,6 +371,10 @@ def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
             evaluate(frame, part.value)
             if part.format_spec is not None:
                 evaluate(frame, part.format_spec)
+    first = node.values[0] if node.values else None
+    if isinstance(first, ast.Constant) and first.value == "cuda:":
+        # Which of the devices it is makes no difference.
+        return Const("cuda:")
     return STR
 
 

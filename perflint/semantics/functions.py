@@ -209,7 +209,12 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
         zip([arg.arg for arg in ordered][len(ordered) - len(node.defaults) :], node.defaults, strict=True)
     )
     defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None})
-    given = _given(inner, function, ordered, arguments)
+    positional = list(arguments.positional) if arguments is not None else []
+    if function.receiver is not None and ordered:
+        positional.insert(0, function.receiver)
+    given = {arg.arg: value for arg, value in zip(ordered, positional, strict=False)}
+    if arguments is not None:
+        given.update(arguments.keywords)
     device = parameter_device(inner, info)
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
@@ -223,21 +228,15 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     if node.vararg is not None:
         declared = annotated(inner, node.vararg.annotation, device)
         names[node.vararg.arg] = Sequence("tuple", declared)
+        if arguments is not None and not arguments.unpacked:
+            rest = tuple(positional[len(ordered) :])
+            names[node.vararg.arg] = Sequence("tuple", union(rest), rest)
     if node.kwarg is not None:
         names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
+        if arguments is not None and not arguments.unpacked:
+            named = tuple([item for item in arguments.keywords if item[0] not in names])
+            names[node.kwarg.arg] = Mapping(union([value for _, value in named]), named)
     return names
-
-
-def _given(inner: Frame, function: Function, ordered: list[ast.arg], arguments: Arguments | None) -> dict[str, Value]:
-    given: dict[str, Value] = {}
-    positional = list(arguments.positional) if arguments is not None else []
-    if function.receiver is not None and ordered:
-        positional.insert(0, function.receiver)
-    for arg, value in zip(ordered, positional, strict=False):
-        given[arg.arg] = value
-    if arguments is not None:
-        given.update(arguments.keywords)
-    return given
 
 
 _DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})

@@ -36,7 +36,7 @@ _LONGEST_LITERAL = 64
 def binary(left: Value, op: ast.operator, right: Value) -> Value:
     """The value of a binary operation."""
     if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
-        return Scalar(scalar_type(left))
+        return left if _names_device(left) else Scalar(scalar_type(left))
     one, other = left.tensor, right.tensor
     if one is not None or other is not None:
         return tensor_operation(left, right, type(op))
@@ -135,15 +135,18 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
         folded = _fold(left.value, op, right.value)
         if folded is not None:
             return folded
-    if isinstance(op, ast.Mod) and types[0] in ("str", "bytes"):
-        return Scalar(types[0])
-    if types == ("str", "str"):
-        return STR
+    if types == ("str", "str") or set(types) == {"str", "int"}:
+        return left if _names_device(left) else STR
     if not (set(types) <= {"int", "float", "bool"}):
         return UNKNOWN
     if isinstance(op, ast.Div) or "float" in types:
         return FLOAT
     return INT
+
+
+def _names_device(value: Value) -> bool:
+    """Whether it is the beginning of a device's name, as in `"cuda:" + str(rank)`: any of them will do."""
+    return isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("cuda:")
 
 
 def _fold(left: object, op: ast.operator, right: object) -> Const | None:

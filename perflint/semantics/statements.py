@@ -252,7 +252,9 @@ def truth(value: Value) -> bool | None:
     return bool(value.value) if isinstance(value, Const) else None
 
 
-def _loop(frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+def _loop(
+    frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt], endless: bool = False
+) -> None:
     outer_breaks, outer_continues = frame.breaks, frame.continues
     frame.loops += 1
     passes = 2 if frame.loops <= _DEEPEST_REPEATED_LOOP else 1
@@ -274,6 +276,8 @@ def _loop(frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse:
         before = frame.names
     frame.loops -= 1
     frame.breaks, frame.continues = outer_breaks, outer_continues
+    if endless and breaks:
+        frame.names = None
     run(frame, orelse)
     for names in breaks:
         frame.names = join_names(frame.names, names)
@@ -290,7 +294,8 @@ def _while(frame: Frame, node: ast.While) -> None:
         evaluate(frame, node.test)
         frame.names = narrow(frame, node.test, frame.names, True)
 
-    _loop(frame, enter, node.body, node.orelse)
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    _loop(frame, enter, node.body, node.orelse, endless)
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
@@ -343,8 +348,15 @@ def _bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
     for child in ast.walk(pattern):
         name = getattr(child, "name", None) or getattr(child, "rest", None)
         if isinstance(name, str) and frame.names is not None:
-            is_whole = isinstance(child, ast.MatchAs) and (child is pattern)
-            frame.names[name] = subject if is_whole else iterate(frame, subject)
+            frame.names[name] = _matched(frame, child, pattern, subject)
+
+
+def _matched(frame: Frame, part: ast.AST, pattern: ast.pattern, subject: Value) -> Value:
+    if isinstance(part, ast.MatchStar):
+        return Sequence("list", iterate(frame, subject))
+    if isinstance(part, ast.MatchMapping):
+        return Mapping()
+    return subject if part is pattern else iterate(frame, subject)
 
 
 def _return(frame: Frame, node: ast.Return) -> None:
