@@ -110,9 +110,12 @@ def _confidence(site: CallSite) -> Confidence | None:
     if not _waits(site):
         return None
     if site.target.startswith("torch.Tensor."):
-        return None if site.receiver is None else device_confidence(site.receiver)
-    operand = site.argument("input", 0) or site.argument("A", 0)
-    return None if operand is None else operand_confidence(site.value(operand))
+        found = None if site.receiver is None else device_confidence(site.receiver)
+    else:
+        operand = site.argument("input", 0) or site.argument("A", 0)
+        found = None if operand is None else operand_confidence(site.value(operand))
+    # Matrices of which nothing is known are decomposed in set-up code, on the host, for the most part.
+    return None if found is Confidence.LOW else found
 
 
 def _waits(site: CallSite) -> bool:
