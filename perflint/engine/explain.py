@@ -25,6 +25,7 @@ from perflint.semantics.values import (
     Name,
     Partial,
     Super,
+    Unknown,
     Value,
     scalar_type,
 )
@@ -160,7 +161,9 @@ def _places(model: Model, line: int) -> list[_Place]:
         if isinstance(node, (ast.expr, ast.arg)) and node.lineno == line:
             found.append(_Place(node, span(node)))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found += [_Place(alias, span(alias), node) for alias in node.names if alias.lineno == line]
+            found += [
+                _Place(alias, span(alias), node) for alias in node.names if alias.lineno == line and alias.name != "*"
+            ]
     return sorted(found, key=lambda place: (place.span.column, -place.span.end_line, -place.span.end_column))
 
 
@@ -223,6 +226,8 @@ def _belief(model: Model, reasons: Reasons, place: _Place, told: Collection[ast.
         value = reasons.imported(place.statement, node) if place.statement is not None else UNKNOWN
         if isinstance(value, Name) and not value.name.startswith("torch"):
             steps = [Step("outside of the project")]
+        elif isinstance(value, Unknown):
+            steps = [Step("perflint does not find it where it is to come from")]
     elif isinstance(node, ast.arg):
         name, function = node.arg, reasons.function_of(node)
         value = UNKNOWN if function is None else model.parameters(function)[1].get(node.arg, UNKNOWN)
@@ -231,7 +236,10 @@ def _belief(model: Model, reasons: Reasons, place: _Place, told: Collection[ast.
     else:
         name, value = model.source.segment(span), model.value(node)
         steps = reasons.of(node, told) if model.is_evaluated(node) else [Step("perflint does not evaluate it")]
-    return Belief(name, (span,), value, describe(value, model.module.name), tuple(steps))
+    words = describe(value, model.module.name)
+    if isinstance(place.statement, ast.Import):
+        words = f"module {words}"
+    return Belief(name, (span,), value, words, tuple(steps))
 
 
 def _merged(beliefs: Iterable[Belief]) -> list[Belief]:

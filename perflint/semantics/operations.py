@@ -221,10 +221,12 @@ def _computed(model: Model, node: ast.expr, operands: list[ast.expr], words: str
             (operand for operand in operands if model.value(operand).tensor is not None), None
         )
         return (f"{words} with the tensor {quote(model, decides)}", decides) if decides is not None else ("", None)
+    if not isinstance(value, Unknown):
+        return "", None
     unknown = next((operand for operand in operands if isinstance(model.value(operand), Unknown)), None)
-    if isinstance(value, Unknown) and unknown is not None:
-        return f"{words} with {quote(model, unknown)}, which is unknown", unknown
-    return "", None
+    if unknown is None:
+        return f"perflint does not know what {words} gives of these", None
+    return f"{words} with {quote(model, unknown)}, which is unknown", unknown
 
 
 def _either(model: Model, node: ast.expr, branches: list[ast.expr]) -> Why:
