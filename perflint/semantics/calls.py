@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.semantics import builtin_calls, classes, functions, libraries, tensors, torch_api
+from perflint.semantics import builtin_calls, classes, containers, functions, libraries, tensors, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, parts
+from perflint.semantics.structure import GROWS
 from perflint.semantics.values import (
     FLOAT,
     NEVER,
@@ -69,21 +70,23 @@ def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
 
 def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
     """Rebind a list or dict that a method puts something into."""
-    if func.attr not in _GROWS or frame.names is None:
+    if func.attr not in GROWS or frame.names is None:
         return
     path = ast.unparse(func.value) if isinstance(func.value, (ast.Name, ast.Attribute)) else ""
     receiver = frame.names.get(path)
     if receiver is None and path.startswith("self.") and frame.owner:
         receiver = frame.evaluate(func.value)
     if receiver is not None:
-        changed = builtin_calls.grown(receiver, func.attr, arguments, frame.iterate(arguments.at(0)))
+        element = frame.iterate(arguments.at(0))
+        changed = (
+            containers.grown(receiver, func.attr, arguments, element)
+            if isinstance(receiver, Instance)
+            else builtin_calls.grown(receiver, func.attr, arguments, element)
+        )
         if changed is not None:
             frame.bind_path(frame.names, path, changed)
             if path.count(".") == 1 and path.startswith("self.") and frame.owner:
                 classes.note_attribute(frame, path[5:], changed)
-
-
-_GROWS = frozenset({*builtin_calls.GROWING, "extend", "update"})
 
 
 def _arguments(frame: Frame, node: ast.Call) -> Arguments:
@@ -187,6 +190,10 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
     method = name.rpartition(".")[2]
     if name.startswith("torch.distributions.") and method in ("sample", "rsample", "log_prob", "entropy", "cdf"):
         return _sampled(receiver, arguments)
+    if name.startswith("torch.nn.ModuleDict.") and isinstance(receiver, Instance):
+        return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
+    if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
+        return arguments.at(0)
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
         return FLOAT if method == "elapsed_time" else NONE
     return UNKNOWN
@@ -258,7 +265,7 @@ def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Argum
     if name == "buffers":
         return Sequence("iterator", Tensor(Device.MODEL, leaf="buffer"))
     if name in ("named_parameters", "named_buffers"):
-        pair = (STR, parameter_)
+        pair = (STR, parameter_ if name == "named_parameters" else Tensor(Device.MODEL, leaf="buffer"))
         return Sequence("iterator", Sequence("tuple", union(pair), pair))
     if name in ("modules", "children"):
         return Sequence("iterator", Instance("torch.nn.Module"))
@@ -268,20 +275,20 @@ def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Argum
     if name == "state_dict":
         return Mapping(Tensor(Device.MODEL))
     if name == "register_buffer" and isinstance(arguments.at(0), Const):
-        _register(frame, receiver, str(arguments.at(0).value), arguments.get("tensor", 1))  # type: ignore[attr-defined]
+        _register(frame, receiver, str(arguments.at(0).value), arguments.get("tensor", 1), "buffer")  # type: ignore[attr-defined]
     elif name == "register_parameter" and isinstance(arguments.at(0), Const):
-        _register(frame, receiver, str(arguments.at(0).value), arguments.get("param", 1))  # type: ignore[attr-defined]
+        _register(frame, receiver, str(arguments.at(0).value), arguments.get("param", 1), "parameter")  # type: ignore[attr-defined]
     elif name == "forward":
         return _apply_instance(frame, receiver, arguments)[1]
     return UNKNOWN
 
 
-def _register(frame: Frame, receiver: Instance, name: str, value: Value | None) -> None:
+def _register(frame: Frame, receiver: Instance, name: str, value: Value | None, leaf: str) -> None:
     tensor = value.tensor if value is not None else None
     if tensor is None:
-        kept: Value = NONE if value == NONE else Tensor(Device.MODEL, leaf="buffer")
+        kept: Value = NONE if value == NONE else Tensor(Device.MODEL, leaf=leaf)
     else:
-        kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf="buffer")
+        kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf=leaf)
                       for m in (value or tensor).members])  # fmt: skip
     if frame.owner and receiver == frame.receiver:
         classes.note_attribute(frame, name, kept)

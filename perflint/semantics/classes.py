@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from perflint.semantics import functions, libraries, tensors, torch_api
+from perflint.semantics import containers, functions, libraries, tensors, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Budget, Frame, Names, parts
 from perflint.semantics.knowledge import ClassFacts
@@ -387,7 +387,8 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
         # What an object holds must not depend on who asks first, nor from how deep.
         asker = Frame(frame.project, module, frame.budget, names={})
-        functions.activate(asker, bound(function, Instance(facts.name)), Arguments())
+        # Nobody knows what is passed: a default is one value of several.
+        functions.activate(asker, bound(function, Instance(facts.name)), Arguments(unpacked=True))
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:
@@ -489,19 +490,11 @@ def iterated(frame: Frame, value: Instance) -> Value:
     if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
         return batch_of(value)
     if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
-        return children(value)
+        return containers.children(value)
     method = _in_lineage(frame, value, "__iter__")
     if isinstance(method, Function):
         return frame.iterate(functions.invoke(frame, method, Arguments()))
     return UNKNOWN
-
-
-def children(value: Instance) -> Value:
-    """The modules in a Sequential or ModuleList."""
-    inner: list[Value] = []
-    for _, argument in value.arguments or ():
-        inner += [argument] if not isinstance(argument, Sequence) else [argument.element]
-    return union(inner) if inner else Instance("torch.nn.Module")
 
 
 def batch_of(loader: Instance) -> Value:
@@ -512,12 +505,8 @@ def batch_of(loader: Instance) -> Value:
 
 def indexed(frame: Frame, value: Instance, index: Value) -> Value:
     """What indexing an object gives."""
-    if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"):
-        if isinstance(index, Const) and value.arguments:
-            child = value.argument(str(index.value))
-            if child is not None and not isinstance(child, Sequence):
-                return child
-        return children(value)
+    if value.cls in containers.CONTAINERS:
+        return containers.child(value, index)
     method = _in_lineage(frame, value, "__getitem__")
     if isinstance(method, Function):
         return functions.invoke(frame, method, Arguments((index,)))

@@ -178,6 +178,8 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
             return Array(Kind.BOOL)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return UNKNOWN
+    if len(node.ops) == 1 and values == [NONE, NONE] and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return Const(isinstance(node.ops[0], ast.Is))
     return BOOL
 
 
@@ -189,13 +191,15 @@ def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
-    evaluate(frame, node.test)
+    test = evaluate(frame, node.test)
     before = frame.names
     frame.names = narrow(frame, node.test, before, True)
     yes = evaluate(frame, node.body)
     frame.names = narrow(frame, node.test, before, False)
     no = evaluate(frame, node.orelse)
     frame.names = before
+    if isinstance(test, Const) and frame.recorder is None:
+        return yes if test.value else no
     return join(yes, no)
 
 

@@ -11,6 +11,7 @@ from perflint.semantics.values import (
     UNKNOWN,
     Class,
     Const,
+    Device,
     Evidence,
     Instance,
     Name,
@@ -121,7 +122,8 @@ def _is_tensor(value: Value, truth: bool) -> Value:
     tensor = value.tensor
     if tensor is not None:
         return tensor if tensor.evidence >= Evidence.ANNOTATION else tensor.with_(evidence=Evidence.ANNOTATION)
-    return Tensor(evidence=Evidence.ANNOTATION) if any(isinstance(m, Unknown) for m in value.members) else value
+    is_unknown = any(isinstance(member, Unknown) for member in value.members)
+    return Tensor(Device.CALLER, evidence=Evidence.ANNOTATION) if is_unknown else value
 
 
 def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, truth: bool) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from perflint.semantics import classes
+from perflint.semantics import classes, containers
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
 from perflint.semantics.frame import Frame, Names, join_names, parts
@@ -117,7 +117,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     receiver = evaluate(frame, target.value)
-    evaluate(frame, target.slice)
+    index = evaluate(frame, target.slice)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
     path = path_of(target.value)
@@ -132,6 +132,12 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
             frame.bind_path(frame.names, path, Mapping(join(receiver.element, value), receiver.items))
     elif isinstance(receiver, Sequence) and receiver.type == "list":
         frame.bind_path(frame.names, path, Sequence("list", join(receiver.element, value)))
+    elif isinstance(receiver, Instance):
+        changed = containers.with_item(receiver, index, value)
+        if changed is not None:
+            frame.bind_path(frame.names, path, changed)
+    if path.startswith("self.") and path.count(".") == 1 and frame.owner and path in frame.names:
+        classes.note_attribute(frame, path[5:], frame.names[path])
 
 
 def _assign_statement(frame: Frame, node: ast.Assign) -> None:

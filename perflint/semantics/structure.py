@@ -71,6 +71,9 @@ _NO_CHILDREN = frozenset(
 )
 """Fields that hold no statement, expression, argument or pattern that anyone asks for."""
 
+GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
+"""Methods that put something into the object they are called on."""
+
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
@@ -184,8 +187,19 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
                 if owner is not None and callee.attr in ("register_buffer", "register_parameter"):
                     if node.args and isinstance(node.args[0], ast.Constant):
                         _assigned(owner, str(node.args[0].value), function)
+        elif isinstance(callee, ast.Attribute) and callee.attr in GROWS:
+            _note_filled(callee.value, function, owner)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        _note_filled(node.value, function, owner)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):
         function.is_generator = True
+
+
+def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> None:
+    """Note `self.items.append(x)` and `self.items[k] = x`."""
+    if owner is not None and isinstance(node, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            _assigned(owner, node.attr, function)
 
 
 def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo) -> None:

@@ -416,6 +416,9 @@ def _merge_instances(left: Instance, right: Instance) -> Instance:
     origin = left.origin if left.origin == right.origin else None
     if left.arguments is None or right.arguments is None:
         return Instance(left.cls, None, origin)
+    if left.cls in ("torch.nn.ModuleList", "torch.nn.ModuleDict") and not (left.arguments and right.arguments):
+        # An empty one, and one that has been filled.
+        return Instance(left.cls, left.arguments or right.arguments, origin)
     theirs = dict(right.arguments)
     if [name for name, _ in left.arguments] != list(theirs):
         return Instance(left.cls, None, origin)
@@ -441,8 +444,10 @@ def _merge_sequences(left: Sequence, right: Sequence) -> Sequence:
 
 def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
     theirs = dict(right.items)
-    both = tuple((key, join(value, theirs[key])) for key, value in left.items if key in theirs)
-    return Mapping(join(left.element, right.element), both)
+    both = {key: join(value, theirs[key]) for key, value in left.items if key in theirs}
+    # The values of keys that only one of them has are among its elements still.
+    one = [value for key, value in (*left.items, *right.items) if key not in both]
+    return Mapping(union([left.element, right.element, *one]), tuple(both.items()))
 
 
 _DEEPEST_VALUE = 3

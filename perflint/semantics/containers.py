@@ -1,0 +1,80 @@
+"""torch's containers of modules: Sequential, ModuleList and ModuleDict."""
+
+from __future__ import annotations
+
+from perflint.semantics.arguments import Arguments
+from perflint.semantics.values import Const, Instance, Mapping, Name, Sequence, Value, join, union
+
+_LIST, _DICT, _SEQUENTIAL = "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"
+CONTAINERS = frozenset({_LIST, _DICT, _SEQUENTIAL})
+_ANY = Instance("torch.nn.Module")
+
+
+def children(container: Instance) -> Value:
+    """Any of the modules in a container."""
+    inner: list[Value] = []
+    for _, argument in container.arguments or ():
+        if isinstance(argument, Sequence):
+            inner.append(argument.element)
+        elif isinstance(argument, Mapping):
+            inner += [argument.element, *(value for _, value in argument.items)]
+        else:
+            inner.append(argument)
+    found = union(inner)
+    return found if found.members else _ANY
+
+
+def child(container: Instance, index: Value) -> Value:
+    """What indexing a container gives: a module, or a container of some of them."""
+    if index == Name("builtins.slice"):
+        within = (("modules", Sequence("list", children(container))),)
+        return Instance(container.cls, within if container.cls == _LIST else None)
+    key = index.value if isinstance(index, Const) else None
+    if isinstance(key, str):
+        held = as_mapping(container)
+        return held.get(key) if held.get(key).members else _ANY
+    modules = _one_by_one(container)
+    if isinstance(key, int) and modules is not None and -len(modules) <= key < len(modules):
+        return modules[key]
+    return children(container)
+
+
+def _one_by_one(container: Instance) -> list[Value] | None:
+    """The modules of a container in order, None where they are not all known."""
+    modules: list[Value] = []
+    for _, argument in container.arguments or ():
+        if not isinstance(argument, Sequence):
+            modules.append(argument)
+        elif argument.items is None:
+            return None
+        else:
+            modules += argument.items
+    return modules
+
+
+def as_mapping(container: Instance) -> Mapping:
+    """The modules of a ModuleDict by their keys."""
+    for _, argument in container.arguments or ():
+        if isinstance(argument, Mapping):
+            return argument
+    return Mapping(children(container))
+
+
+def grown(container: Instance, name: str, arguments: Arguments, element: Value) -> Instance | None:
+    """A ModuleList after `append`, `insert` or `extend` (by a sequence of `element`); None for anything else."""
+    added = {"append": arguments.at(0), "insert": arguments.at(1), "extend": element}.get(name)
+    if container.cls != _LIST or added is None:
+        return None
+    modules = Sequence("list", join(children(container), added) if container.arguments else added)
+    return Instance(_LIST, (("modules", modules),), container.origin)
+
+
+def with_item(container: Instance, key: Value, module: Value) -> Instance | None:
+    """A ModuleDict after `modules[key] = module`; None for other containers."""
+    if container.cls != _DICT:
+        return None
+    held = as_mapping(container) if container.arguments else Mapping(union(()))
+    if isinstance(key, Const) and isinstance(key.value, str):
+        items = tuple({**dict(held.items), key.value: module}.items())
+        return Instance(_DICT, (("modules", Mapping(held.element, items)),), container.origin)
+    return Instance(_DICT, (("modules", Mapping(join(held.element, module), held.items)),), container.origin)
