@@ -324,6 +324,9 @@ class _Flow:
             self.state = _join(before, _join(self.state, self.continues))
             breaks = _join(breaks, self.breaks)
         self.breaks, self.continues = outer
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
+            # Endless: what comes after it comes from a `break`.
+            self.state = None
         self.run(node.orelse)
         self.state = _join(self.state, breaks)
 

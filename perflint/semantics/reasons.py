@@ -166,11 +166,14 @@ class Reasons:
         bindings = [b for b in found.bindings if b.how is not How.GROWN or not isinstance(value, Tensor)]
         steps = self._narrowed(node, path, bindings)
         follow: ast.expr | None = None
-        for binding in bindings if len(bindings) <= _MOST_BINDINGS else [*bindings[:2], bindings[-1]]:
+        for binding in bindings[:_MOST_BINDINGS]:
             more, decides = self._binding(binding, found)
             steps += more
             if follow is None and (len(bindings) == 1 or self._is_tensor(decides)):
                 follow = decides
+        if len(bindings) > _MOST_BINDINGS:
+            lines = sorted({binding.line for binding in bindings[_MOST_BINDINGS:]})
+            steps.append(Step(f"also bound in line {', '.join(map(str, lines[:3]))}", node.lineno))
         return steps, follow
 
     def _is_tensor(self, node: ast.expr | None) -> bool:
@@ -181,13 +184,26 @@ class Reasons:
         if isinstance(binding.node, ast.arg):
             assert isinstance(found.scope, _FUNCTIONS)
             return self._parameter(found.scope, binding.node)
-        code = quote(self._model, self._statement(binding.node))
+        code = self._code_of(binding.node)
         words, decides = self._part(binding), binding.value
         if decides is not None and not isinstance(decides, (ast.Name, ast.Attribute)):
-            text, decides = why(self._model, decides)
-            is_part = binding.how is How.ASSIGNED and not binding.whole
-            words = f"a part of it: {text}" if is_part and text else words or text
+            if not words:
+                words, decides = why(self._model, decides)
+            elif binding.how is How.ASSIGNED:
+                text, decides = why(self._model, decides)
+                words = f"a part of it: {text}" if text else words
         return [Step(f"{code}: {words}" if words else code, binding.line)], decides
+
+    def _code_of(self, node: ast.AST) -> str:
+        """The code that binds: the statement, the comprehension or the pattern that a node belongs to."""
+        if isinstance(node, ast.pattern):
+            case = next(outer for outer in self._model.ancestors(node) if isinstance(outer, ast.match_case))
+            return quoted(f"case {ast.unparse(case.pattern)}")
+        if isinstance(node, ast.ExceptHandler):
+            return quoted(f"except {'' if node.type is None else ast.unparse(node.type)} as {node.name}")
+        around = [node, *self._model.ancestors(node)]
+        statements = (ast.stmt, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+        return quote(self._model, next((outer for outer in around if isinstance(outer, statements)), node))
 
     def _part(self, binding: Binding) -> str:
         """What part of its value a binding takes; empty where it takes all."""
@@ -212,15 +228,6 @@ class Reasons:
                 if any(isinstance(item, Sequence) and item.type == "batch" for item in items or (member.element,)):
                     return True
         return False
-
-    def _statement(self, node: ast.AST) -> ast.AST:
-        """The statement that a node belongs to, or the comprehension."""
-        if isinstance(node, ast.stmt):
-            return node
-        for around in self._model.ancestors(node):
-            if isinstance(around, (ast.stmt, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-                return around
-        return node
 
     # Tests that narrow
 
