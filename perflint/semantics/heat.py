@@ -7,7 +7,8 @@ import weakref
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
-from perflint.semantics.structure import children
+from perflint.semantics.guards import leaves, rarely
+from perflint.semantics.structure import children, walk
 from perflint.semantics.values import Function, Instance, Sequence
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ _COLD_FUNCTIONS = frozenset(
     conftest switch_to_deploy fuse_model""".split()
 )
 _COLD_PREFIXES = tuple("save_ load_ plot_ test_ init_ _init_ convert_checkpoint export_ build_ setup_".split())
-_RARE_TESTS = frozenset(
-    """is_tracing is_scripting is_exporting is_in_onnx_export is_compiling is_main_process is_rank_zero is_global_zero
-    is_master verbose debug should_log do_log log_this_step""".split()
-)
 
 
 class HeatMap:
@@ -41,6 +38,7 @@ class HeatMap:
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
         self._callers: dict[str, list[ast.Call]] | None = None
+        self._exits: dict[ast.AST, ast.If] | None = None
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -60,6 +58,8 @@ class HeatMap:
             return Heat.COLD
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return self._known[parent]
+        if self.guard(parent, node) is not None:
+            return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(parent) if node in parent.body else self._known[parent]
         around = self._known[parent]
@@ -67,13 +67,58 @@ class HeatMap:
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
             return self._loop(parent, around) if node not in parent.orelse else around
-        if isinstance(parent, ast.If) and _is_guarded(parent, node):
-            return Heat.COLD
         if isinstance(node, (ast.ExceptHandler, ast.Raise)):
             return Heat.COLD
         if isinstance(parent, ast.Assert) and node is parent.msg:
             return Heat.COLD
         return around
+
+    # Guards
+
+    def guard(self, parent: ast.AST, node: ast.AST) -> ast.expr | None:
+        """The test that lets a node run only now and then, if one does."""
+        test: ast.expr | None = None
+        if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
+            is_body = node in parent.body if isinstance(parent, ast.If) else node is parent.body
+            test = parent.test if rarely(parent.test, is_body) else None
+        elif isinstance(parent, ast.BoolOp) and node is not parent.values[0]:
+            before = parent.values[: parent.values.index(node)]  # type: ignore[arg-type]
+            test = next((value for value in before if rarely(value, isinstance(parent.op, ast.And))), None)
+        if test is None and isinstance(node, ast.stmt):
+            exit_ = self._early_exits().get(node)
+            test = None if exit_ is None else exit_.test
+        return None if test is None or self._selects_within_step(test) else test
+
+    def _early_exits(self) -> dict[ast.AST, ast.If]:
+        """Statements after an `if not should_log: return`, with that."""
+        if self._exits is None:
+            self._exits = {}
+            for branch in self._model.nodes(ast.If):
+                if leaves(branch.body) and rarely(branch.test, False):
+                    for later in self._after(branch):
+                        if later in self._exits:
+                            break
+                        self._exits[later] = branch
+        return self._exits
+
+    def _after(self, statement: ast.stmt) -> list[ast.stmt]:
+        parent = self._model.parent(statement)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(parent, name, ())
+            if isinstance(block, list) and statement in block:
+                return block[block.index(statement) + 1 :]
+        return []
+
+    def _selects_within_step(self, test: ast.expr) -> bool:
+        """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
+        names = {inner.id for inner in walk(test) if isinstance(inner, ast.Name)}
+        for outer in self._model.ancestors(test):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return False
+            if isinstance(outer, (ast.For, ast.AsyncFor)):
+                if names & {inner.id for inner in walk(outer.target) if isinstance(inner, ast.Name)}:
+                    return self.of(outer) is Heat.HOT
+        return False
 
     # Loops
 
@@ -198,23 +243,3 @@ def by_name(info: FunctionInfo) -> Heat | None:
 
 def _mentions(node: ast.expr, text: str) -> bool:
     return text in ast.unparse(node).lower()
-
-
-def _is_guarded(parent: ast.If, node: ast.AST) -> bool:
-    """Whether a branch runs only now and then: every k steps, on one rank, while tracing."""
-    if node is parent.test or node in parent.orelse:
-        return False
-    return any(is_rare(part) for part in ast.walk(parent.test))
-
-
-def is_rare(node: ast.AST) -> bool:
-    """Whether a part of a test is true only now and then."""
-    if isinstance(node, ast.Compare):
-        left = node.left
-        modulo = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod)
-        return modulo or any(isinstance(c, ast.BinOp) and isinstance(c.op, ast.Mod) for c in node.comparators)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        return True
-    if isinstance(node, ast.Attribute):
-        return node.attr in _RARE_TESTS
-    return isinstance(node, ast.Name) and node.id in _RARE_TESTS

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Heat
-from perflint.semantics.heat import HeatMap, by_name, is_rare
+from perflint.semantics.heat import HeatMap, by_name
 from perflint.semantics.model import Model
 from perflint.semantics.operations import quote
 from perflint.semantics.reasons import Step
@@ -46,6 +46,9 @@ class HeatReasons:
         heat = self._heat.of(node)
         inner = node
         for outer in self._model.ancestors(node):
+            test = self._heat.guard(outer, inner) if heat is Heat.COLD else None
+            if test is not None:
+                return self._guarded(outer, test), None
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
                 return self._function(outer, heat)
             if self._heat.of(outer) is not heat:
@@ -68,9 +71,14 @@ class HeatReasons:
         code = quote(self._model, outer)
         if isinstance(outer, _LOOPS):
             return Step(f"in the loop {code}{self._work(outer) if heat is Heat.HOT else ''}", line)
-        if isinstance(outer, ast.If) and any(is_rare(part) for part in ast.walk(outer.test)):
-            return Step(f"behind {code}, which holds only now and then", line)
         return Step(f"inside {code}", line)
+
+    def _guarded(self, outer: ast.AST, test: ast.expr) -> Step:
+        branch = self._model.parent(test)
+        if isinstance(branch, ast.If) and branch is not outer:
+            return Step(f"after {quote(self._model, branch)}, which mostly leaves", branch.lineno)
+        shown = quote(self._model, branch if branch is outer else test)
+        return Step(f"behind {shown}, which lets it run only now and then", test.lineno)
 
     def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         """What makes a loop one that steps."""

@@ -1,0 +1,62 @@
+"""Guards: tests that come out one way only now and then, such as `step % 100 == 0`."""
+
+from __future__ import annotations
+
+import ast
+
+_SELDOM_TRUE = frozenset(
+    """is_tracing is_scripting is_exporting is_in_onnx_export is_compiling is_main_process is_rank_zero is_global_zero
+    is_master verbose debug should_log do_log log_this_step""".split()
+)
+_SHORTEST_INTERVAL = 3
+"""What runs every other step costs half of what runs each step."""
+
+
+def rarely(test: ast.expr, outcome: bool) -> bool:
+    """Whether a test comes out as `outcome` only now and then: every k steps, on one rank, while tracing."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return rarely(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp):
+        # `step % k == 0 or is_last` is no less rare.
+        return any(rarely(value, outcome) for value in test.values)
+    if isinstance(test, ast.NamedExpr):
+        return rarely(test.value, outcome)
+    if isinstance(test, ast.Compare):
+        return _rare_comparison(test) is outcome
+    if isinstance(test, ast.BinOp):
+        return _is_interval(test) and not outcome
+    return outcome and _is_seldom_true(test.func if isinstance(test, ast.Call) else test)
+
+
+def _is_seldom_true(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in _SELDOM_TRUE
+
+
+def _is_interval(node: ast.expr) -> bool:
+    """`step % k`, where k is not known to be small; no formatting of text."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or isinstance(node.left, ast.JoinedStr):
+        return False
+    every = node.right.value if isinstance(node.right, ast.Constant) else None
+    if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+        return False
+    return not isinstance(every, int) or every >= _SHORTEST_INTERVAL
+
+
+_TRUE_FOR_FEW = (ast.Eq, ast.Is, ast.Lt, ast.LtE)
+
+
+def _rare_comparison(test: ast.Compare) -> bool | None:
+    """The outcome of a comparison that is rare, None where there is none."""
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    if _is_interval(left) or _is_interval(right):
+        return isinstance(operator, _TRUE_FOR_FEW)
+    if _is_seldom_true(left):
+        is_off = isinstance(right, ast.Constant) and not right.value
+        return not is_off if isinstance(operator, (ast.Eq, ast.Is)) else isinstance(operator, (ast.Gt, ast.GtE))
+    return None
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether a branch ends by leaving the function or this turn of the loop."""
+    return isinstance(body[-1], (ast.Return, ast.Continue))
