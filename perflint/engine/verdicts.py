@@ -178,7 +178,7 @@ def _nothing(look: _Look, reported: dict[Span, str]) -> Verdict:
     rule, span = look.rule, look.site.span
     other = reported.get(span)
     if other is not None and other != rule.code:
-        why = f"{other} reports this place"
+        why = f"{other} finds something here"
     elif rule.effect is Effect.SYNC and _waits_for_tensors(look.site):
         why = _nothing_to_wait_for(look.site)
     else:

@@ -154,7 +154,7 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
         return f"the result of {name} with {quoted(f'device={ast.unparse(given)}')}", given if _is_name(given) else None
     deciding = _in_charge(model, tensor, operands)
     if deciding is not None:
-        return f"the result of {name}, on the device of {quote(model, deciding)}", deciding
+        return f"the result of {name}, where {quote(model, deciding)} is", deciding
     facts = torch_api.result(target)
     if facts is not None and facts.device == "cpu-factory" and tensor.device is Device.CPU:
         return f"the result of {name} without `device=`, on the host", None

@@ -70,6 +70,7 @@ VERBS = [
     (["check", "clean.py", "--profile", "audit"], {"libcst", "torch", "numpy"}),
     (["check", "clean.py", "--output-format", "json"], {"libcst", "torch", "numpy"}),
     (["fix", "clean.py"], {"libcst", "torch", "numpy"}),
+    (["explain", "clean.py:11"], {"libcst", "torch", "numpy"}),
     (["rules"], {"libcst", "torch", "numpy"}),
     (["rule", "TPF902"], {"libcst", "torch", "numpy"}),
     (["--version"], {"libcst", "argparse", "dataclasses", "re", "perflint.findings", "perflint.config"}),

@@ -97,7 +97,8 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         ["2: `x = 0`", "5: `x = 1`", "9: `x = []`", "12: also bound in line 11"],
     ),
     "after an endless loop": (
-        "def f(a):\n    while True:\n        if a:\n            x = 1\n            break\n        x = 'a'\n    x  # ?\n",
+        "def f(a):\n    while True:\n        if a:\n            x = 1\n            break\n"
+        "        x = 'a'\n    x  # ?\n",
         ["4: `x = 1`"],
     ),
     "try and except": (
@@ -111,8 +112,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
     "unpacked": (
         "import torch\nx, y = torch.rand(2).max(0)\ny  # ?\n",
         [
-            "2: `x, y = torch.rand(2).max(0)`: a part of it: the result of torch.Tensor.max, on the device of"
-            " `torch.rand(2)`",
+            "2: `x, y = torch.rand(2).max(0)`: a part of it: the result of torch.Tensor.max, where `torch.rand(2)` is",
             "2: the result of torch.rand without `device=`, on the host",
         ],
     ),
@@ -394,8 +394,8 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
     "chained": (
         "import torch\nx = torch.rand(3)\ny = x.exp().sum().sqrt()\ny  # ?\n",
         [
-            "3: `y = x.exp().sum().sqrt()`: the result of torch.Tensor.sqrt, on the device of `x.exp().sum()`",
-            "3: the result of torch.Tensor.exp, on the device of `x`",
+            "3: `y = x.exp().sum().sqrt()`: the result of torch.Tensor.sqrt, where `x.exp().sum()` is",
+            "3: the result of torch.Tensor.exp, where `x` is",
             "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
         ],
     ),
