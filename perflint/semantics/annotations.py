@@ -207,6 +207,8 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.USE)
     if name == "device":
         return DeviceValue(Device.CALLER)
+    if name == "batch" and device is Device.MODEL:
+        return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))
     if name.endswith(("loader", "loaders")) and not name.endswith("loaders"):
         return Instance("torch.utils.data.DataLoader")
     return UNKNOWN

@@ -240,7 +240,7 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
 
 
 def _of_sequence(frame: Frame, receiver: Sequence, name: str, arguments: Arguments) -> Value:
-    if name in ("pop", "__getitem__"):
+    if name in ("pop", "popleft", "__getitem__"):
         return frame.iterate(receiver)
     if name in ("copy", "union", "difference", "intersection"):
         return Sequence(receiver.type, receiver.element)
@@ -277,7 +277,7 @@ GROWING = {"append": 0, "add": 0, "appendleft": 0, "insert": 1}
 
 def grown(receiver: Value, name: str, arguments: Arguments, element: Value) -> Value | None:
     """The receiver after a method that puts something into it; None when nothing changes."""
-    if isinstance(receiver, Sequence) and receiver.type in ("list", "set"):
+    if isinstance(receiver, Sequence) and receiver.type in ("list", "set", "deque"):
         if name in GROWING:
             return Sequence(receiver.type, join(receiver.element, arguments.at(GROWING[name])))
         if name in ("extend", "update"):

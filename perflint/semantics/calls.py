@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.semantics import builtin_calls, classes, containers, functions, libraries, tensors, torch_api
+from perflint.semantics import builtin_calls, classes, containers, functions, libraries, records, tensors, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.structure import GROWS
@@ -192,11 +192,24 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
         return _sampled(receiver, arguments)
     if name.startswith("torch.nn.ModuleDict.") and isinstance(receiver, Instance):
         return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
+    if name == "accelerate.Accelerator.prepare":
+        prepared = tuple(map(_prepared, arguments.positional))
+        return prepared[0] if len(prepared) == 1 else Sequence("tuple", union(prepared), prepared)
+    if name == "torchmetrics.Metric.add_state" and isinstance(receiver, Instance):
+        _register(frame, receiver, str(arguments.literal("name", 0)), arguments.get("default", 1), "buffer")
+        return NONE
     if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
         return arguments.at(0)
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
         return FLOAT if method == "elapsed_time" else NONE
     return UNKNOWN
+
+
+def _prepared(value: Value) -> Value:
+    """What accelerate makes of an object: a loader gives its batches on the device."""
+    if isinstance(value, Instance) and value.cls.endswith("DataLoader"):
+        return Sequence("iterator", Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION)))
+    return value
 
 
 def _sampled(receiver: Value, arguments: Arguments) -> Value:
@@ -366,31 +379,12 @@ def construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | No
         data = arguments.at(0).tensor
         return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
     facts = classes.facts_of(frame, name)
-    fields = _field_names(frame, name) if facts is not None else None
+    fields = records.field_names(frame, name) if facts is not None else None
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
     given = None if arguments.unpacked else (*bound, *arguments.keywords)
     return widen(Instance(name, given, _origin(frame, node)))
-
-
-def _field_names(frame: Frame, name: str) -> list[str]:
-    """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
-    for cls in classes.lineage(frame, name):
-        facts = classes.facts_of(frame, cls)
-        module = frame.project.loaded(facts.module) if facts is not None else None
-        info = module.klass(facts.qualname) if module is not None and facts is not None else None
-        if info is None:
-            continue
-        init = info.methods.get("__init__")
-        if init is not None:
-            return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
-        fields = [
-            s.target.id for s in info.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
-        if fields:
-            return fields
-    return []
 
 
 # Functions that need more than facts
@@ -427,6 +421,10 @@ def _current_device(frame: Frame, arguments: Arguments) -> Value:
 
 _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "functools.partial": _partial,
+    "collections.OrderedDict": lambda frame, arguments: builtin_calls.function(frame, "dict", arguments),
+    "collections.deque": lambda frame, arguments: Sequence(
+        "deque", frame.iterate(arguments.at(0)) if arguments.positional else NEVER
+    ),
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
     "torch.utils.checkpoint.checkpoint": _checkpoint,

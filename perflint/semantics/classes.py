@@ -17,6 +17,7 @@ from perflint.semantics.values import (
     FLOAT,
     INT,
     NEVER,
+    NONE,
     STR,
     UNKNOWN,
     Array,
@@ -201,7 +202,8 @@ def lineage(frame: Frame, name: str) -> tuple[str, ...]:
         return (name, *libraries.bases(name))
     if not facts.lineage:
         facts.lineage = (name,)
-        facts.lineage = tuple(dict.fromkeys([name, *_base_names(frame, facts)]))
+        # A base that several others share comes after all of them.
+        facts.lineage = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1]
     return facts.lineage
 
 
@@ -260,6 +262,9 @@ def _of_name(frame: Frame, value: Name, name: str) -> Value:
 
 def _of_class(frame: Frame, value: Class, name: str) -> Value:
     found = _in_lineage(frame, Instance(value.name), name, bind=False)
+    if found is None and name == "apply" and "torch.autograd.Function" in lineage(frame, value.name):
+        # It passes `forward` a context first.
+        return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
     return UNKNOWN if found is None else found
 
 
@@ -323,7 +328,8 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
         _run_methods(frame, module, facts, info, name)
         if name in facts.attributes:
             return facts.attributes[name]
-    return _class_level(frame, module, facts, info).get(name)
+    inner = module.klass(f"{facts.qualname}.{name}")
+    return class_at(frame.project, module, inner.node) if inner else _class_level(frame, module, facts, info).get(name)
 
 
 def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:
@@ -367,12 +373,18 @@ def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         facts.body = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
         for statement in info.node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                facts.body[statement.target.id] = _field(facts.body.get(statement.target.id, UNKNOWN))
+                value = facts.body.get(statement.target.id, UNKNOWN)
+                facts.body[statement.target.id] = _field(inner, value, statement.annotation)
     return facts.body
 
 
-def _field(value: Value) -> Value:
+def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
     """A dataclass's field: its default is one value of several."""
+    from perflint.semantics.annotations import annotated
+
+    if value == NONE:
+        declared = annotated(frame, annotation)
+        return UNKNOWN if isinstance(declared, Unknown) else union([declared, NONE])
     if isinstance(value, Const) and scalar_type(value) in ("int", "float", "bool", "str"):
         return Scalar(scalar_type(value), value)
     return value

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import calls, classes, ranks
+from perflint.semantics import calls, classes, ranks, records
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
+from perflint.semantics.structure import walk
 from perflint.semantics.values import (
     BOOL,
     NEVER,
@@ -262,31 +263,39 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
     return Mapping(element, tuple(items.items()))
 
 
-def _comprehension(frame: Frame, generators: list[ast.comprehension], body: Callable[[], Value]) -> Value:
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def _comprehension(frame: Frame, node: _Comprehension, body: Callable[[], Value]) -> Value:
     from perflint.semantics.statements import assign
 
     before = frame.names
     frame.names = dict(before) if before is not None else None
-    for generator in generators:
+    for generator in node.generators:
         assign(frame, generator.target, iterate(frame, evaluate(frame, generator.iter)))
         for condition in generator.ifs:
             evaluate(frame, condition)
             frame.names = narrow(frame, condition, frame.names, True)
     value = body()
+    if before is not None and frame.names is not None and ast.NamedExpr in frame.module.structure.nodes:
+        # `:=` binds in the function around.
+        for inner in walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                before[inner.target.id] = frame.names.get(inner.target.id, UNKNOWN)
     frame.names = before
     return value
 
 
 def _list_comprehension(frame: Frame, node: ast.ListComp) -> Value:
-    return Sequence("list", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+    return Sequence("list", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
 
 
 def _set_comprehension(frame: Frame, node: ast.SetComp) -> Value:
-    return Sequence("set", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+    return Sequence("set", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
 
 
 def _generator(frame: Frame, node: ast.GeneratorExp) -> Value:
-    return Sequence("iterator", _comprehension(frame, node.generators, lambda: evaluate(frame, node.elt)))
+    return Sequence("iterator", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
 
 
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
@@ -294,7 +303,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
         evaluate(frame, node.key)
         return evaluate(frame, node.value)
 
-    return Mapping(_comprehension(frame, node.generators, body))
+    return Mapping(_comprehension(frame, node, body))
 
 
 # Subscripts
@@ -320,6 +329,9 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, Array):
         return Array(receiver.kind)
     if isinstance(receiver, Instance):
+        items = records.items(frame, receiver)
+        if items is not None:
+            return _sequence_item(Sequence("tuple", union(items), items), index, node)
         return classes.indexed(frame, receiver, index)
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR

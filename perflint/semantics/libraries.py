@@ -114,6 +114,8 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
         return None
     if name in ("device",) and cls == "lightning.LightningModule":
         return DeviceValue(Device.MODEL)
+    if name == "add_state" and cls == "torchmetrics.Metric":
+        return Name("torchmetrics.Metric.add_state", value)
     return None
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from perflint.semantics import classes, containers
+from perflint.semantics import classes, containers, records
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
 from perflint.semantics.frame import Frame, Names, join_names, parts
@@ -78,8 +78,11 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: Value) -> None:
 
 def _parts(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
     starred = next((index for index, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
-    if isinstance(value, Sequence) and value.items is not None:
-        items = list(value.items)
+    known = value.items if isinstance(value, Sequence) else None
+    if isinstance(value, Instance):
+        known = records.items(frame, value)
+    if known is not None:
+        items = list(known)
         if starred is None and len(items) == len(targets):
             return items
         if starred is not None and len(items) >= len(targets) - 1:

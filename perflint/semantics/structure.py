@@ -71,6 +71,9 @@ _NO_CHILDREN = frozenset(
 )
 """Fields that hold no statement, expression, argument or pattern that anyone asks for."""
 
+_REGISTERS = frozenset({"register_buffer", "register_parameter", "add_state"})
+"""Methods that set the attribute of the object that their first argument names."""
+
 GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
 """Methods that put something into the object they are called on."""
 
@@ -184,7 +187,7 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
         elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
             if callee.value.id == "self":
                 function.calls.add(callee.attr)
-                if owner is not None and callee.attr in ("register_buffer", "register_parameter"):
+                if owner is not None and callee.attr in _REGISTERS:
                     if node.args and isinstance(node.args[0], ast.Constant):
                         _assigned(owner, str(node.args[0].value), function)
         elif isinstance(callee, ast.Attribute) and callee.attr in GROWS:

@@ -1,0 +1,273 @@
+"""Classes that are no modules: attributes, dataclasses, named tuples, properties, subclasses of tensors."""
+
+from __future__ import annotations
+
+from tests.semantics.notation import Case, check, table
+
+ATTRIBUTES = """
+class Box:
+    kind = "box"
+    count = 0
+    def __init__(self, x, n=2):
+        self.x = torch.zeros(3, device="cuda")
+        self.n = n
+        self.items = []
+        self.table = {"a": host}
+    def grow(self):
+        self.items.append(self.x)
+        self.n += 1
+        self.extra = self.x * 2
+        return self
+    def total(self):
+        self.items      # -> list[cuda float 1]
+        self.extra      # -> cuda float 1
+        self.count      # -> 0
+        return self.x.sum()
+box = Box(1)
+box                     # -> Box(x=1)
+box.x                   # -> cuda float 1
+box.kind                # -> 'box'
+box.n                   # -> int
+box.items               # -> list[cuda float 1]
+box.table["a"]          # -> cpu float 2
+box.extra               # -> cuda float 1
+box.total()             # -> cuda float 0
+box.grow().x            # -> cuda float 1
+box.total               # -> def Box.total
+box.nothing             # -> ?
+Box.count               # -> 0
+box.x = host
+box.x                   # -> cpu float 2
+Box(x=1, n=3)           # -> Box(x=1, n=3)
+
+class Box:
+    def __init__(self, x: Tensor):
+        self.x = x
+        self._y = x.cpu()
+    @property
+    def y(self):
+        return self._y
+    @property
+    def on(self) -> bool:
+        return unknown()
+    @y.setter
+    def y(self, value):
+        self._y = value
+    @classmethod
+    def make(cls, n):
+        return cls(torch.zeros(n))
+    @staticmethod
+    def ones(n):
+        return torch.ones(n, device="cuda")
+    def __call__(self, y):
+        return self.x + y
+    def __getitem__(self, i):
+        return self.x[i]
+    def __iter__(self):
+        yield self.x
+    def __len__(self):
+        return 3
+box = Box(cuda)
+box.x                   # -> caller
+box.y                   # -> cpu | ?
+box.on                  # -> bool
+Box.make(3)             # -> Box(x=cpu float 1)
+Box.ones(3)             # -> cuda float 1
+box(1)                  # -> caller
+box[0]                  # -> caller
+len(box)                # -> int
+for x in box:
+    x                   # -> caller
+
+class Base:
+    width = 4
+    def __init__(self):
+        self.a = host
+    def get(self):
+        return self.make()
+    def make(self):
+        return host
+class Child(Base):
+    height = 2
+    def __init__(self):
+        super().__init__()
+        self.b = cuda
+    def make(self):
+        return cuda
+    def old(self):
+        return super().make()   # -> cpu float 2
+Child().a               # -> cpu float 2
+Child().b               # -> cuda float 2
+Child().width           # -> 4
+Child().get()           # -> cuda float 2
+Child().old()           # -> cpu float 2
+Base().get()            # -> cpu float 2
+
+class Cache:
+    def __init__(self):
+        self.table = {}
+        self.named = {}
+        self.rows = []
+        self.pair = [0, 0]
+    def get(self, k):
+        self.table[k]       # -> caller
+        self.named["a"]     # -> cuda float 2
+        self.rows[0]        # -> caller
+        self.pair[1]        # -> 0 | cpu float 2
+    def put(self, k, x: Tensor):
+        self.table[k] = x
+        self.named["a"] = cuda
+        self.rows.append(x)
+        self.pair[0] = host
+
+class A:
+    def f(self): return 1
+class B(A):
+    def g(self): return 2
+class C(A):
+    def f(self): return cuda
+class D(B, C):
+    pass
+D().f()                 # -> cuda float 2
+
+class Outer:
+    class Inner:
+        size = 3
+        def f(self):
+            return cuda
+    def make(self):
+        return self.Inner().f()
+Outer.Inner.size        # -> 3
+Outer().make()          # -> cuda float 2
+
+def build():
+    class Local:
+        def f(self):
+            return cuda
+    return Local().f()  # -> cuda float 2
+
+class Meta(type):
+    pass
+class Made(metaclass=Meta):
+    x = 1
+Made.x                  # -> 1
+
+import enum
+class Mode(enum.Enum):
+    A = "a"
+    B = "b"
+Mode.A                  # -> Mode  # fails: members of an enumeration
+Mode.A.value            # -> str  # fails: members of an enumeration
+
+class Dynamic:
+    def __init__(self, **kwargs):
+        self.__dict__.update(kwargs)
+    def f(self):
+        return self.anything    # -> ?
+
+class Slots:
+    __slots__ = ("x",)
+    def __init__(self):
+        self.x, self.y = cuda, host
+        (self.z) = 3
+        self.a = self.b = 1.5
+        with open("f") as self.file:
+            pass
+        for self.i in range(3):
+            pass
+Slots().x               # -> cuda float 2
+Slots().y               # -> cpu float 2
+Slots().z               # -> 3
+Slots().b               # -> 1.5
+Slots().i               # -> int
+"""
+
+RECORDS = """
+@dataclasses.dataclass
+class Point:
+    x: Tensor
+    n: int = 3
+    name: str = "p"
+    weight: Optional[Tensor] = None
+    items: List[Tensor] = dataclasses.field(default_factory=list)
+p = Point(cuda, 2)
+p                       # -> Point(x=cuda float 2, n=2)
+p.x                     # -> cuda float 2
+p.n                     # -> 2
+p.name                  # -> str='p'
+p.weight                # -> caller | None
+p.items                 # -> list[caller]
+def f(q: Point):
+    q.x                 # -> caller
+    q.n                 # -> int=3
+    q.items[0]          # -> caller
+
+class Out(NamedTuple):
+    loss: Tensor
+    n: int = 0
+o = Out(cuda.sum(), 1)
+o.loss                  # -> cuda float 0
+o.n                     # -> 1
+a, b = o                # -> cuda float 0, 1
+o[0]                    # -> cuda float 0
+def f() -> Out:
+    return Out(cuda, 2)
+f().loss                # -> cuda float 2
+
+from collections import namedtuple, OrderedDict, defaultdict, deque
+Pair = namedtuple("Pair", "a b")
+Pair(cuda, 1).a         # -> ?
+OrderedDict(a=cuda)["a"]    # -> cuda float 2
+d = defaultdict(list)
+d["a"].append(cuda)
+d["a"]                  # -> ?
+q = deque(maxlen=3)
+q.append(cuda)
+q[0]                    # -> cuda float 2
+q.popleft()             # -> cuda float 2
+
+class Config(typing.TypedDict):
+    x: Tensor
+    n: int
+def f(c: Config):
+    c["x"]              # -> ?
+"""
+
+TENSORS = """
+class Mine(torch.Tensor):
+    pass
+def f(x: Mine):
+    x                   # -> caller
+    x.sum()             # -> caller 0
+Mine([1])               # -> cpu
+
+class Weight(nn.Parameter):
+    pass
+Weight(host)            # -> cpu
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        return x * scale
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return grad * x, None
+Op.apply(cuda, 2)       # -> cuda float 2
+"""
+
+
+@table(ATTRIBUTES)
+def test_attributes(case: Case) -> None:
+    check(case)
+
+
+@table(RECORDS)
+def test_records(case: Case) -> None:
+    check(case)
+
+
+@table(TENSORS)
+def test_tensor_classes(case: Case) -> None:
+    check(case)

@@ -1,0 +1,465 @@
+"""Functions of the project: what their parameters are, what their calls give."""
+
+from __future__ import annotations
+
+from tests.semantics.notation import Case, check, table
+
+ANNOTATIONS = """
+def f(a: Tensor, b: int, c: float, d: str, e: bool, g: torch.device, h: torch.dtype):
+    a               # -> caller
+    b               # -> int
+    c               # -> float
+    d               # -> str
+    e               # -> bool
+    g               # -> device caller
+    h               # -> dtype
+
+def f(a: "torch.Tensor", b: "Optional[int]", c: 'list[Tensor]'):
+    a               # -> caller
+    b               # -> int | None
+    c               # -> list[caller]
+
+def f(a: Optional[Tensor], b: Union[Tensor, None], c: Tensor | None, d: Union[int, Tensor]):
+    a               # -> caller | None
+    b               # -> caller | None
+    c               # -> caller | None
+    d               # -> caller | int
+
+def f(a: List[Tensor], b: list[int], c: Tuple[Tensor, int], d: Tuple[int, ...], e: tuple):
+    a[0]            # -> caller
+    b               # -> list[int]
+    c               # -> (caller, int)
+    c[0]            # -> caller
+    d               # -> tuple[int]
+    e               # -> tuple[?]
+
+def f(a: Dict[str, Tensor], b: dict, c: typing.Mapping[str, int], d: Iterable[Tensor]):
+    a["x"]          # -> caller
+    b               # -> dict[?]
+    c               # -> dict[int]
+    for x in d:
+        x           # -> caller
+
+def f(a: np.ndarray, b: torch.LongTensor, c: torch.BoolTensor, d: torch.FloatTensor, e: torch.Size):
+    a               # -> array
+    b               # -> caller int
+    c               # -> caller bool
+    d               # -> caller float
+    e               # -> size[int]
+
+def f(a: nn.Module, b: nn.Parameter, c: torch.optim.Optimizer, d: torch.utils.data.DataLoader):
+    a               # -> Module
+    a(host)         # -> batch[model]
+    b               # -> model parameter
+    c               # -> Optimizer
+    for x in d:
+        x           # -> batch[cpu]
+
+def f(a: Any, b: Callable, c: "no such", d: 3, e: typing.Literal["a", "b"], g: typing.Type[nn.Module]):
+    a               # -> ?
+    b               # -> ?
+    c               # -> ?
+    d               # -> ?
+    e               # -> str
+    g               # -> ?
+
+def f(a: typing.Annotated[Tensor, 3], b: typing.Sequence[Tensor], c: typing.Final[int] = 3):
+    a               # -> caller
+    b               # -> list[caller]
+    c               # -> int=3
+
+def f(*args: Tensor, **kwargs: int):
+    args            # -> tuple[caller]
+    args[0]         # -> caller
+    kwargs          # -> dict[int]
+    kwargs["a"]     # -> int
+
+Sizes = Tuple[int, int]
+Pair = Tuple[Tensor, Tensor]
+def f(a: Sizes, b: Pair):
+    a               # -> (int, int)  # fails: aliases of types are not read
+    b[0]            # -> caller  # fails: aliases of types are not read
+
+def f(a: Tensor, *, b: Tensor, c=3):
+    b               # -> caller
+    c               # -> int=3
+
+def f(a: Tensor, /, b: int):
+    a               # -> caller
+
+T = typing.TypeVar("T", bound=Tensor)
+def f(a: T):
+    a               # -> ?
+"""
+
+DEFAULTS_AND_USE = """
+def f(a=1, b=0.5, c="x", d=True, e=None, g=(1, 2), h=[], i=host):
+    a               # -> int=1
+    b               # -> float=0.5
+    c               # -> str='x'
+    d               # -> bool=True
+    e               # -> ?
+    g               # -> tuple[int]
+    h               # -> list[?]
+    i               # -> cpu float 2
+
+def f(a: int = 1, b: Optional[int] = None, c: float = 1, d: Tensor = None):
+    a               # -> int=1
+    b               # -> int | None
+    c               # -> float
+    d               # -> caller | None
+
+def f(x):
+    y = x           # -> ?
+    return y.unsqueeze(0).masked_fill(mask, 0)
+
+def f(x, y):
+    x.unsqueeze(1)  # -> caller
+    y.copy()
+    y               # -> ?
+
+def f(x, mask=None):
+    if mask is not None:
+        x = x.masked_fill(mask, 0.0)
+    mask            # -> ?
+
+def f(device, loader, train_loader, x_loader, loaders):
+    device          # -> device caller
+    loader          # -> DataLoader
+    train_loader    # -> DataLoader
+    loaders         # -> ?
+
+def f(x):
+    x.device        # -> device caller
+    return x.permute(0, 1)
+
+def f(x):
+    b, c = x.shape
+    b               # -> ?
+
+def f(x):
+    return torch.relu(x)    # -> tensor
+
+def f(x):
+    return F.softmax(x, dim=-1) # -> tensor float
+"""
+
+DOCSTRINGS = '''
+def f(x, n, m, rest):
+    """Do.
+
+    Args:
+        x (torch.Tensor): The input.
+        n (int): How many.
+        m (Tensor, optional): Where. Defaults to None.
+        rest: Anything.
+    """
+    x               # -> caller
+    n               # -> int
+    m               # -> caller
+    rest            # -> ?
+
+def f(x, n, xs, s):
+    """Do.
+
+    Args:
+        x (`torch.FloatTensor` of shape `(batch, n)`): The input.
+        n (`int`, *optional*, defaults to 3): How many.
+        xs (list[torch.Tensor]): Several.
+        s (Tensor or None): It.
+    """
+    x               # -> caller
+    n               # -> int
+    xs              # -> ?
+    s               # -> caller | None
+
+def f(x, n):
+    """Do.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        The input.
+    n : int, optional
+        How many.
+    """
+    x               # -> caller
+    n               # -> int
+
+def f(x, n):
+    """Do.
+
+    :param x: the input
+    :type x: torch.Tensor
+    :param int n: how many
+    """
+    x               # -> caller
+    n               # -> int
+
+class Net(nn.Module):
+    """A net.
+
+    Args:
+        weight (Tensor): The weight.
+        size (int): The size.
+    """
+    def __init__(self, weight, size):
+        super().__init__()
+        weight      # -> caller
+        size        # -> int
+
+def f(x: int):
+    """Do.
+
+    Args:
+        x (Tensor): A lie; the annotation counts.
+    """
+    x               # -> int
+
+def f(x):
+    """A text that speaks of a Tensor x but gives no types."""
+    x               # -> ?
+'''
+
+RESULTS = """
+def f(x):
+    return x
+f(cuda)             # -> cuda float 2
+f(host)             # -> cpu float 2
+f(1)                # -> int
+f("a")              # -> str
+f([cuda])           # -> [cuda float 2]
+
+def f(x):
+    return x.sum(), x.shape[0]
+a, b = f(cuda)      # -> cuda float 0, int
+f(cuda)[0]          # -> cuda float 0
+
+def f(x):
+    if x.sum() > 0:
+        return x
+    return None
+f(cuda)             # -> cuda float 2 | None
+
+def f(x):
+    print(x)
+f(cuda)             # -> None
+
+def f(x) -> Tensor:
+    return unknown(x)
+f(cuda)             # -> tensor
+
+def f(x) -> Tuple[Tensor, int]:
+    return unknown(x)
+f(cuda)[1]          # -> int
+
+def f(x) -> int:
+    return x
+f(cuda)             # -> int
+
+def f(x):
+    raise NotImplementedError
+f(cuda)             # -> ?
+
+def f(x, *, scale=1.0, shift=None):
+    return x * scale if shift is None else x + shift
+f(ints)             # -> cuda float 1
+f(cuda, scale=2)    # -> cuda float 2
+f(cuda, shift=cuda) # -> cuda float 2
+f(**{"x": cuda})    # -> cuda float 2
+f(*[cuda])          # -> cuda float 2
+
+def f(n):
+    if n == 0:
+        return torch.zeros(3)
+    return f(n - 1) + 1
+f(3)                # -> cpu float 1  # fails: a function that calls itself
+
+def even(x, n):
+    return x if n == 0 else odd(x + 1, n - 1)
+def odd(x, n):
+    return x if n == 0 else even(x + 1, n - 1)
+even(cuda, 3)       # -> cuda float 2  # fails: functions that call each other
+
+def f(xs):
+    for x in xs:
+        yield x * 2
+list(f([cuda]))     # -> list[cuda float 2]
+for x in f([host, host]):
+    x               # -> cpu float 2
+next(f([cuda]))     # -> cuda float 2
+
+def f():
+    yield from (cuda, cuda)
+list(f())           # -> list[cuda float 2]
+
+@contextlib.contextmanager
+def placed(x):
+    try:
+        yield x.cuda()
+    finally:
+        pass
+with placed(host) as y:
+    y               # -> cuda float 2
+
+half = functools.partial(torch.mul, 0.5)
+half(cuda)          # -> cuda float 2
+
+def f(x, y, z=1):
+    return x + y
+g = functools.partial(f, cuda)
+g(1)                # -> cuda float 2
+functools.partial(f, y=2)(ints)     # -> cuda int 1
+
+def decorator(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+@decorator
+def f(x):
+    return x.sum()
+f(cuda)             # -> cuda float 0
+
+@torch.no_grad()
+def f(x):
+    return x.sum()
+f(cuda)             # -> cuda float 0
+
+@torch.jit.script
+def f(x: Tensor):
+    return x + 1
+f(cuda)             # -> cuda float 2
+
+@functools.lru_cache(maxsize=None)
+def f(n):
+    return torch.zeros(n, device="cuda")
+f(3)                # -> cuda float 1
+
+async def f():
+    return cuda
+async def g():
+    return await f()    # -> cuda float 2
+
+def f(x, function=torch.relu):
+    return function(x)
+f(cuda)             # -> cuda float 2
+f(mask, torch.sum)  # -> cuda int 0
+
+def f(x, **kwargs):
+    return kwargs["y"] + x
+f(cuda, y=cuda)     # -> cuda float 2
+
+def f(*xs):
+    return xs[0]
+f(cuda, 1)          # -> cuda float 2
+
+def f(*xs):
+    return torch.stack(xs)
+f(cuda, cuda)       # -> cuda float 3
+
+def f(x: Tensor, n: int = 2):
+    out = []
+    for i in range(n):
+        out.append(x[i])
+    return torch.stack(out)
+f(cuda)             # -> cuda float 2
+
+def f(x: Tensor) -> "Tensor":
+    return x.cpu()
+f(cuda)             # -> cpu float 2
+
+def f(x: Tensor, to: str = "cpu"):
+    return x.to(to)
+f(cuda)             # -> cpu float 2
+f(host, "cuda")     # -> cuda float 2
+
+def f(state):
+    state["x"] = cuda
+    return state
+f({})["x"]          # -> cuda float 2
+
+def f(x):
+    return {"loss": x.mean(), "n": len(x)}
+f(cuda)["loss"]     # -> cuda float 0
+f(cuda)["n"]        # -> int
+
+def f(x):
+    return lambda y: x + y
+f(cuda)(1)          # -> cuda float 2
+"""
+
+CALL_SITES = """
+def helper(x):
+    x               # -> cuda float 2
+    return x * 2
+helper(cuda)
+
+def helper(x, n):
+    x               # -> cpu float 2
+    n               # -> int
+def caller():
+    helper(host, 3)
+
+def helper(x):
+    x               # -> tensor float 2
+helper(cuda)
+helper(host)
+
+def helper(x, flag=False):
+    x               # -> cuda float 2
+    flag            # -> bool=False
+helper(x=cuda)
+
+def helper(x):
+    x               # -> ?
+helper(cuda)
+helper(unknown())
+
+def helper(x: Tensor):
+    x               # -> caller
+helper(cuda)
+
+class Net(nn.Module):
+    def forward(self, x: Tensor):
+        return self._scale(x, 2)
+    def _scale(self, x, factor):
+        x           # -> model
+        factor      # -> int
+        return x * factor
+
+def step(model, batch, size):
+    batch           # -> batch[cpu]
+    size            # -> int
+    model           # -> Linear(in_features=3, out_features=4)
+def train():
+    model = nn.Linear(3, 4).cuda()
+    loader = torch.utils.data.DataLoader(data, batch_size=2)
+    for batch in loader:
+        step(model, batch, 3)
+"""
+
+
+@table(ANNOTATIONS)
+def test_annotations(case: Case) -> None:
+    check(case)
+
+
+@table(DEFAULTS_AND_USE)
+def test_defaults_and_use(case: Case) -> None:
+    check(case)
+
+
+@table(DOCSTRINGS)
+def test_docstrings(case: Case) -> None:
+    check(case)
+
+
+@table(RESULTS)
+def test_results(case: Case) -> None:
+    check(case)
+
+
+@table(CALL_SITES)
+def test_call_sites(case: Case) -> None:
+    check(case)

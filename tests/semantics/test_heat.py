@@ -1,0 +1,409 @@
+"""How often a line runs."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.semantics.notation import PRELUDE, Case, check, table
+
+LOOPS = """
+import time
+from torch.utils.data import DataLoader
+x = torch.zeros(3)                      # cold
+
+class Net(nn.Module):
+    scale = torch.ones(3)               # cold
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)       # cold
+        for _ in range(3):
+            self.fc.weight.sum().item() # cold
+    def forward(self, x):
+        y = self.fc(x)                  # hot
+        for block in [1]:
+            y = y + 1                   # hot
+        if y.sum() > 0:                 # hot
+            y = y * 2                   # hot
+        self._check(y)                  # hot
+        return self.helper(y)           # hot
+    def helper(self, x):
+        return x.max().item()           # hot
+    def _check(self, x):
+        x.sum().item()                  # hot
+    def _unused(self, x):
+        x.sum().item()                  # warm
+    def public(self, x):
+        x.sum().item()                  # warm
+    def reset_parameters(self):
+        self.fc.weight.norm().item()    # cold
+    def extra_repr(self):
+        return str(self.fc.weight)      # cold
+    def state_dict(self):
+        return self.fc.weight.cpu()     # cold
+    def __repr__(self):
+        return str(self.fc.weight)      # cold
+
+def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    model.train()                       # warm
+    total = 0.0                         # warm
+    for epoch in range(10):
+        start = time.time()             # warm
+        for step, (x, y) in enumerate(loader):
+            x = x.cuda()                # hot
+            loss = F.mse_loss(model(x), y)      # hot
+            optimizer.zero_grad()       # hot
+            loss.backward()             # hot
+            optimizer.step()            # hot
+            total += loss.item()        # hot
+            if step % 100 == 0:
+                print(loss)             # cold
+            if (step + 1) % 100 == 0 or step == 3:
+                print(loss)             # cold
+            if step % 4 == 0:
+                pass
+            else:
+                print(loss)             # hot
+            log(loss)                   # hot
+            for metric in [1, 2]:
+                metric                  # hot
+        print(loss.item())              # warm
+    return total                        # warm
+def log(loss):
+    print(loss.item())                  # hot
+
+def main():
+    model = nn.Linear(3, 3).cuda()      # cold
+    optimizer = torch.optim.Adam(model.parameters())    # cold
+    loader = DataLoader(data)           # cold
+    for epoch in range(10):
+        print(epoch)                    # cold
+        for x, y in loader:
+            loss = model(x).sum()       # hot
+            loss.backward()             # hot
+        print(loss.item())              # cold
+        evaluate(model, loader)         # cold
+    print(loss)                         # cold
+def evaluate(model, loader):
+    correct = 0                         # warm
+    for x, y in loader:
+        correct += (model(x) == y).sum().item() # hot
+    print(correct)                      # warm
+if __name__ == "__main__":
+    main()                              # cold
+
+model = nn.Linear(3, 3)
+data = torch.zeros(9, 3, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(1000):
+    loss = model(data).sum()            # hot
+    loss.backward()                     # hot
+    optimizer.step()                    # hot
+    print(loss.item())                  # hot
+print(loss.item())                      # cold
+
+model = nn.Linear(3, 3)
+tokens = torch.zeros(1, 3, device="cuda")
+while tokens.shape[1] < 100:            # hot
+    logits = model(tokens)              # hot
+    tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], 1)    # hot
+    if tokens[0, -1] == 2:              # hot
+        break                           # hot
+
+def generate(model: nn.Module, tokens: Tensor, n: int):
+    for _ in range(n):
+        logits = model(tokens)          # hot
+        if logits.argmax() == 2:        # hot
+            return tokens               # hot
+    return tokens                       # warm
+
+@torch.no_grad()
+def sample(unet: nn.Module, scheduler, x: Tensor):
+    for t in scheduler.timesteps:
+        noise = unet(x, t)              # hot
+        x = scheduler.step(noise, t, x) # hot
+    return x                            # warm
+
+def rollout(policy: nn.Module, env):
+    state = env.reset()                 # warm
+    while True:
+        action = policy(state)          # hot
+        state, done = env.step(action.item())   # hot
+        if done:
+            break                       # hot
+
+def count(xs):
+    for x in xs:
+        print(x)                        # warm
+
+def setup_model(loader: DataLoader):
+    for x in loader:
+        x.sum()                         # hot
+
+loader = torch.utils.data.DataLoader(data)
+for x, y in loader:
+    x.cuda()                            # hot
+else:
+    print(x)                            # cold
+[x.sum() for x, y in loader]            # cold
+"""
+
+GUARDS = """
+def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()                 # hot
+        if i % log_every == 0:
+            print(loss.item())          # cold
+        if i % log_every:
+            pass
+        if not i % log_every:
+            print(loss.item())          # cold
+        if i and i % log_every == 0:
+            print(loss.item())          # cold
+        if verbose:
+            print(loss.item())          # cold
+        if i > 3:
+            print(loss.item())          # hot
+        if loss.isnan():
+            raise ValueError(loss)      # cold
+        if loss > 3:
+            print(loss)                 # hot
+        try:
+            optimizer.step()            # hot
+        except RuntimeError:
+            print(loss)                 # cold
+        assert loss > 0, loss.item()    # hot
+        if torch.jit.is_tracing():
+            print(loss)                 # cold
+        if (i + 1) % 4 == 0:
+            optimizer.step()            # cold
+            optimizer.zero_grad()       # cold
+        message = f"{loss}" if i % 10 == 0 else None    # hot
+
+def train(model: nn.Module, loader):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()           # hot
+        if i % 100 != 0:
+            continue
+        print(loss.item())              # cold
+
+def log_metrics(loss, step, should_log=False):
+    if not should_log:
+        return                          # hot
+    print(loss.item())                  # cold
+def train(model: nn.Module, loader):
+    for i, (x, y) in enumerate(loader):
+        log_metrics(model(x).sum(), i)
+
+def report(loss, step):
+    if step % 100:
+        return
+    print(loss.item())                  # cold
+def train(model: nn.Module, loader):
+    for i, (x, y) in enumerate(loader):
+        report(model(x).sum(), i)       # hot
+
+class Trainer:
+    def training_step(self, batch):
+        loss = self.model(batch).sum()  # hot
+        self.log("loss", loss.item())   # hot
+        if self.global_step % 50 == 0:
+            self.snapshot(loss)         # cold
+        return loss
+    def snapshot(self, loss):
+        print(loss.item())              # warm
+    def _dump(self, x):
+        print(x.item())                 # cold
+    def save_checkpoint(self):
+        self._dump(self.loss)           # cold
+    def on_train_epoch_end(self):
+        print(self.loss.item())         # cold
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())      # cold
+
+def is_done(x):
+    return x.item()                     # hot
+def decode(model: nn.Module, x):
+    while not is_done(x):
+        x = model(x)                    # hot
+
+def outer(x):
+    def inner(y):
+        return y.item()                 # hot
+    model = nn.Linear(3, 3)
+    for _ in range(3):
+        model(x)
+        inner(x)                        # hot
+
+def test_forward():
+    model = nn.Linear(3, 3)
+    out = model(torch.zeros(3))         # cold
+    assert out.sum().item() > 0         # cold
+
+class TestNet:
+    def test_it(self):
+        print(torch.zeros(3).item())    # cold
+    def setup_method(self):
+        torch.zeros(3).item()           # cold
+
+def load_weights(model):
+    for name, p in model.named_parameters():
+        p.data.copy_(torch.zeros(3))    # cold
+
+class Data(torch.utils.data.Dataset):
+    def __init__(self):
+        self.x = torch.zeros(3)         # cold
+    def __getitem__(self, i):
+        return self.x[i].item()         # warm
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.item()                 # hot
+    @staticmethod
+    def backward(ctx, g):
+        return g.item()                 # hot
+
+def closure_step(optimizer, model, x):
+    def closure():
+        loss = model(x).sum()
+        loss.backward()
+        return loss.item()              # warm
+    for _ in range(3):
+        optimizer.step(closure)         # hot
+
+@property
+def lonely(self):
+    return self.x.item()                # warm
+
+lambda x: x.item()                      # cold
+
+def parse_args():
+    return torch.zeros(3)               # cold
+
+def _private_helper(x):
+    return x.item()                     # cold
+def _init_all(x):
+    _private_helper(x)                  # cold
+
+def public_helper(x):
+    return x.item()                     # warm
+def build_all(x):
+    public_helper(x)                    # cold
+
+def _both(x):
+    return x.item()                     # hot
+def __init__(x):
+    _both(x)
+def forward(x):
+    _both(x)                            # hot
+
+def rec(model: nn.Module, x, n):
+    y = model(x)                        # warm
+    return rec(model, y, n - 1)         # warm
+"""
+
+POLARITY = """
+def train(model: nn.Module, loader, every):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        if i % every != 0:
+            loss.item()                 # hot
+        else:
+            loss.item()                 # cold
+        if i % 2 == 0:
+            loss.item()                 # hot
+        if i % 50 < 1:
+            loss.item()                 # cold
+        if 0 == i % every:
+            loss.item()                 # cold
+        if i % every > 0:
+            loss.item()                 # hot
+        if (last := i % 10 == 0) or y is None:
+            loss.item()                 # cold
+        if not torch.jit.is_scripting():
+            loss.item()                 # hot
+        if not (torch.jit.is_scripting() or torch.jit.is_tracing()):
+            loss.item()                 # hot
+        if "%d" % i in loader:
+            loss.item()                 # hot
+        if model.verbose > 1:
+            loss.item()                 # cold
+        if i % 100 == 0:
+            continue
+        loss.item()                     # hot
+        if i % every:
+            model(y)
+        loss.item()                     # hot
+        if i < 3 and i % 100 != 0:
+            continue
+        loss.item()                     # cold
+
+class Net(nn.Module):
+    def forward(self, x: Tensor):
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            if i % self.every == 0:
+                x = x + x.max().item()  # hot
+            if self.step % 100 == 0:
+                x.max().item()          # cold
+        if not torch.jit.is_tracing():
+            x.max().item()              # hot
+        if torch.jit.is_tracing():
+            return x                    # cold
+        x.max().item()                  # hot
+        if self.training and not self.should_log:
+            return x                    # hot
+        x.max().item()                  # cold
+"""
+
+EXPRESSIONS = """
+def train(model: nn.Module, loader, should_log, every):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        cold(loss) if should_log else hot(loss)
+        hot(loss) if i % every else cold(loss)
+        should_log and cold(loss)
+        hot(loss) and should_log and cold(loss)
+        not should_log or cold(loss)
+        i % every or cold(loss)
+        hot(loss) or cold and hot(loss)
+        if hot(loss) and i % 100 == 0 and cold(loss):
+            cold(loss)
+        [hot(y) for y in x]
+        assert hot(loss), cold(loss)
+        while hot(loss):
+            pass
+        lambda: hot(loss)
+"""
+
+
+@table(LOOPS)
+def test_loops(case: Case) -> None:
+    check(case)
+
+
+@table(GUARDS)
+def test_guards(case: Case) -> None:
+    check(case)
+
+
+@table(POLARITY)
+def test_polarity(case: Case) -> None:
+    check(case)
+
+
+def test_expressions() -> None:
+    """Calls of `hot` and `cold` say how often they run."""
+    model = Model(Source("snippet.py", PRELUDE + EXPRESSIONS), Project())
+    calls = [call for call in model.nodes(ast.Call) if isinstance(call.func, ast.Name)]
+    named = [(call, call.func.id) for call in calls if isinstance(call.func, ast.Name) and call.func.id in HEATS]
+    assert len(named) > 15
+    wrong = [f"{name}: {ast.unparse(call)} in line {call.lineno}" for call, name in named if model.heat(call).value != name]
+    assert not wrong
+
+
+HEATS = ("hot", "cold")

@@ -1,0 +1,205 @@
+"""What tests say of names: `is None`, `isinstance`, `is_tensor`, truth, and returns that come early."""
+
+from __future__ import annotations
+
+from tests.semantics.notation import Case, check, table
+
+NONE_TESTS = """
+def f(x: Optional[Tensor]):
+    x               # -> caller | None
+    if x is None:
+        x           # -> None
+    else:
+        x           # -> caller
+    x               # -> caller | None
+
+def f(x: Optional[Tensor] = None):
+    if x is not None:
+        x           # -> caller
+    else:
+        x           # -> None
+
+def f(x: Optional[Tensor]):
+    if x is None:
+        return 0
+    x               # -> caller
+
+def f(x: Optional[Tensor]):
+    if x is None:
+        x = torch.zeros(3)
+    x               # -> tensor
+
+def f(x: Optional[Tensor]):
+    if not (x is None):
+        x           # -> caller
+
+def f(x: Optional[Tensor]):
+    if x == None:
+        return
+    x               # -> caller
+
+def f(x: Optional[Tensor]):
+    assert x is not None
+    x               # -> caller
+
+def f(x: Optional[Tensor], y: Optional[Tensor]):
+    if x is None and y is None:
+        return
+    x               # -> caller | None
+    if x is not None and y is not None:
+        y           # -> caller
+    if x is None or y is None:
+        return
+    y               # -> caller
+
+def f(x: Optional[int] = None):
+    if x:
+        x           # -> int
+
+def f(x: Optional[Tensor]):
+    return x.sum() if x is not None else 0      # -> 0 | caller 0
+
+def f(x: Optional[Tensor]):
+    return x is not None and x  # -> bool | caller
+
+def f(x: Optional[Tensor]):
+    while x is None:
+        x = step()
+    x               # -> caller | ?
+
+def f(xs: List[Optional[Tensor]]):
+    return [x for x in xs if x is not None]     # -> list[caller]
+
+class Net(nn.Module):
+    def __init__(self):
+        self.cache = None
+    def fill(self, x: Tensor):
+        if self.cache is None:
+            self.cache = x
+        self.cache  # -> caller
+        if self.cache is not None:
+            self.cache.sum()    # -> caller 0
+
+class Net(nn.Module):
+    def __init__(self, bias=True):
+        self.bias = nn.Parameter(torch.zeros(3)) if bias else None
+        self.bias   # -> cpu float 1 parameter | None
+    def forward(self, x: Tensor):
+        self.bias   # -> model float 1 parameter | None
+        if self.bias is not None:
+            x = x + self.bias   # -> model float
+"""
+
+TYPES = """
+def f(x: Union[Tensor, float]):
+    x               # -> caller | float
+    if isinstance(x, Tensor):
+        x           # -> caller
+    else:
+        x           # -> float
+
+def f(x: Union[Tensor, float]):
+    if isinstance(x, (int, float)):
+        x           # -> float
+        x = torch.tensor(x)
+    x               # -> tensor
+
+def f(x: Union[Tensor, float]):
+    if not isinstance(x, torch.Tensor):
+        return 0
+    x               # -> caller
+
+def f(x):
+    if isinstance(x, torch.Tensor):
+        x           # -> caller
+        return x.item()
+    x               # -> ?
+
+def f(x):
+    if torch.is_tensor(x):
+        x           # -> caller
+    elif isinstance(x, np.ndarray):
+        x           # -> array
+    elif isinstance(x, (list, tuple)):
+        x           # -> list[?] | tuple[?]
+    elif isinstance(x, dict):
+        x           # -> dict[?]
+    elif isinstance(x, str):
+        x           # -> str
+    else:
+        x           # -> ?
+
+def f(x):
+    if not torch.is_tensor(x):
+        x = torch.as_tensor(x)
+    x               # -> tensor
+
+def f(x: Union[Tensor, List[Tensor]]):
+    if isinstance(x, list):
+        x           # -> list[caller]
+        x = torch.stack(x)
+    x               # -> caller
+
+def f(x: Union[Tensor, Dict[str, Tensor]]):
+    if isinstance(x, dict):
+        return x["a"]   # -> caller
+    return x        # -> caller
+
+def f(x: Union[int, Tuple[int, int]]):
+    if isinstance(x, int):
+        x = (x, x)
+    x               # -> (int, int)
+
+def f(x: Tensor, mode):
+    if isinstance(mode, str) and isinstance(x, Tensor):
+        mode        # -> str
+        x           # -> caller
+
+def f(x):
+    x.unsqueeze(0)
+    if isinstance(x, float):
+        x           # -> float
+    x               # -> caller | float
+
+def f(layer):
+    if isinstance(layer, nn.Linear):
+        layer       # -> Linear
+        layer.weight    # -> model float parameter
+    elif isinstance(layer, (nn.Conv2d, nn.Conv3d)):
+        layer       # -> Conv2d | Conv3d
+
+def f(x):
+    assert isinstance(x, torch.Tensor), type(x)
+    x               # -> caller
+
+def f(x):
+    return x if isinstance(x, Tensor) else torch.tensor(x)  # -> tensor
+
+def f(x: Tensor):
+    if isinstance(x, nn.Parameter):
+        x           # -> caller parameter  # fails: a class of tensors says no more than Tensor
+    x               # -> caller
+
+def f(x: Union[Tensor, str]):
+    if x == "auto":
+        x           # -> 'auto'
+    elif callable(x):
+        x           # -> str
+
+def f(x):
+    if isinstance(x, Known):
+        x           # -> Known
+    elif isinstance(x, Unheard):
+        x           # -> ?
+class Known: ...
+"""
+
+
+@table(NONE_TESTS)
+def test_none(case: Case) -> None:
+    check(case)
+
+
+@table(TYPES)
+def test_types(case: Case) -> None:
+    check(case)

@@ -1,0 +1,296 @@
+"""Several files: imports, re-exports, stars, cycles, classes whose bases and attributes lie elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.semantics.notation import Case, check, projects
+
+FUNCTIONS = """
+# file: pkg/__init__.py
+from .ops import scale, shift as move
+from . import ops
+from .deep import *
+VERSION = 3
+
+# file: pkg/ops.py
+import torch
+from torch import Tensor
+LIMIT = 5
+TABLE = torch.zeros(3, device="cuda")
+
+def scale(x, factor=2.0):
+    return x * factor
+
+def shift(x: Tensor) -> Tensor:
+    return x + TABLE
+
+def sizes(x):
+    return x.shape[0], x.sum()
+
+def apply(function, x):
+    return function(x)
+
+def make(device):
+    return torch.zeros(3, device=device)
+
+# file: pkg/deep/__init__.py
+from .inner import *
+from .inner import _hidden
+
+# file: pkg/deep/inner.py
+import torch
+__all__ = ["starred"]
+def starred():
+    return torch.ones(2, device="cuda")
+def _hidden():
+    return torch.ones(2)
+
+# file: pkg/use.py
+import torch
+import pkg
+import pkg.ops
+import pkg.ops as operations
+from pkg import VERSION, scale, move, starred
+from pkg.ops import LIMIT, TABLE, make, sizes
+from . import ops, missing
+from .ops import apply
+from .deep import _hidden
+from .nowhere import nothing
+from .. import toofar
+from pkg.deep.inner import starred as again
+
+x = torch.zeros(3, device="cuda")
+scale(x)                    # -> cuda float 1
+scale(x)                    # calls pkg.ops.scale
+move(x)                     # -> cuda float 1
+move(x)                     # calls pkg.ops.shift
+starred()                   # -> cuda float 1
+starred()                   # calls pkg.deep.inner.starred
+again()                     # calls pkg.deep.inner.starred
+_hidden()                   # -> cpu float 1
+pkg.scale(x)                # -> cuda float 1
+pkg.ops.scale(x)            # -> cuda float 1
+pkg.ops.LIMIT               # -> 5
+operations.scale(x)         # calls pkg.ops.scale
+ops.scale(x)                # calls pkg.ops.scale
+sizes(x)                    # -> (int, cuda float 0)
+n, total = sizes(x)         # -> int, cuda float 0
+apply(torch.relu, x)        # -> cuda float 1
+apply(lambda t: t > 0, x)   # -> cuda bool 1
+make("cuda")                # -> cuda float 1
+make(x.device)              # -> cuda float 1
+LIMIT                       # -> 5
+VERSION                     # -> 3
+TABLE                       # -> cuda float 1
+nothing(x)                  # -> ?
+missing.thing(x)            # -> ?
+toofar                      # -> toofar
+
+def f(y):
+    from pkg.ops import shift
+    shift(y)                # -> cuda float
+    LIMIT                   # -> 5
+    TABLE                   # -> cuda float 1
+    return scale(x)         # -> cuda float 1
+"""
+
+CLASSES = """
+# file: base.py
+import torch
+from torch import nn
+
+class Base(nn.Module):
+    factor = 2
+    def __init__(self, width: int):
+        super().__init__()
+        self.width = width
+        self.norm = nn.BatchNorm2d(width)
+        self.register_buffer("mask", torch.zeros(3, dtype=torch.bool))
+        self.table = torch.arange(3)
+        self.create()
+    def create(self):
+        self.weight = nn.Parameter(torch.zeros(3, 3))
+    def encode(self, x):
+        return self.norm(x) + self.offset(x)
+    def offset(self, x):
+        return 0
+    @property
+    def half(self):
+        return self.width // 2
+
+class Mixin:
+    def loss(self, x):
+        return x.sum()
+
+# file: net.py
+import torch
+from torch import Tensor
+from base import Base, Mixin
+import base
+
+class Net(Mixin, Base):
+    def __init__(self):
+        super().__init__(8)
+        self.extra = base.Base(4)
+    def offset(self, x):
+        return x * 2
+    def forward(self, x: Tensor):
+        self.norm               # -> BatchNorm2d(num_features=int)
+        self.mask               # -> model bool 1 buffer
+        self.weight             # -> model float 2 parameter
+        self.table              # -> cpu int 1
+        self.width              # -> int
+        self.factor             # -> 2
+        self.half               # -> int
+        self.extra              # -> Base(width=4)
+        self.extra.norm.num_features    # -> int
+        self.encode(x)          # -> model float
+        self.encode(x)          # calls base.Base.encode
+        self.loss(x)            # -> model 0
+        self.loss(x)            # calls base.Mixin.loss
+        super().encode(x)       # calls base.Base.encode
+        x[self.mask]            # -> model
+        x + self.table          # -> model
+        return self.loss(self.encode(x))        # -> model float 0
+
+# file: run.py
+import torch
+from net import Net
+from helpers import build, Wrapper
+import net as models
+
+model = Net().cuda()
+model                           # -> Net()
+model(torch.zeros(1, 8))        # -> model float 0
+model(torch.zeros(1, 8))        # calls torch.nn.Module.__call__
+model.weight                    # -> model float 2 parameter
+models.Net().half               # -> int
+build()                         # -> Net()
+build().mask                    # -> model bool 1 buffer
+build().encode(torch.zeros(1))  # -> model float
+wrapper = Wrapper(model)
+wrapper.model                   # -> Net
+wrapper.model.mask              # -> model bool 1 buffer
+wrapper(torch.zeros(1))         # -> model float 0
+
+# file: helpers.py
+from net import Net
+def build():
+    return Net()
+class Wrapper:
+    def __init__(self, model: Net):
+        self.model = model
+    def __call__(self, x):
+        return self.model(x)
+"""
+
+CYCLES = """
+# file: a.py
+import b
+from b import second
+import torch
+def first(x, n=1):
+    return x if n == 0 else second(x)
+class A:
+    value = torch.zeros(3, device="cuda")
+    def peer(self):
+        return b.B()
+first(torch.zeros(2))           # -> cpu float 1
+
+# file: b.py
+import a
+from a import first
+import torch
+def second(x):
+    return x + 1
+class B(a.A):
+    def other(self):
+        self.value              # -> cuda float 1
+        self.peer()             # -> B()
+        return first(self.value)    # -> cuda float 1
+
+# file: c.py
+from d import *
+from a import *
+import torch
+helper(torch.zeros(2, device="cuda"))   # -> cuda float 1
+first(torch.zeros(2, device="cuda"))    # -> cuda float 1
+A().value                       # -> cuda float 1
+
+# file: d.py
+from c import *
+def helper(x):
+    return x * 2
+
+# file: e.py
+from e import itself
+itself                          # -> e.itself
+"""
+
+TORCH_BESIDE = """
+# file: torch.py
+def zeros(*sizes):
+    return 3
+
+# file: settings.py
+import torch
+DEVICE = torch.device("cuda")
+CPU = "cpu"
+EPS = 1e-6
+SIZES = [3, 4]
+DTYPE = torch.bool
+
+# file: run.py
+import torch
+import settings
+from settings import CPU, DEVICE, DTYPE
+torch.zeros(3)                  # -> cpu float 1
+torch.zeros(3, device=DEVICE)   # -> cuda float 1
+torch.zeros(3).to(settings.DEVICE)      # -> cuda float 1
+torch.zeros(3).to(CPU)          # -> cpu float 1
+torch.zeros(3, dtype=DTYPE)     # -> cpu bool 1
+settings.EPS                    # -> 1e-06
+settings.SIZES                  # -> [3, 4]
+settings.nothing                # -> ?
+
+# file: tests/run.py
+import torch
+from settings import DEVICE
+torch.zeros(3, device=DEVICE)   # -> tensor float 1
+"""
+
+
+@projects(FUNCTIONS)
+def test_functions(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@projects(CLASSES)
+def test_classes(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@projects(CYCLES)
+def test_cycles(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@projects(TORCH_BESIDE)
+def test_packages_beside_the_project(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+def test_broken_and_missing_files_tell_nothing(tmp_path: Path) -> None:
+    from perflint.semantics.model import Model
+    from perflint.semantics.project import Project
+    from perflint.source.text import Source
+    from tests.semantics.notation import show
+
+    (tmp_path / "broken.py").write_text("def f(:\n", encoding="utf-8")
+    (tmp_path / "latin.py").write_bytes(b"x = '\xe9'\n")
+    (tmp_path / "null.py").write_bytes(b"x = 1\0\n")
+    (tmp_path / "folder.py").mkdir()
+    text = "import broken, latin, null, folder\nfrom broken import f\nf(1)\nlatin.x\nnull.x\nfolder.x\n"
+    model = Model(Source(str(tmp_path / "run.py"), text), Project())
+    assert [show(model.value(statement.value)) for statement in model.source.tree.body[2:]] == ["?"] * 4  # type: ignore[attr-defined]

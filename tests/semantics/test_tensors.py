@@ -1,0 +1,401 @@
+"""Tensors: attributes, methods, moves between devices, functions of torch, factories."""
+
+from __future__ import annotations
+
+from tests.semantics.notation import Case, check, table
+
+ATTRIBUTES = """
+cuda.shape          # -> size(int, int)
+cuda.shape[0]       # -> int
+cuda.size()         # -> size(int, int)
+cuda.size(0)        # -> int
+cuda.size(dim=-1)   # -> int
+cuda.ndim           # -> int
+cuda.dim()          # -> int
+cuda.numel()        # -> int
+len(cuda)           # -> int
+cuda.dtype          # -> dtype (float)
+mask.dtype          # -> dtype bool
+cuda.device         # -> device cuda
+host.device         # -> device cpu
+host.device.type    # -> str
+cuda.device.index   # -> int
+cuda.is_cuda        # -> bool
+cuda.requires_grad  # -> bool
+cuda.is_floating_point()    # -> bool
+cuda.is_contiguous()    # -> bool
+cuda.stride()       # -> size[int]
+cuda.stride(0)      # -> int
+cuda.T              # -> cuda float 2
+cuda.mT             # -> cuda float 2
+cuda.data           # -> cuda float 2
+cuda.grad           # -> cuda float 2
+cuda.grad_fn        # -> ?
+cuda.no_such_thing  # -> ?
+cuda.data_ptr()     # -> int
+cuda.element_size() # -> int
+cuda.get_device()   # -> int
+cuda.sum            # -> torch.Tensor.sum
+"""
+
+METHODS = """
+cuda.item()         # -> float
+ints.sum().item()   # -> int
+mask.any().item()   # -> bool
+cuda.tolist()       # -> list[?]
+cuda[0].tolist()    # -> list[float]
+cuda.sum().tolist() # -> float
+ints.tolist()       # -> list[int]
+cuda.cpu().numpy()  # -> array float
+mask.cpu().numpy()  # -> array bool
+cuda.detach().cpu().numpy() # -> array float
+cuda.sum()          # -> cuda float 0
+ints.sum()          # -> cuda int 0
+cuda.sum(dim=1)     # -> cuda float 1
+cuda.sum(1)         # -> cuda float 1
+cuda.sum(-1, keepdim=True)  # -> cuda float 2
+cuda.sum((0, 1))    # -> cuda float 0
+cuda.sum(dim=[0, 1])    # -> cuda float 0
+cuda.mean()         # -> cuda float 0
+cuda.mean(dim=0)    # -> cuda float 1
+cuda.max()          # -> cuda float 0
+cuda.max(dim=1)     # -> (cuda float 1, cuda int 1)
+cuda.max(dim=1).values  # -> cuda float 1
+cuda.max(1)[1]      # -> cuda int 1
+cuda.max(cuda)      # -> cuda float 2
+cuda.min(0, keepdim=True).indices   # -> cuda int 2
+cuda.sort().values  # -> cuda float 2
+cuda.sort(descending=True)[1]       # -> cuda int 2
+cuda.topk(3)        # -> (cuda float 2, cuda int 2)
+cuda.topk(3).indices    # -> cuda int 2
+cuda.median(dim=0).values   # -> cuda float 1
+cuda.argmax()       # -> cuda int 0
+cuda.argmax(dim=1)  # -> cuda int 1
+cuda.argsort()      # -> cuda int 2
+cuda.all()          # -> cuda bool 0
+cuda.any(dim=1)     # -> cuda bool 1
+cuda.norm()         # -> cuda float 0
+cuda.norm(dim=1)    # -> cuda float 1
+cuda.std()          # -> cuda float 0
+cuda.nonzero()      # -> cuda int 2
+cuda.nonzero(as_tuple=True) # -> tuple[cuda int 1]
+cuda.nonzero(as_tuple=True)[0]      # -> cuda int 1
+cuda.masked_select(mask)    # -> cuda float 1
+cuda.unique()       # -> cuda float 1
+ints.unique(return_counts=True)     # -> (cuda int, cuda int)
+ints.bincount()     # -> cuda int 1
+cuda.float()        # -> cuda float 2
+cuda.long()         # -> cuda int 2
+cuda.half()         # -> cuda float 2
+cuda.bool()         # -> cuda bool 2
+cuda.int()          # -> cuda int 2
+cuda.detach()       # -> cuda float 2
+cuda.clone()        # -> cuda float 2
+cuda.contiguous()   # -> cuda float 2
+cuda.requires_grad_()   # -> cuda float 2
+cuda.view(-1)       # -> cuda float 1
+cuda.view(2, 3, 1)  # -> cuda float 3
+cuda.view(host.shape)   # -> cuda float 2
+cuda.view(cuda.size(0), -1) # -> cuda float 2
+cuda.view(torch.int32)  # -> cuda int 2  # fails: a view as another dtype
+cuda.reshape(6)     # -> cuda float 1
+cuda.flatten()      # -> cuda float 1
+cuda.unsqueeze(0)   # -> cuda float 3
+cuda.squeeze()      # -> cuda float
+cuda.transpose(0, 1)    # -> cuda float 2
+cuda.permute(1, 0)  # -> cuda float 2
+cuda.t()            # -> cuda float 2
+cuda.expand(4, 2, 3)    # -> cuda float 3
+cuda.expand_as(cuda[None])  # -> cuda float
+cuda.repeat(2, 1)   # -> cuda float
+cuda.split(2)       # -> tuple[cuda float 2]
+cuda.chunk(2)[0]    # -> cuda float 2
+cuda.unbind()       # -> tuple[cuda float 1]
+cuda.gather(1, cuda.argmax(1, keepdim=True))    # -> cuda float 2
+cuda.masked_fill(mask, 0.0) # -> cuda float 2
+cuda.clamp(min=0)   # -> cuda float 2
+cuda.clamp_(0)      # -> cuda float 2
+cuda.cumsum(0)      # -> cuda float 2
+cuda.softmax(dim=1) # -> cuda float 2
+cuda.relu()         # -> cuda float 2
+cuda.matmul(cuda.T) # -> cuda float
+cuda.copy_(host)    # -> cuda float 2
+host.copy_(cuda)    # -> cpu float 2
+cuda.fill_(0)       # -> cuda float 2
+cuda.zero_()        # -> cuda float 2
+cuda.new_zeros(4)   # -> cuda float 1
+ints.new_ones(4, 2) # -> cuda int 2
+cuda.new_tensor([1, 2]) # -> cuda
+cuda.new_full((2,), 1)  # -> cuda float 1
+cuda.backward()     # -> None
+cuda.type()         # -> str
+cuda.type(torch.long)   # -> cuda int 2
+cuda.type(torch.LongTensor) # -> cpu int 2
+cuda.type(torch.cuda.FloatTensor)   # -> cuda float 2
+cuda.type("torch.cuda.FloatTensor") # -> cuda 2
+host.type_as(cuda)  # -> cuda float 2
+host.pin_memory()   # -> cpu float 2 pinned
+host.pin_memory().to("cuda")    # -> cuda float 2
+host.share_memory_()    # -> cpu float 2
+cuda.register_hook(print)   # -> ?
+unknown().unsqueeze(0)  # -> tensor
+unknown().masked_fill(mask, 0)  # -> cuda
+unknown().sum()     # -> ?
+torch.Tensor.sum(cuda)  # -> cuda float 0
+"""
+
+MOVES = """
+host.to("cuda")     # -> cuda float 2
+host.to("cuda:1")   # -> cuda float 2
+host.to(0)          # -> cuda float 2
+host.to(device="cuda")  # -> cuda float 2
+host.to(torch.device("cuda"))   # -> cuda float 2
+host.to(torch.device("cuda", 0))    # -> cuda float 2
+host.to(cuda.device)    # -> cuda float 2
+host.to(cuda)       # -> cuda float 2
+ints.to(host)       # -> cpu float 1
+host.to(torch.float16)  # -> cpu float 2
+cuda.to(torch.int64)    # -> cuda int 2
+cuda.to(torch.bool) # -> cuda bool 2
+cuda.to(dtype=torch.long)   # -> cuda int 2
+host.to("cuda", torch.long) # -> cuda int 2
+host.to("cuda", non_blocking=True)  # -> cuda float 2
+host.to(device="cuda", dtype=torch.bool)    # -> cuda bool 2
+host.to("cuda", copy=True)  # -> cuda float 2
+host.to("meta")     # -> meta float 2
+host.to("mps")      # -> tensor float 2
+cuda.to("cpu")      # -> cpu float 2
+cuda.to(unknown())  # -> cuda float 2
+host.to(unknown())  # -> tensor float 2
+host.to(device=unknown())   # -> tensor float 2
+cuda.to(device=unknown())   # -> tensor float 2
+cuda.to(memory_format=torch.channels_last)  # -> cuda float 2
+host.cuda()         # -> cuda float 2
+host.cuda(non_blocking=True)    # -> cuda float 2
+cuda.cpu()          # -> cpu float 2
+cuda.cpu().cuda()   # -> cuda float 2
+host.cuda().float().mean().item()   # -> float
+
+def f(x: Tensor, device):
+    device              # -> device caller
+    x.to(device)        # -> caller
+    host.to(device)     # -> caller float 2
+    host.to(x.device)   # -> caller float 2
+    host.to(x)          # -> caller 2
+    x.cpu()             # -> cpu
+    x.cuda()            # -> cuda
+
+def f(device="cuda"):
+    host.to(device)     # -> cuda float 2  # fails: a default device is one value of several
+
+def f(x: Tensor, device: torch.device):
+    y = torch.zeros(3, device=device)
+    y                   # -> caller float 1
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+device                  # -> device cuda
+host.to(device)         # -> cuda float 2
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+host.to(device)         # -> cuda float 2
+
+device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+host.to(device)         # -> cuda float 2
+
+if torch.cuda.is_available():
+    device = torch.device("cuda")
+else:
+    device = torch.device("cpu")
+host.to(device)         # -> cuda float 2
+
+device = get_device()
+host.to(device)         # -> tensor float 2
+torch.zeros(2, device=device)       # -> tensor float 1
+
+device = torch.device(unknown())
+device                  # -> device ?@device
+host.to(device)         # -> tensor@device float 2
+torch.zeros(2, device=device)       # -> tensor@device float 1
+host.to(device) + 1     # -> tensor@device float 2
+device = torch.device(another())
+host.to(device)         # -> tensor@device float 2
+
+device = torch.device("cuda")
+torch.device(device)    # -> device cuda
+torch.device(0)         # -> device cuda
+torch.device(f"cuda:{n}")   # -> device cuda
+torch.device("cuda", n) # -> device cuda
+torch.device(type="cpu")    # -> device cpu
+torch.cuda.current_device() # -> device cuda
+host.to(f"cuda:{n}")    # -> cuda float 2
+
+with torch.device("cuda"):
+    torch.zeros(3)      # -> cuda float 1  # fails: `with torch.device` is not followed
+"""
+
+FACTORIES = """
+torch.zeros(3)              # -> cpu float 1
+torch.zeros(3, 4)           # -> cpu float 2
+torch.zeros((3, 4))         # -> cpu float 2
+torch.zeros(size=(3, 4))    # -> cpu float 2
+torch.zeros(host.shape)     # -> cpu float 2
+torch.zeros(*host.shape)    # -> cpu float 2
+torch.zeros([])             # -> cpu float 0
+torch.zeros(3, dtype=torch.long)    # -> cpu int 1
+torch.zeros(3, dtype=torch.bool)    # -> cpu bool 1
+torch.zeros(3, dtype=mask.dtype)    # -> cpu bool 1
+torch.zeros(3, dtype=ints.dtype)    # -> cpu int 1
+torch.zeros(3, device="cuda")       # -> cuda float 1
+torch.zeros(3, device=0)    # -> cuda float 1
+torch.zeros(3, device=cuda.device)  # -> cuda float 1
+torch.zeros(3, device=None) # -> cpu float 1
+torch.zeros(3, **options)   # -> tensor float
+torch.ones(3).cuda()        # -> cuda float 1
+torch.empty(2, 3, pin_memory=True)  # -> cpu float 2 pinned
+torch.full((2, 3), 1)       # -> cpu int 2
+torch.full((2, 3), 1.5, device="cuda")  # -> cuda float 2
+torch.full((2,), True)      # -> cpu bool 1
+torch.arange(3)             # -> cpu int 1
+torch.arange(3.0)           # -> cpu float 1
+torch.arange(0, 1, 0.1)     # -> cpu float 1
+torch.arange(3, device="cuda")      # -> cuda int 1
+torch.arange(n, dtype=torch.float)  # -> cpu float 1
+torch.linspace(0, 1, 3)     # -> cpu float 1
+torch.eye(3)                # -> cpu float 2
+torch.randperm(9)           # -> cpu int 1
+torch.randint(0, 9, (2, 3)) # -> cpu int 2
+torch.randint(9, (2,), device="cuda")   # -> cuda int 1
+torch.randn(2, 3, generator=None)   # -> cpu float 2
+torch.tensor(1)             # -> cpu int 0
+torch.tensor(1.5)           # -> cpu float 0
+torch.tensor([1, 2])        # -> cpu int 1
+torch.tensor([[1.0], [2.0]])    # -> cpu float 2
+torch.tensor([1, 2.0])      # -> cpu float 1
+torch.tensor([True])        # -> cpu bool 1
+torch.tensor([1], device="cuda")    # -> cuda int 1
+torch.tensor([1], dtype=torch.float)    # -> cpu float 1
+torch.tensor(unknown())     # -> cpu
+torch.tensor(host.shape)    # -> cpu int 1
+torch.tensor([len(a) for a in unknown()])   # -> cpu int 1
+torch.as_tensor([1.0])      # -> cpu float 1
+torch.as_tensor(cuda)       # -> cuda float 2
+torch.as_tensor(host, device="cuda")    # -> cuda float 2
+torch.from_numpy(np.ones(3))    # -> cpu
+torch.zeros_like(cuda)      # -> cuda float 2
+torch.zeros_like(cuda, dtype=torch.long)    # -> cuda int 2
+torch.ones_like(cuda, device="cpu") # -> cpu float 2
+torch.rand_like(cuda)       # -> cuda float 2
+torch.full_like(ints, 2)    # -> cuda int 1
+torch.empty_like(unknown()) # -> tensor
+torch.Tensor([1, 2])        # -> cpu float
+torch.FloatTensor(3)        # -> cpu float
+torch.LongTensor([1])       # -> cpu int
+torch.cuda.FloatTensor(3)   # -> cuda float
+torch.tril_indices(3, 3)    # -> cpu int 2
+torch.meshgrid(ints, ints)  # -> tuple[cuda int]
+torch.hann_window(8)        # -> cpu float 1
+torch.fft.fftfreq(8)        # -> cpu float 1
+torch.Size([1, 2])          # -> size[int]
+torch.Generator(device="cuda")      # -> Generator(device='cuda')
+torch.load("a.pt")          # -> ?
+torch.distributions.Normal(cuda, 1).sample()    # -> cuda float
+torch.distributions.Normal(0.0, 1.0).sample()   # -> cpu float
+"""
+
+FUNCTIONS = """
+torch.cat([cuda, cuda])     # -> cuda float 2
+torch.cat([t for t in (cuda, cuda)], 1) # -> cuda float 2
+torch.stack([cuda, cuda])   # -> cuda float 3
+torch.stack([t.sum() for t in cuda])    # -> cuda float 1
+torch.add(cuda, 1)          # -> cuda float 2
+torch.matmul(cuda, cuda.T)  # -> cuda float
+torch.bmm(cuda[None], cuda[None])   # -> cuda float 3
+torch.einsum("ij,jk->ik", cuda, cuda)   # -> cuda float
+torch.where(mask, cuda, 0.0)    # -> cuda float 2
+torch.where(mask)           # -> tuple[cuda int 1]
+torch.where(mask)[0]        # -> cuda int 1
+torch.nonzero(mask)         # -> cuda int 2
+torch.nonzero(mask, as_tuple=True)  # -> tuple[cuda int 1]
+torch.max(cuda)             # -> cuda float 0
+torch.max(cuda, 1)          # -> (cuda float 1, cuda int 1)
+torch.max(cuda, dim=1)[0]   # -> cuda float 1
+torch.max(cuda, cuda)       # -> cuda float 2
+torch.maximum(cuda, ints)   # -> cuda float 2
+torch.argmax(cuda, dim=-1)  # -> cuda int 1
+torch.topk(cuda, 2).values  # -> cuda float 2
+torch.sum(cuda, dim=1)      # -> cuda float 1
+torch.mean(cuda)            # -> cuda float 0
+torch.any(mask)             # -> cuda bool 0
+torch.all(mask, dim=1)      # -> cuda bool 1
+torch.equal(cuda, cuda)     # -> bool
+torch.allclose(cuda, cuda)  # -> bool
+torch.is_tensor(cuda)       # -> bool
+torch.numel(cuda)           # -> int
+torch.unique(ints)          # -> cuda int 1
+torch.unique(ints, return_inverse=True)     # -> (cuda int, cuda int)
+torch.sort(cuda)[0]         # -> cuda float 2
+torch.split(cuda, 2)        # -> tuple[cuda float 2]
+torch.chunk(cuda, 2, dim=1)[0]  # -> cuda float 2
+torch.flatten(cuda, 1)      # -> cuda float
+torch.squeeze(cuda)         # -> cuda float
+torch.clamp(cuda, 0)        # -> cuda float 2
+torch.linalg.norm(cuda)     # -> cuda float 0
+torch.linalg.svd(cuda)[1]   # -> cuda float
+torch.linalg.inv(cuda)      # -> cuda float 2
+torch.fft.rfft(cuda)        # -> cuda float 2
+torch.bincount(ints)        # -> cuda int 1
+torch.bernoulli(cuda)       # -> cuda float 2
+torch.multinomial(cuda, 1)  # -> cuda int
+torch.normal(0.0, 1.0, (2,))    # -> cpu float 1
+torch.normal(cuda, 1.0)     # -> cuda float 2
+torch.randn(2).to(cuda)     # -> cuda float 1
+torch.cumsum(ints, 0)       # -> cuda int 1
+torch.searchsorted(cuda[0], cuda)   # -> cuda int
+torch.finfo(torch.float16).max  # -> ?
+torch.no_grad()             # -> ?
+torch.autograd.grad(cuda.sum(), cuda)   # -> tuple[cuda]
+torch.nn.utils.clip_grad_norm_([cuda], 1.0)     # -> cuda float 0
+torch.utils.checkpoint.checkpoint(torch.relu, cuda)     # -> cuda float 2
+F.relu(cuda)                # -> cuda float 2
+F.softmax(cuda, dim=1)      # -> cuda float 2
+F.cross_entropy(cuda, ints) # -> cuda float 0
+F.cross_entropy(cuda, ints, reduction="none")   # -> cuda float
+F.cross_entropy(cuda, ints, reduction="sum")    # -> cuda float 0
+F.mse_loss(cuda, cuda)      # -> cuda float 0
+F.one_hot(ints)             # -> cuda int 2
+F.interpolate(cuda[None, None], scale_factor=2) # -> cuda float 4
+F.pad(cuda, (1, 1))         # -> cuda float 2
+F.conv2d(cuda[None, None], cuda[None, None])    # -> cuda float 4
+F.linear(cuda, cuda)        # -> cuda float 2
+F.normalize(cuda)           # -> cuda float 2
+F.embedding(ints, cuda)     # -> cuda float 2
+F.dropout(cuda, 0.1)        # -> cuda float 2
+F.max_pool2d(cuda[None], 2) # -> cuda float 3
+F.scaled_dot_product_attention(cuda, cuda, cuda)    # -> cuda float 2
+F.grid_sample(cuda[None, None], cuda[None, None])   # -> cuda float 4
+"""
+
+
+@table(ATTRIBUTES)
+def test_attributes(case: Case) -> None:
+    check(case)
+
+
+@table(METHODS)
+def test_methods(case: Case) -> None:
+    check(case)
+
+
+@table(MOVES)
+def test_moves(case: Case) -> None:
+    check(case)
+
+
+@table(FACTORIES)
+def test_factories(case: Case) -> None:
+    check(case)
+
+
+@table(FUNCTIONS)
+def test_functions(case: Case) -> None:
+    check(case)
