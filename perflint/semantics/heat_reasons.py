@@ -113,6 +113,8 @@ class HeatReasons:
         alike = [call for call in callers if self._heat.of(call) is heat]
         if heat is Heat.WARM and not callers:
             return Step(f"in {name}, which nothing in this file calls", line), None
+        if not callers:
+            return Step(f"in {name}", line), None
         if not alike:
             seldom = f"{quote(self._model, callers[0])} in line {callers[0].lineno} seldom runs"
             return Step(f"in {name}: {seldom}, but other files may call it", line), None
