@@ -77,8 +77,8 @@ def path_of(node: ast.AST) -> str:
 def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definitions:
     """What binds a path where it is used at `node`; the nodes around it come innermost first."""
     root = path.partition(".")[0]
-    use: ast.AST | None = node
-    inner = node
+    use = inner = node
+    is_later = False
     for outer in around:
         if isinstance(outer, _COMPREHENSIONS):
             bound = _by_comprehension(outer, node, root)
@@ -90,13 +90,16 @@ def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definiti
         elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if inner in outer.body:
                 if _binds(outer, root):
-                    return _reaching(outer, path, use)
-                use = outer
-        elif isinstance(outer, ast.Module) or (isinstance(outer, ast.ClassDef) and use is node and inner in outer.body):
+                    return _reaching(outer, path, use, is_later)
+                use, is_later = outer, True
+        elif isinstance(outer, ast.Module):
             # A function sees what is there when it is called: at the end, as far as one can tell.
-            found = _reaching(outer, path, use if use is node else None)
-            if found.bindings or isinstance(outer, ast.Module):
+            return _reaching(outer, path, None if is_later else use)
+        elif isinstance(outer, ast.ClassDef) and inner in outer.body:
+            found = Definitions() if is_later else _reaching(outer, path, use)
+            if found.bindings:
                 return found
+            use = outer
         inner = outer
     return Definitions()
 
@@ -142,10 +145,13 @@ def own_nodes(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> I
             stack += reversed(children(node))
 
 
-def _reaching(scope: Scope, path: str, use: ast.AST | None) -> Definitions:
+def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = False) -> Definitions:
+    """The bindings that reach a node, or the end of a scope; where there are none, any with `is_later`."""
     flow = _Flow(path, use)
     flow.enter(scope)
     state = flow.state if use is None else flow.found
+    if is_later and state is not None and state == {_UNBOUND}:
+        state = frozenset(flow.ever)
     if state is None:
         return Definitions(scope=scope)
     bindings = sorted(state - {_UNBOUND}, key=lambda binding: binding.line)
@@ -219,6 +225,8 @@ class _Flow:
         self.state: _State = frozenset({_UNBOUND})
         self.breaks: _State = None
         self.continues: _State = None
+        self.ever: set[Binding] = set()
+        """All bindings, wherever they reach."""
 
     def enter(self, scope: Scope) -> None:
         if isinstance(scope, (ast.Module, ast.ClassDef)):
@@ -281,6 +289,7 @@ class _Flow:
         """Bind, where this can be reached."""
         if self.state is not None:
             self.state = frozenset({binding})
+            self.ever.add(binding)
 
     def add(self, binding: Binding) -> None:
         """Bind besides what is bound."""
@@ -379,7 +388,7 @@ class _Flow:
         if isinstance(node, ast.ClassDef):
             self.read(*node.bases, *node.keywords)
         else:
-            self.read(*node.args.defaults, *node.args.kw_defaults)
+            self.read(node.args, node.returns)
         self.bind_name(node.name, How.DEFINITION, node, node.lineno)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from perflint.semantics.bindings import How, definitions
 from perflint.semantics.describe import describe
 from perflint.semantics.heat_reasons import HeatReasons
 from perflint.semantics.model import Model
@@ -173,6 +174,18 @@ NAMES: dict[str, tuple[str, list[str]]] = {
     "global": ("n = 3\ndef f():\n    return n  # ?\n", ["1: `n = 3`"]),
     "closure": ("def f():\n    n = 3\n    def g():\n        return n  # ?\n    return g\n", ["2: `n = 3`"]),
     "name of a class body": ("n = 3\nclass A:\n    n = 4\n    def f(self):\n        return n  # ?\n", ["1: `n = 3`"]),
+    "in the body of a class": ("n = 3\nclass A:\n    m = n  # ?\n", ["1: `n = 3`"]),
+    "in a default": ("def f():\n    n = 3\n    def g(m=n):  # ? n\n        return m\n", ["2: `n = 3`"]),
+    "in an annotation": (
+        "from torch import Tensor\ndef f(x: Tensor):  # ? Tensor\n    pass\n",
+        ["1: `from torch import Tensor`"],
+    ),
+    "bound after the function that sees it": (
+        "def f():\n    def g():\n        return n  # ?\n    n = 3\n    return g\n",
+        ["4: `n = 3`"],
+    ),
+    "a function that sees itself": ("def f():\n    def g():\n        return g  # ?\n    return g\n", ["2: `def g()`"]),
+    "bound later, at the top": ("def f():\n    return n  # ?\nn = 3\n", ["3: `n = 3`"]),
     "lambda's parameter": (
         "f = lambda x: x  # ? x\n",
         ["1: parameter `x`: no annotation, default, docstring, use or call in this file says what it is"],
@@ -530,3 +543,32 @@ def test_reasons_of_heat(code: str, expected: list[str]) -> None:
     model, line, _ = asked(code)
     statement = next(node for node in model.everything() if isinstance(node, ast.stmt) and node.lineno == line)
     assert shown(HeatReasons(model).of(statement)) == expected
+
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_reasons_are_few_and_lie_in_the_file(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    model = Model(Source(str(path), text), Project([path]))
+    found = Reasons(model)
+    explained = [found.of(node) for node in model.everything() if isinstance(node, ast.expr)]
+    assert sum(map(bool, explained)) > len(explained) / 3
+    assert max(map(len, explained)) <= 4
+    lines = {step.line for steps in explained for step in steps if step.line is not None and step.path is None}
+    assert lines and lines <= set(range(1, text.count("\n") + 1))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_what_is_bound_is_what_is_read(path: Path) -> None:
+    model = Model(Source(str(path), path.read_text(encoding="utf-8")), Project([path]))
+    compared = 0
+    for node in model.everything():
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            bindings = definitions(node, model.ancestors(node), node.id).bindings
+            if len(bindings) == 1 and bindings[0].how in (How.ASSIGNED, How.LOOP):
+                assert isinstance(bindings[0].node, ast.expr)
+                assert model.value(node) == model.value(bindings[0].node), node.lineno
+                compared += 1
+    assert compared
