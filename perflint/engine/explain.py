@@ -187,6 +187,8 @@ def _is_worth_telling(model: Model, node: ast.AST) -> bool:
     value, parent = model.value(node), model.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         return isinstance(value, (Instance, Partial))
+    if isinstance(value, Name) and value.receiver is None and value.name.startswith(("builtins.", "torch.")):
+        return False
     if isinstance(parent, ast.Attribute):
         if path_of(node) in ("self", "cls") or isinstance(value, (Name, Class, Super)):
             return False

@@ -331,7 +331,10 @@ class Reasons:
     def _attribute_words(self, node: ast.Attribute, receiver: Value) -> tuple[str, ast.expr | None]:
         name = quote(self._model, node.value)
         if isinstance(receiver, Name) and receiver.receiver is None:
-            is_known = not isinstance(self._model.value(node), (Unknown, Name))
+            value = self._model.value(node)
+            is_known = not isinstance(value, Unknown) and not (
+                isinstance(value, Name) and not value.name.startswith("torch.")
+            )
             return "" if is_known else f"from {quoted(receiver.name)}, outside of the project", None
         if isinstance(receiver, Unknown):
             return f"an attribute of {name}, which is unknown", node.value
