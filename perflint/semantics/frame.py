@@ -39,13 +39,15 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "cuts", "left", "steps")
+    __slots__ = ("contexts", "cuts", "left", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
         self.steps = 0
         self.cuts = 0
-        """Calls that were not followed."""
+        """Calls that were not followed because they recur, or because the budget is spent."""
+        self.too_deep = 0
+        """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}
         """The ways in which this file, and what it calls, call each function."""
 

@@ -64,13 +64,16 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         arguments = Arguments(unpacked=True)
         key = (function, (), (), frame.constructs)
     contexts.add(key)
-    known = knowledge.results.get(key)
+    known = knowledge.results.get(key) or knowledge.results_at.get((key, frame.depth))
     if known is not None:
         return known
-    if frame.depth >= DEEPEST_CALL or key in knowledge.running or budget.left < info.size:
+    if frame.depth >= DEEPEST_CALL:
+        budget.too_deep += 1
+        return declared
+    if key in knowledge.running or budget.left < info.size:
         budget.cuts += 1
         return declared
-    cuts = budget.cuts
+    cuts, too_deep = budget.cuts, budget.too_deep
     knowledge.running.add(key)
     budget.left -= info.size
     value = activate(frame, function, arguments)
@@ -78,9 +81,11 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
         value = declared
     value = widen(value)
-    if budget.cuts == cuts:
-        # What was cut short says how deep it was asked for, and must not answer others.
+    # What was cut short depends on how deep it was asked for, and must not answer others.
+    if budget.cuts == cuts and budget.too_deep == too_deep:
         knowledge.results[key] = value
+    elif budget.cuts == cuts:
+        knowledge.results_at[key, frame.depth] = value
     return value
 
 

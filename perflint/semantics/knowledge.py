@@ -35,6 +35,8 @@ class Knowledge:
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     results: dict[CallKey, Value] = field(default_factory=dict)
     """What calls return, by function and arguments."""
+    results_at: dict[tuple[CallKey, int], Value] = field(default_factory=dict)
+    """The same for calls that were not followed to their end, by the depth at which they were made."""
     running: set[CallKey] = field(default_factory=set)
     modules: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes."""
