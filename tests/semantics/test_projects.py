@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
-from tests.semantics.notation import Case, check, projects
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.semantics.notation import Case, check, projects, show
 
 FUNCTIONS = """
 # file: pkg/__init__.py
@@ -282,15 +286,10 @@ def test_packages_beside_the_project(case: Case, tmp_path: Path) -> None:
 
 
 def test_broken_and_missing_files_tell_nothing(tmp_path: Path) -> None:
-    from perflint.semantics.model import Model
-    from perflint.semantics.project import Project
-    from perflint.source.text import Source
-    from tests.semantics.notation import show
-
     (tmp_path / "broken.py").write_text("def f(:\n", encoding="utf-8")
     (tmp_path / "latin.py").write_bytes(b"x = '\xe9'\n")
     (tmp_path / "null.py").write_bytes(b"x = 1\0\n")
     (tmp_path / "folder.py").mkdir()
-    text = "import broken, latin, null, folder\nfrom broken import f\nf(1)\nlatin.x\nnull.x\nfolder.x\n"
+    text = "import broken, latin, null, folder\nfrom broken import f\nf(1)\nlatin.f(1)\nnull.f(1)\nfolder.f(1)\n"
     model = Model(Source(str(tmp_path / "run.py"), text), Project())
-    assert [show(model.value(statement.value)) for statement in model.source.tree.body[2:]] == ["?"] * 4  # type: ignore[attr-defined]
+    assert [show(model.value(call)) for call in model.nodes(ast.Call)] == ["?"] * 4
