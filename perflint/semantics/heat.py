@@ -28,6 +28,10 @@ _COLD_FUNCTIONS = frozenset(
 _COLD_PREFIXES = tuple("save_ load_ plot_ test_ init_ _init_ convert_checkpoint export_ build_ setup_".split())
 
 
+_LONGEST_CHAIN = 64
+"""Functions that call each other in a row, and are followed to the first."""
+
+
 class HeatMap:
     """The heat of every node of one file."""
 
@@ -38,7 +42,8 @@ class HeatMap:
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
         self._callers: dict[str, list[ast.Call]] | None = None
-        self._exits: dict[ast.AST, ast.If] | None = None
+        self._guards: dict[ast.AST, ast.expr] | None = None
+        self._loops: dict[ast.stmt, tuple[bool, bool]] = {}
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -81,25 +86,26 @@ class HeatMap:
         if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
             is_body = node in parent.body if isinstance(parent, ast.If) else node is parent.body
             test = parent.test if rarely(parent.test, is_body) else None
-        elif isinstance(parent, ast.BoolOp) and node is not parent.values[0]:
-            before = parent.values[: parent.values.index(node)]  # type: ignore[arg-type]
-            test = next((value for value in before if rarely(value, isinstance(parent.op, ast.And))), None)
-        if test is None and isinstance(node, ast.stmt):
-            exit_ = self._early_exits().get(node)
-            test = None if exit_ is None else exit_.test
+        if test is None and isinstance(node, (ast.stmt, ast.expr)):
+            test = self._earlier_guards().get(node)
         return None if test is None or self._selects_within_step(test) else test
 
-    def _early_exits(self) -> dict[ast.AST, ast.If]:
-        """Statements after an `if not should_log: return`, with that."""
-        if self._exits is None:
-            self._exits = {}
+    def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
+        """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
+        if self._guards is None:
+            self._guards = {}
             for branch in self._model.nodes(ast.If):
                 if leaves(branch.body) and rarely(branch.test, False):
                     for later in self._after(branch):
-                        if later in self._exits:
+                        if later in self._guards:
                             break
-                        self._exits[later] = branch
-        return self._exits
+                        self._guards[later] = branch.test
+            for operation in self._model.nodes(ast.BoolOp):
+                for index, value in enumerate(operation.values):
+                    if rarely(value, isinstance(operation.op, ast.And)):
+                        self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
+                        break
+        return self._guards
 
     def _after(self, statement: ast.stmt) -> list[ast.stmt]:
         parent = self._model.parent(statement)
@@ -146,6 +152,9 @@ class HeatMap:
 
     def _work_in(self, loop: ast.stmt) -> tuple[bool, bool]:
         """Whether a loop's own body trains or runs a model, and whether an inner loop does."""
+        known = self._loops.get(loop)
+        if known is not None:
+            return known
         works = inner = False
         stack: list[ast.AST] = children(loop)
         while stack:
@@ -160,7 +169,8 @@ class HeatMap:
             if isinstance(node, ast.Call) and self.is_work(node):
                 works = True
             stack += children(node)
-        return works and not inner, inner
+        self._loops[loop] = works and not inner, inner
+        return self._loops[loop]
 
     def is_work(self, call: ast.Call) -> bool:
         """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
@@ -199,7 +209,7 @@ class HeatMap:
             return Heat.WARM
         known = self._functions.get(info)
         if known is None:
-            if info in self._running:
+            if info in self._running or len(self._running) >= _LONGEST_CHAIN:
                 return Heat.WARM
             self._running.add(info)
             known = self._functions[info] = self._function_heat(info)
