@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from perflint.semantics import classes, functions, statements
 from perflint.semantics.frame import Budget, Frame, Names, Recorder
+from perflint.semantics.lattice import join, union
+from perflint.semantics.names import class_at
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.tensors import device_of
@@ -24,8 +26,6 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
-    join,
-    union,
 )
 
 _STEPS_PER_NODE = 40
@@ -153,7 +153,7 @@ def _activation(top: Frame, info: FunctionInfo) -> Frame:
     if owner and owner not in top.project.knowledge.classes:
         klass = module.klass(info.owner)
         if klass is not None:
-            classes.class_at(top.project, module, klass.node)
+            class_at(top.project, module, klass.node)
     return functions.enter(top, module, info, function, None)
 
 

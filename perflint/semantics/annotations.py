@@ -8,6 +8,7 @@ from functools import cache
 
 from perflint.semantics import classes, torch_api
 from perflint.semantics.frame import Frame
+from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
     NONE,
@@ -29,7 +30,6 @@ from perflint.semantics.values import (
     Unknown,
     Value,
     scalar_type,
-    union,
 )
 
 _SEQUENCES = {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
+from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     BOOL,
     INT,
@@ -19,9 +20,7 @@ from perflint.semantics.values import (
     Scalar,
     Sequence,
     Value,
-    join,
     scalar_type,
-    union,
 )
 
 _SCALARS = {

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from perflint.semantics import builtin_calls, classes, containers, functions, libraries, records, tensors, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, parts
+from perflint.semantics.lattice import union, widen
 from perflint.semantics.structure import GROWS
 from perflint.semantics.values import (
     FLOAT,
@@ -34,8 +35,6 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    union,
-    widen,
 )
 
 Outcome = tuple[str, Value]
@@ -314,7 +313,7 @@ def _apply_instance(frame: Frame, callee: Instance, arguments: Arguments) -> Out
     is_module = classes.is_module(frame, callee.cls)
     target = "torch.nn.Module.__call__" if is_module else f"{callee.cls}.__call__"
     for name in ("forward", "__call__") if is_module else ("__call__",):
-        method = classes.attribute(frame, callee, name)
+        method = frame.attribute(callee, name)
         if isinstance(method, Function):
             return target, functions.invoke(frame, method, arguments)
     if callee.cls == "torch.nn.Sequential" and callee.arguments:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.values import Const, Instance, Mapping, Name, Sequence, Value, join, union
+from perflint.semantics.lattice import join, union
+from perflint.semantics.values import Const, Instance, Mapping, Name, Sequence, Value
 
 _LIST, _DICT, _SEQUENTIAL = "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"
 CONTAINERS = frozenset({_LIST, _DICT, _SEQUENTIAL})

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import calls, classes, ranks, records
+from perflint.semantics import attributes, calls, classes, ranks, records
 from perflint.semantics.frame import Frame, join_names, parts
+from perflint.semantics.lattice import join, union
+from perflint.semantics.names import function_value, global_name, resolve
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
 from perflint.semantics.structure import walk
@@ -29,9 +31,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    join,
     scalar_type,
-    union,
 )
 
 _LONGEST_LITERAL = 64
@@ -81,7 +81,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.names is not None:
         found = frame.names.get(node.id)
         if found is not None:
-            return classes.resolve(frame, frame.module, found) if type(found) is Name else found
+            return resolve(frame, frame.module, found) if type(found) is Name else found
     return lookup(frame, node.id)
 
 
@@ -89,8 +89,8 @@ def lookup(frame: Frame, name: str) -> Value:
     """What a plain name means here."""
     found = frame.get(name)
     if found is not None:
-        return classes.resolve(frame, frame.module, found)
-    return classes.global_name(frame, frame.module, name)
+        return resolve(frame, frame.module, found)
+    return global_name(frame, frame.module, name)
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
@@ -98,8 +98,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     if frame.names is not None:
         path = _path(node)
         if path is not None and path in frame.names:
-            return classes.as_seen(frame, frame.names[path])
-    return classes.attribute(frame, receiver, node.attr)
+            return attributes.as_seen(frame, frame.names[path])
+    return attributes.attribute(frame, receiver, node.attr)
 
 
 def _path(node: ast.Attribute) -> str | None:
@@ -400,7 +400,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
         closure.update(names)
     closure.update(frame.names or {})
     frame.module.closures[node.lineno, node.col_offset] = closure
-    return classes.function_value(frame.module, node)
+    return function_value(frame.module, node)
 
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from perflint.semantics.values import Function, Value, join
+from perflint.semantics.lattice import join
+from perflint.semantics.values import Function, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.arguments import Arguments

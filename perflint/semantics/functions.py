@@ -8,6 +8,7 @@ from perflint.semantics import classes
 from perflint.semantics.annotations import annotated, parameter
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
+from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.tensors import device_of
@@ -26,8 +27,6 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
-    union,
-    widen,
 )
 
 _MOST_CONTEXTS = 100

@@ -6,6 +6,7 @@ import ast
 
 from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
+from perflint.semantics.lattice import union, without
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -21,8 +22,6 @@ from perflint.semantics.values import (
     Unknown,
     Value,
     scalar_type,
-    union,
-    without,
 )
 
 

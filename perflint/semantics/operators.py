@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics import ranks
+from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     FLOAT,
     INT,
@@ -23,10 +24,8 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
-    join,
     operand_in_charge,
     scalar_type,
-    union,
 )
 
 _LONGEST_LITERAL = 64

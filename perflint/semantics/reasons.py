@@ -26,7 +26,9 @@ from perflint.semantics.bindings import (
     tests_before,
 )
 from perflint.semantics.frame import Budget, Frame
+from perflint.semantics.lattice import union
 from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.names import resolve
 from perflint.semantics.operations import quote, quoted, why
 from perflint.semantics.project import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, walk
@@ -43,7 +45,6 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
-    union,
 )
 
 _MOST_STEPS = 4
@@ -95,7 +96,7 @@ class Reasons:
             return UNKNOWN
         else:
             name = f"{self._model.module.absolute(statement.module, statement.level)}.{alias.name}"
-        return classes.resolve(self._frame, self._model.module, Name(name))
+        return resolve(self._frame, self._model.module, Name(name))
 
     def function_of(self, arg: ast.arg) -> FunctionNode | None:
         """The function that has a parameter."""

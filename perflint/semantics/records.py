@@ -32,4 +32,4 @@ def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:
     """The items of a named tuple, None for any other object."""
     if "typing.NamedTuple" not in classes.lineage(frame, value.cls):
         return None
-    return tuple([classes.attribute(frame, value, name) for name in field_names(frame, value.cls)])
+    return tuple([frame.attribute(value, name) for name in field_names(frame, value.cls)])

@@ -10,6 +10,8 @@ from perflint.semantics import classes, containers, records
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
 from perflint.semantics.frame import Frame, Names, join_names, parts
+from perflint.semantics.lattice import join, union
+from perflint.semantics.names import class_value, function_value, imported
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
 from perflint.semantics.values import (
@@ -25,8 +27,6 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
-    join,
-    union,
 )
 
 _DEEPEST_REPEATED_LOOP = 2
@@ -185,7 +185,7 @@ def _define_function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef)
     names = frame.names
     if names is None:
         return
-    names[node.name] = classes.function_value(frame.module, node)
+    names[node.name] = function_value(frame.module, node)
     if frame.function is not None:
         frame.module.closures[node.lineno, node.col_offset] = _closure(frame)
 
@@ -200,7 +200,7 @@ def _closure(frame: Frame) -> Names:
 
 def _define_class(frame: Frame, node: ast.ClassDef) -> None:
     if frame.names is not None:
-        frame.names[node.name] = classes.class_value(frame, node)
+        frame.names[node.name] = class_value(frame, node)
     for decorator in node.decorator_list:
         evaluate(frame, decorator)
     for base in node.bases:
@@ -231,7 +231,7 @@ def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
     for alias in node.names:
         # A star is looked through when a name is not found otherwise.
         if alias.name != "*":
-            _bind(frame, alias.asname or alias.name, classes.imported(frame, base, alias.name))
+            _bind(frame, alias.asname or alias.name, imported(frame, base, alias.name))
 
 
 def _bind(frame: Frame, name: str, value: Value) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from perflint.semantics import ranks, torch_api
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BOOL,
     FLOAT,
@@ -30,7 +31,6 @@ from perflint.semantics.values import (
     Value,
     operand_in_charge,
     scalar_type,
-    union,
 )
 
 _PROPERTIES = frozenset(

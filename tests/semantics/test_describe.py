@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perflint.semantics.describe import describe
+from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -28,7 +29,6 @@ from perflint.semantics.values import (
     Super,
     Tensor,
     Value,
-    union,
 )
 
 HOST = Tensor(Device.CPU)

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from perflint.semantics.lattice import join, union, widen, without
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -29,14 +30,9 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
-    join,
-    may_be_none,
     operand_in_charge,
     same_place,
     scalar_type,
-    union,
-    widen,
-    without,
 )
 from tests.semantics.notation import show
 
@@ -236,7 +232,6 @@ def test_same_place(tensor: Tensor, destination: Value, same: bool) -> None:
 
 
 def test_questions() -> None:
-    assert may_be_none(join(CUDA, NONE)) and not may_be_none(CUDA) and not may_be_none(UNKNOWN)
     assert without(join(CUDA, NONE), NONE) == CUDA and without(NONE, NONE) is NEVER
     assert scalar_type(Const(1)) == "int" and scalar_type(NONE) == "None" and scalar_type(CUDA) == ""
     assert Const(1) != Const(True) and Const(1) != Const(1.0) and Const(0) != Const(False)

@@ -1,0 +1,185 @@
+"""Attributes, by the kind of value that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from perflint.semantics import tensors, torch_api
+from perflint.semantics.classes import facts_of, is_module, is_tensor_class, lineage, member
+from perflint.semantics.frame import Frame, parts
+from perflint.semantics.lattice import union
+from perflint.semantics.names import resolve
+from perflint.semantics.values import (
+    INT,
+    NEVER,
+    STR,
+    UNKNOWN,
+    Array,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Instance,
+    Mapping,
+    Name,
+    Partial,
+    Scalar,
+    Sequence,
+    Super,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+
+def attribute(frame: Frame, value: Value, name: str) -> Value:
+    """What `value.name` is."""
+    handler = _ATTRIBUTES.get(type(value))
+    return UNKNOWN if handler is None else handler(frame, value, name)
+
+
+def _of_tensor(frame: Frame, value: Tensor, name: str) -> Value:
+    return tensors.attribute(value, name)
+
+
+def _of_unknown(frame: Frame, value: Value, name: str) -> Value:
+    if name in torch_api.tensor_only_methods():
+        return tensors.attribute(Tensor(evidence=Evidence.USE), name)
+    return Dtype() if name == "dtype" else UNKNOWN
+
+
+def _of_name(frame: Frame, value: Name, name: str) -> Value:
+    if value.receiver is not None:
+        return UNKNOWN
+    return resolve(frame, frame.module, Name(f"{value.name}.{name}"))
+
+
+def _of_class(frame: Frame, value: Class, name: str) -> Value:
+    found = member(frame, Instance(value.name), name, bind=False)
+    if found is None and name == "apply" and "torch.autograd.Function" in lineage(frame, value.name):
+        # It passes `forward` a context first.
+        return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
+    return UNKNOWN if found is None else found
+
+
+def _of_super(frame: Frame, value: Super, name: str) -> Value:
+    receiver = value.receiver
+    if not isinstance(receiver, Instance):
+        return UNKNOWN
+    order = lineage(frame, receiver.cls)
+    after = order[order.index(value.owner) + 1 :] if value.owner in order else order[1:]
+    found = member(frame, receiver, name, order=after)
+    return UNKNOWN if found is None else found
+
+
+def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
+    found = member(frame, value, name)
+    if found is not None:
+        return as_seen(frame, found)
+    if name == "device" and is_module(frame, value.cls):
+        return DeviceValue(Device.MODEL)
+    if facts_of(frame, value.cls) is not None:
+        return _of_unknown(frame, value, name) if is_tensor_class(frame, value.cls) else UNKNOWN
+    return Name(f"{value.cls}.{name}", value)
+
+
+def as_seen(frame: Frame, value: Value) -> Value:
+    """An attribute as the code sees it: to a constructor, parameters and buffers are on the host still."""
+    if not frame.constructs:
+        return value
+    if isinstance(value, Union):
+        return union(as_seen(frame, inner) for inner in value.members)
+    if isinstance(value, Tensor) and value.device is Device.MODEL:
+        return value.with_(device=Device.CPU)
+    return DeviceValue(Device.CPU) if value == DeviceValue(Device.MODEL) else value
+
+
+def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
+    if value.type == "batch" and isinstance(value.element, Tensor):
+        if name in ("keys", "items", "values", "get", "pop", "copy", "update"):
+            return Name(f"builtins.dict.{name}", Mapping(value.element))
+        if name in ("to", "cuda", "cpu"):
+            return Name(f"torch.Tensor.{name}", value)
+        known = tensors.attribute(value.element, name)
+        return value.element if isinstance(known, Unknown) else known
+    if value.type == "named":
+        return value.element
+    if value.type == "tuple" and value.items and not hasattr(tuple, name):
+        return _field_of(value, name)
+    if value.type in _TYPES and not hasattr(_TYPES[value.type], name):
+        return Name("builtins.size.numel", value) if name == "numel" else NEVER
+    return Name(f"builtins.{value.type}.{name}", value)
+
+
+def _field_of(value: Sequence, name: str) -> Value:
+    """A field of the named tuples that torch returns: `x.max(1).values`, `torch.linalg.svd(x).S`."""
+    assert value.items is not None
+    if not all(isinstance(item, Tensor) for item in value.items):
+        return NEVER
+    position = {"values": 0, "indices": 1}.get(name, len(value.items))
+    return value.items[position] if position < len(value.items) else union(value.items)
+
+
+_TYPES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "size": tuple, "range": range, "str": str,
+                           "int": int, "float": float, "bool": bool, "bytes": bytes, "complex": complex}  # fmt: skip
+
+
+def _of_mapping(frame: Frame, value: Mapping, name: str) -> Value:
+    return Name(f"builtins.dict.{name}", value)
+
+
+def _of_scalar(frame: Frame, value: Value, name: str) -> Value:
+    kind = scalar_type(value)
+    if kind == "None" or (kind in _TYPES and not hasattr(_TYPES[kind], name)):
+        return NEVER
+    return Name(f"builtins.{kind}.{name}", value)
+
+
+def _of_array(frame: Frame, value: Array, name: str) -> Value:
+    if name in ("shape", "strides"):
+        return Sequence("tuple", INT)
+    if name in ("ndim", "size", "nbytes", "itemsize"):
+        return INT
+    if name in ("T", "real", "imag", "flat", "values"):
+        return value
+    if name == "device":
+        return DeviceValue(Device.CPU)
+    return Name(f"numpy.ndarray.{name}", value)
+
+
+def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
+    return STR if name == "type" else INT if name == "index" else UNKNOWN
+
+
+def _of_union(frame: Frame, value: Union, name: str) -> Value:
+    return union(attribute(frame, inner, name) for inner in value.members)
+
+
+def _of_partial(frame: Frame, value: Partial, name: str) -> Value:
+    return value.function if name == "func" else UNKNOWN
+
+
+_ATTRIBUTES: dict[type[Value], Callable[[Frame, Any, str], Value]] = {
+    Tensor: _of_tensor,
+    Unknown: _of_unknown,
+    Name: _of_name,
+    Class: _of_class,
+    Super: _of_super,
+    Instance: _of_instance,
+    Sequence: _of_sequence,
+    Mapping: _of_mapping,
+    Const: _of_scalar,
+    Scalar: _of_scalar,
+    Array: _of_array,
+    DeviceValue: _of_device,
+    Union: _of_union,
+    Partial: _of_partial,
+}
+
+
+parts.attribute = attribute

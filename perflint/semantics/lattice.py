@@ -1,0 +1,216 @@
+"""Joins of values: what covers several of them, and what keeps them small.
+
+`join` is the least upper bound, `UNKNOWN` the top, `NEVER` the bottom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from perflint.semantics.values import (
+    NEVER,
+    UNKNOWN,
+    Array,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Function,
+    Instance,
+    Kind,
+    Mapping,
+    Never,
+    Partial,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+_MOST_ALTERNATIVES = 6
+
+
+def join(left: Value, right: Value) -> Value:
+    """The least value that covers both. Tensors join field by field."""
+    if left is right or left == right or right is NEVER:
+        return left
+    if left is NEVER:
+        return right
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return _with_unknown(left, right)
+    return union((*left.members, *right.members))
+
+
+def _with_unknown(left: Value, right: Value) -> Value:
+    # An unknown alternative takes certainty from a tensor, not its being one.
+    known = right if isinstance(left, Unknown) else left
+    tensor = known.tensor
+    if tensor is None:
+        return UNKNOWN
+    return union((tensor, UNKNOWN))
+
+
+def union(values: Iterable[Value]) -> Value:
+    """The join of several values."""
+    alternatives: list[Value] = []
+    for value in values:
+        if isinstance(value, (Union, Never)):
+            for member in value.members:
+                _absorb(alternatives, member)
+        elif not alternatives:
+            alternatives.append(value)
+        elif value is not alternatives[-1]:
+            _absorb(alternatives, value)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    if not alternatives:
+        return NEVER
+    if len(alternatives) > _MOST_ALTERNATIVES:
+        tensor = next((v for v in alternatives if isinstance(v, Tensor)), None)
+        return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
+    return Union(tuple(alternatives))
+
+
+def _absorb(alternatives: list[Value], value: Value) -> None:
+    for index, other in enumerate(alternatives):
+        merged = _merge(other, value)
+        if merged is not None:
+            alternatives[index] = merged
+            return
+    alternatives.append(value)
+
+
+def _merge(left: Value, right: Value) -> Value | None:
+    """One value for both, or None when they are different alternatives."""
+    if left is right:
+        return left
+    if type(left) is not type(right) and not (isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar))):
+        return None
+    if left == right:
+        return left
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return join_tensors(left, right)
+    if isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar)):
+        chosen = _chosen_device(left, right)
+        if chosen is not None:
+            return chosen
+        kind = scalar_type(left)
+        if kind == scalar_type(right) and kind != "None":
+            return Scalar(kind)
+        return None
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and left.type == right.type:
+        return _merge_sequences(left, right)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return _merge_mappings(left, right)
+    if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
+        if {left.device, right.device} == {Device.CPU, Device.CUDA}:
+            # `cuda if available else cpu`: what is linted is linted for a GPU.
+            return DeviceValue(Device.CUDA)
+        same = left.place if left.place == right.place else ""
+        return DeviceValue(join_devices(left.device, right.device), same)
+    if isinstance(left, Dtype) and isinstance(right, Dtype):
+        return Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN)
+    if isinstance(left, Array) and isinstance(right, Array):
+        return Array()
+    if isinstance(left, Instance) and isinstance(right, Instance) and left.cls == right.cls:
+        return _merge_instances(left, right)
+    return None
+
+
+def _merge_instances(left: Instance, right: Instance) -> Instance:
+    """An object of their class, with the arguments that both were given the names of."""
+    origin = left.origin if left.origin == right.origin else None
+    if left.arguments is None or right.arguments is None:
+        return Instance(left.cls, None, origin)
+    if left.cls in ("torch.nn.ModuleList", "torch.nn.ModuleDict") and not (left.arguments and right.arguments):
+        # An empty one, and one that has been filled.
+        return Instance(left.cls, left.arguments or right.arguments, origin)
+    theirs = dict(right.arguments)
+    if [name for name, _ in left.arguments] != list(theirs):
+        return Instance(left.cls, None, origin)
+    return Instance(left.cls, tuple((name, join(value, theirs[name])) for name, value in left.arguments), origin)
+
+
+def _chosen_device(left: Value, right: Value) -> Const | None:
+    """The device of `"cuda" if … else "cpu"`, None for any other two scalars."""
+    if not (isinstance(left, Const) and isinstance(right, Const)):
+        return None
+    for one, other in ((left, right), (right, left)):
+        if one.value == "cpu" and isinstance(other.value, str) and other.value.startswith("cuda"):
+            return other
+    return None
+
+
+def _merge_sequences(left: Sequence, right: Sequence) -> Sequence:
+    element = join(left.element, right.element)
+    if left.items is not None and right.items is not None and len(left.items) == len(right.items):
+        return Sequence(left.type, element, tuple(map(join, left.items, right.items)))
+    return Sequence(left.type, element)
+
+
+def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
+    theirs = dict(right.items)
+    both = {key: join(value, theirs[key]) for key, value in left.items if key in theirs}
+    # The values of keys that only one of them has are among its elements still.
+    one = [value for key, value in (*left.items, *right.items) if key not in both]
+    return Mapping(union([left.element, right.element, *one]), tuple(both.items()))
+
+
+_DEEPEST_VALUE = 3
+_MOST_ITEMS = 16
+
+
+def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
+    """A value without what lies too deep in it, so that values that are built on values stay small."""
+    if isinstance(value, Instance):
+        if value.arguments is None:
+            return value
+        if depth == 0:
+            return Instance(value.cls, None, value.origin)
+        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.arguments[:_MOST_ITEMS]])
+        return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
+    if isinstance(value, Sequence):
+        if depth == 0:
+            return Sequence(value.type, value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
+        items = value.items
+        if items is not None:
+            items = None if len(items) > _MOST_ITEMS else tuple([widen(item, depth - 1) for item in items])
+        return Sequence(value.type, widen(value.element, depth - 1), items)
+    if isinstance(value, Mapping):
+        if depth == 0:
+            return Mapping(value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
+        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.items[:_MOST_ITEMS]])
+        return Mapping(widen(value.element, depth - 1), kept)
+    if isinstance(value, Union):
+        return union(widen(member, depth) for member in value.alternatives)
+    if isinstance(value, Function) and value.receiver is not None and depth == 0:
+        return Function(value.module, value.qualname, value.line, value.column, value.owner)
+    if isinstance(value, Partial):
+        return value if depth else UNKNOWN
+    return value
+
+
+def join_tensors(left: Tensor, right: Tensor) -> Tensor:
+    """The tensor that covers both."""
+    return Tensor(
+        device=join_devices(left.device, right.device),
+        kind=left.kind if left.kind is right.kind else Kind.UNKNOWN,
+        rank=left.rank if left.rank == right.rank else None,
+        evidence=min(left.evidence, right.evidence),
+        pinned=left.pinned and right.pinned,
+        leaf=left.leaf if left.leaf == right.leaf else "",
+        place=left.place if left.place == right.place else "",
+    )
+
+
+def join_devices(left: Device, right: Device) -> Device:
+    """Where a value is that is at one place or the other."""
+    return left if left is right else Device.UNKNOWN
+
+
+def without(value: Value, *unwanted: Value) -> Value:
+    """The alternatives other than `unwanted`."""
+    return union(member for member in value.members if member not in unwanted)
