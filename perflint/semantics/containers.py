@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.lattice import join, union
+from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.values import Const, Instance, Mapping, Name, Sequence, Value
 
 _LIST, _DICT, _SEQUENTIAL = "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"
@@ -76,6 +76,5 @@ def with_item(container: Instance, key: Value, module: Value) -> Instance | None
         return None
     held = as_mapping(container) if container.arguments else Mapping(union(()))
     if isinstance(key, Const) and isinstance(key.value, str):
-        items = tuple({**dict(held.items), key.value: module}.items())
-        return Instance(_DICT, (("modules", Mapping(held.element, items)),), container.origin)
+        return Instance(_DICT, (("modules", with_key(held, key.value, module)),), container.origin)
     return Instance(_DICT, (("modules", Mapping(join(held.element, module), held.items)),), container.origin)

@@ -8,7 +8,7 @@ from typing import Any
 
 from perflint.semantics import attributes, calls, classes, ranks, records
 from perflint.semantics.frame import Frame, join_names, parts
-from perflint.semantics.lattice import join, union
+from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.names import function_value, global_name, resolve
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
@@ -33,9 +33,6 @@ from perflint.semantics.values import (
     Value,
     scalar_type,
 )
-
-_LONGEST_LITERAL = 64
-"""Elements of a list, tuple or dict that are told apart."""
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
@@ -217,7 +214,7 @@ def _named(frame: Frame, node: ast.NamedExpr) -> Value:
 
 def _elements(frame: Frame, elements: list[ast.expr], kind: str) -> Value:
     values: list[Value] = []
-    exact = len(elements) <= _LONGEST_LITERAL
+    exact = len(elements) <= MOST_KEYS
     element: Value = NEVER
     for node in elements:
         if isinstance(node, ast.Starred):
@@ -258,8 +255,9 @@ def _dict(frame: Frame, node: ast.Dict) -> Value:
             continue
         evaluate(frame, key)
         element = join(element, value)
-        if isinstance(key, ast.Constant) and isinstance(key.value, str) and len(items) < _LONGEST_LITERAL:
-            items[key.value] = value
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if len(items) < MOST_KEYS or key.value in items:
+                items[key.value] = value
     return Mapping(element, tuple(items.items()))
 
 

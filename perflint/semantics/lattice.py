@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from perflint.semantics.values import (
     NEVER,
@@ -85,43 +86,30 @@ def _absorb(alternatives: list[Value], value: Value) -> None:
 
 def _merge(left: Value, right: Value) -> Value | None:
     """One value for both, or None when they are different alternatives."""
-    if left is right:
+    kind = type(left)
+    if kind is not type(right):
+        return _merge_scalars(left, right) if kind in _SCALARS and type(right) in _SCALARS else None
+    if left is right or left == right:
         return left
-    if type(left) is not type(right) and not (isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar))):
-        return None
-    if left == right:
-        return left
-    if isinstance(left, Tensor) and isinstance(right, Tensor):
-        return join_tensors(left, right)
-    if isinstance(left, (Const, Scalar)) and isinstance(right, (Const, Scalar)):
-        chosen = _chosen_device(left, right)
-        if chosen is not None:
-            return chosen
-        kind = scalar_type(left)
-        if kind == scalar_type(right) and kind != "None":
-            return Scalar(kind)
-        return None
-    if isinstance(left, Sequence) and isinstance(right, Sequence) and left.type == right.type:
-        return _merge_sequences(left, right)
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return _merge_mappings(left, right)
-    if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
-        if {left.device, right.device} == {Device.CPU, Device.CUDA}:
-            # `cuda if available else cpu`: what is linted is linted for a GPU.
-            return DeviceValue(Device.CUDA)
-        same = left.place if left.place == right.place else ""
-        return DeviceValue(join_devices(left.device, right.device), same)
-    if isinstance(left, Dtype) and isinstance(right, Dtype):
-        return Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN)
-    if isinstance(left, Array) and isinstance(right, Array):
-        return Array()
-    if isinstance(left, Instance) and isinstance(right, Instance) and left.cls == right.cls:
-        return _merge_instances(left, right)
-    return None
+    merge = _MERGES.get(kind)
+    return None if merge is None else merge(left, right)
 
 
-def _merge_instances(left: Instance, right: Instance) -> Instance:
+_SCALARS = (Const, Scalar)
+
+
+def _merge_scalars(left: Value, right: Value) -> Value | None:
+    chosen = _chosen_device(left, right)
+    if chosen is not None:
+        return chosen
+    kind = scalar_type(left)
+    return Scalar(kind) if kind == scalar_type(right) and kind != "None" else None
+
+
+def _merge_instances(left: Instance, right: Instance) -> Instance | None:
     """An object of their class, with the arguments that both were given the names of."""
+    if left.cls != right.cls:
+        return None
     origin = left.origin if left.origin == right.origin else None
     if left.arguments is None or right.arguments is None:
         return Instance(left.cls, None, origin)
@@ -144,7 +132,9 @@ def _chosen_device(left: Value, right: Value) -> Const | None:
     return None
 
 
-def _merge_sequences(left: Sequence, right: Sequence) -> Sequence:
+def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:
+    if left.type != right.type:
+        return None
     element = join(left.element, right.element)
     if left.items is not None and right.items is not None and len(left.items) == len(right.items):
         return Sequence(left.type, element, tuple(map(join, left.items, right.items)))
@@ -159,6 +149,27 @@ def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
     return Mapping(union([left.element, right.element, *one]), tuple(both.items()))
 
 
+def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:
+    if {left.device, right.device} == {Device.CPU, Device.CUDA}:
+        # `cuda if available else cpu`: what is linted is linted for a GPU.
+        return DeviceValue(Device.CUDA)
+    same = left.place if left.place == right.place else ""
+    return DeviceValue(join_devices(left.device, right.device), same)
+
+
+def with_key(held: Mapping, key: str, value: Value) -> Mapping:
+    """A dict after `held[key] = value`."""
+    others = [item for item in held.items if item[0] != key]
+    element = held.element
+    if len(others) >= MOST_KEYS:
+        # The value of a key that is dropped is among the elements still.
+        element = join(element, others.pop(0)[1])
+    return Mapping(element, (*others, (key, value)))
+
+
+MOST_KEYS = 64
+"""Keys of a dict, and elements of a literal, that are told apart."""
+
 _DEEPEST_VALUE = 3
 _MOST_ITEMS = 16
 
@@ -170,7 +181,7 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
             return value
         if depth == 0:
             return Instance(value.cls, None, value.origin)
-        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.arguments[:_MOST_ITEMS]])
+        kept = _widen_named(value.arguments[:_MOST_ITEMS], depth - 1)
         return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
     if isinstance(value, Sequence):
         if depth == 0:
@@ -181,9 +192,11 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
         return Sequence(value.type, widen(value.element, depth - 1), items)
     if isinstance(value, Mapping):
         if depth == 0:
-            return Mapping(value.element if isinstance(value.element, (Tensor, Scalar)) else UNKNOWN)
-        kept = tuple([(name, widen(inner, depth - 1)) for name, inner in value.items[:_MOST_ITEMS]])
-        return Mapping(widen(value.element, depth - 1), kept)
+            every = union([value.element, *(inner for _, inner in value.items)])
+            return Mapping(every if isinstance(every, (Tensor, Scalar)) else UNKNOWN)
+        dropped = [widen(inner, depth - 1) for _, inner in value.items[_MOST_ITEMS:]]
+        element = widen(value.element, depth - 1)
+        return Mapping(union([element, *dropped]), _widen_named(value.items[:_MOST_ITEMS], depth - 1))
     if isinstance(value, Union):
         return union(widen(member, depth) for member in value.alternatives)
     if isinstance(value, Function) and value.receiver is not None and depth == 0:
@@ -191,6 +204,10 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     if isinstance(value, Partial):
         return value if depth else UNKNOWN
     return value
+
+
+def _widen_named(named: tuple[tuple[str, Value], ...], depth: int) -> tuple[tuple[str, Value], ...]:
+    return tuple([(name, widen(inner, depth)) for name, inner in named])
 
 
 def join_tensors(left: Tensor, right: Tensor) -> Tensor:
@@ -214,3 +231,16 @@ def join_devices(left: Device, right: Device) -> Device:
 def without(value: Value, *unwanted: Value) -> Value:
     """The alternatives other than `unwanted`."""
     return union(member for member in value.members if member not in unwanted)
+
+
+_MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
+    Tensor: join_tensors,
+    Const: _merge_scalars,
+    Scalar: _merge_scalars,
+    Sequence: _merge_sequences,
+    Mapping: _merge_mappings,
+    DeviceValue: _merge_devices,
+    Dtype: lambda left, right: Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN),
+    Array: lambda left, right: Array(),
+    Instance: _merge_instances,
+}

@@ -10,7 +10,7 @@ from perflint.semantics import classes, containers, records
 from perflint.semantics.annotations import annotated
 from perflint.semantics.expressions import evaluate, iterate
 from perflint.semantics.frame import Frame, Names, join_names, parts
-from perflint.semantics.lattice import join, union
+from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.names import class_value, function_value, imported
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
@@ -129,8 +129,7 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     if isinstance(receiver, Mapping):
         if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
             key = target.slice.value
-            items = (*(item for item in receiver.items if item[0] != key), (key, value))
-            frame.bind_path(frame.names, path, Mapping(receiver.element, items[-64:]))
+            frame.bind_path(frame.names, path, with_key(receiver, key, value))
         else:
             frame.bind_path(frame.names, path, Mapping(join(receiver.element, value), receiver.items))
     elif isinstance(receiver, Sequence) and receiver.type == "list":

@@ -1,12 +1,13 @@
 """What an expression may evaluate to: the values of the abstract interpreter.
 
-Values are immutable and hashable. How they join is in `lattice`.
+Values are immutable and hashable, and no value holds others without bound: code that builds values on
+values, again and again, must not make them slow to compare. How they join is in `lattice`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 
@@ -21,6 +22,10 @@ class Device(Enum):
     """Wherever the caller of this function put its arguments."""
     UNKNOWN = "unknown"
     META = "meta"
+
+
+HEAVIEST = 1 << 13
+"""The weight of a value beyond which what it holds is unknown: at most a dozen levels, a few thousand values."""
 
 
 class Kind(Enum):
@@ -59,6 +64,11 @@ class Value:
     def tensor(self) -> Tensor | None:
         """The tensor that this is or may be."""
         return None
+
+    @property
+    def weight(self) -> int:
+        """How much there is in it: one for itself, and twice the weight of what it holds."""
+        return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +191,13 @@ class Dtype(Value):
         return self.held
 
 
+_set = object.__setattr__
+
+
+def _weight(named: tuple[tuple[str, Value], ...]) -> int:
+    return sum([value.weight for _, value in named])
+
+
 @dataclass(frozen=True, slots=True)
 class Sequence(Value):
     """A list, tuple, set, torch.Size, generator or other iterable of `element`.
@@ -193,6 +210,20 @@ class Sequence(Value):
     type: str
     element: Value = UNKNOWN
     items: tuple[Value, ...] | None = None
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        weight = 1 + 2 * self.element.weight
+        if weight > HEAVIEST:
+            _set(self, "element", UNKNOWN)
+            weight = 3
+        if self.items is not None:
+            whole = weight + 2 * sum([item.weight for item in self.items])
+            if whole > HEAVIEST:
+                _set(self, "items", None)
+            else:
+                weight = whole
+        _set(self, "weight", weight)
 
     @property
     def tensor(self) -> Tensor | None:
@@ -205,6 +236,15 @@ class Mapping(Value):
 
     element: Value = UNKNOWN
     items: tuple[tuple[str, Value], ...] = ()
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        weight = 1 + 2 * self.element.weight + 2 * _weight(self.items)
+        if weight > HEAVIEST:
+            _set(self, "items", ())
+            _set(self, "element", UNKNOWN)
+            weight = 3
+        _set(self, "weight", weight)
 
     def get(self, key: str) -> Value:
         """The value of a string key."""
@@ -244,6 +284,14 @@ class Instance(Value):
     cls: str
     arguments: tuple[tuple[str, Value], ...] | None = None
     origin: Origin | None = None
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        weight = 1 + 2 * _weight(self.arguments) if self.arguments else 1
+        if weight > HEAVIEST:
+            _set(self, "arguments", None)
+            weight = 1
+        _set(self, "weight", weight)
 
     def argument(self, name: str) -> Value | None:
         """The constructor's argument, None where it was not given."""
@@ -274,6 +322,10 @@ class Function(Value):
     owner: str = ""
     receiver: Value | None = None
 
+    @property
+    def weight(self) -> int:
+        return 1 if self.receiver is None else 1 + 2 * self.receiver.weight
+
 
 @dataclass(frozen=True, slots=True)
 class Name(Value):
@@ -285,6 +337,10 @@ class Name(Value):
     name: str
     receiver: Value | None = None
 
+    @property
+    def weight(self) -> int:
+        return 1 if self.receiver is None else 1 + 2 * self.receiver.weight
+
 
 @dataclass(frozen=True, slots=True)
 class Super(Value):
@@ -292,6 +348,10 @@ class Super(Value):
 
     owner: str
     receiver: Value
+
+    @property
+    def weight(self) -> int:
+        return 1 + 2 * self.receiver.weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +361,17 @@ class Partial(Value):
     function: Value
     positional: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
+    weight: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        held = self.function.weight + sum([value.weight for value in self.positional]) + _weight(self.keywords)
+        weight = 1 + 2 * held
+        if weight > HEAVIEST:
+            _set(self, "function", UNKNOWN)
+            _set(self, "positional", ())
+            _set(self, "keywords", ())
+            weight = 3
+        _set(self, "weight", weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +383,10 @@ class Union(Value):
     @property
     def members(self) -> tuple[Value, ...]:
         return self.alternatives
+
+    @property
+    def weight(self) -> int:
+        return sum([value.weight for value in self.alternatives])
 
     @property
     def tensor(self) -> Tensor | None:

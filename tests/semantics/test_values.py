@@ -6,8 +6,10 @@ import itertools
 
 import pytest
 
-from perflint.semantics.lattice import join, union, widen, without
+from perflint.semantics.describe import describe
+from perflint.semantics.lattice import MOST_KEYS, join, union, widen, with_key, without
 from perflint.semantics.values import (
+    HEAVIEST,
     NEVER,
     NONE,
     UNKNOWN,
@@ -27,6 +29,7 @@ from perflint.semantics.values import (
     Partial,
     Scalar,
     Sequence,
+    Super,
     Tensor,
     Union,
     Value,
@@ -190,6 +193,64 @@ def test_widening_cuts_wide_values() -> None:
     wide = Sequence("list", Scalar("int"), tuple(Const(n) for n in range(100)))
     assert show(widen(wide)) == "list[int]"
     assert len(widen(Mapping(CUDA, tuple((str(n), CUDA) for n in range(100)))).items) <= 16  # type: ignore[attr-defined]
+
+
+def test_keys_that_are_cut_are_among_the_elements() -> None:
+    wide = widen(Mapping(NEVER, (*((str(n), Scalar("int")) for n in range(20)), ("weight", CUDA))))
+    assert isinstance(wide, Mapping) and wide.get("weight").tensor == CUDA
+
+    deep = widen(Mapping(NEVER, (("weight", CUDA), ("bias", NONE))), 0)
+    assert isinstance(deep, Mapping) and deep.get("weight") == UNKNOWN
+    assert widen(Mapping(NEVER, (("weight", CUDA),)), 0) == Mapping(CUDA)
+
+    filled = with_key(Mapping(NEVER), "weight", CUDA)
+    for n in range(MOST_KEYS):
+        filled = with_key(filled, str(n), CPU)
+    assert len(filled.items) == MOST_KEYS and filled.get("weight") == CUDA and filled.get("1") == CPU
+    assert with_key(filled, "1", MODEL).get("1") == MODEL
+
+
+def _holders(inner: Value) -> list[Value]:
+    return [
+        Sequence("list", inner),
+        Sequence("tuple", inner, (inner, inner)),
+        Sequence("list", join(inner, CUDA), (CUDA, inner, inner)),
+        Mapping(inner),
+        Mapping(NEVER, (("a", inner), ("b", inner))),
+        Instance("a.B", (("inner", inner), ("other", inner))),
+        Partial(Name("torch.relu"), (inner,), (("out", inner),)),
+        Partial(inner),
+        Union((Mapping(inner), Sequence("list", inner))),
+        Sequence("list", Name("builtins.list.append", inner)),
+        Sequence("list", Function("m", "f", 1, 0, receiver=inner)),
+        Sequence("list", Super("a.B", inner)),
+    ]
+
+
+@pytest.mark.parametrize("kind", range(len(_holders(CUDA))))
+def test_values_that_hold_themselves_stay_small(kind: int) -> None:
+    one: Value = Sequence("list", CUDA)
+    other: Value = Sequence("list", CPU)
+    for _ in range(60):
+        one, other = _holders(one)[kind], _holders(other)[kind]
+        assert one.weight <= 2 * HEAVIEST
+        joined = join(one, other)
+        assert joined == join(one, other) and hash(widen(joined)) == hash(widen(joined))
+        assert len(describe(joined)) < 100_000
+
+
+def test_a_value_that_is_cut_tells_nothing_wrong() -> None:
+    wide: Value = Sequence("list", CUDA, (CUDA,) * 60)
+    for _ in range(3):
+        wide = Mapping(wide, tuple((str(n), wide) for n in range(60)))
+    assert wide == Mapping(UNKNOWN) and wide.weight == 3
+    deep: Value = Instance("a.B", ())
+    while deep.weight < HEAVIEST // 2:
+        deep = Instance("a.B", (("inner", deep),))
+    assert Instance("a.C", (("inner", deep), ("other", deep))) == Instance("a.C")
+    assert Sequence("list", CUDA, (deep, deep)) == Sequence("list", CUDA)
+    assert Sequence("list", deep, (deep,)) == Sequence("list", deep)
+    assert Partial(deep, (deep,)) == Partial(UNKNOWN)
 
 
 @pytest.mark.parametrize(
