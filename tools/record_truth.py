@@ -13,7 +13,8 @@ The recording is JSON, compressed where FILE ends in `.gz` (default: truth.json.
 torch, gpu, python, versions
     What it was recorded with.
 programs
-    By program: its arguments, exit status and seconds.
+    By program: its arguments, exit status, seconds, and `steps`: how often its busiest optimizer
+    stepped, 0 where it has none.
 lines
     By phase and file, the lines that ran. Phase `cuda` starts when the program first uses the
     GPU; what ran before it is `init`.
@@ -59,6 +60,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 MESSAGE = "called a synchronizing CUDA operation"
 COUNT_LIMIT = 10_000
@@ -146,11 +148,19 @@ class Recorder:
         self.syncs: dict[Place, Hits] = {}
         self.pageable: dict[Place, Hits] = {}
         self.lines = Lines(self.name_of, self.phase)
+        self._optimizer_steps: Counter[int] = Counter()
         self._names: dict[str, str] = {}
         self._undo = ExitStack()
 
+    @property
+    def steps(self) -> int:
+        """How often the busiest optimizer stepped."""
+        return max(self._optimizer_steps.values(), default=0)
+
     def __enter__(self) -> Recorder:
         self._watch_warnings()
+        hook = register_optimizer_step_post_hook(self._count_step)
+        self._undo.callback(hook.remove)
         for name in ("to", "cuda", "copy_"):
             self._replace(torch.Tensor, name, self._watch_copies(getattr(torch.Tensor, name)))
         # Asking for the mode itself would initialise CUDA before the program does.
@@ -170,6 +180,9 @@ class Recorder:
             own = path.startswith(self.root) and not path.startswith(TORCH) and path != __file__
             self._names[path] = path[len(self.root) :].replace(os.sep, "/") if own else ""
         return self._names[path]
+
+    def _count_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._optimizer_steps[id(optimizer)] += 1
 
     @staticmethod
     def phase() -> str:
@@ -346,7 +359,9 @@ def record(script: Path, arguments: list[str], root: Path, output: Path) -> int:
     seconds = round(time.perf_counter() - start, 2)
     document = recorder.document()
     name = recorder.name_of(str(script.resolve())) or script.name
-    document["programs"] = {name: {"arguments": arguments, "status": status, "seconds": seconds}}
+    document["programs"] = {
+        name: {"arguments": arguments, "status": status, "seconds": seconds, "steps": recorder.steps}
+    }
     write(output, document)
     return status
 

@@ -3,7 +3,8 @@
     python benchmarks/accuracy/run_programs.py [--profile audit] [--show missed|false [-n 20]]
 
 Runs `perflint check` over `programs/`, and prints recall and precision per program and profile,
-first for the lines that ran at least `HOT` times, then for all. The recording is
+first for hot lines, then for all. Hot is what ran at least `FEWEST` times, and, where the program
+trains, at least once in `STEPS_BETWEEN` steps of its optimizer. The recording is
 `programs/truth.json.gz`; to make it anew, on a machine with a GPU:
 
     python tools/record_truth.py benchmarks/accuracy/programs/*.py --output benchmarks/accuracy/programs/truth.json.gz
@@ -25,7 +26,8 @@ from score import Truth, load, score
 
 PROGRAMS = Path(__file__).with_name("programs")
 TRUTH = PROGRAMS / "truth.json.gz"
-HOT = 5
+FEWEST = 5
+STEPS_BETWEEN = 8
 
 
 def main() -> None:
@@ -56,12 +58,18 @@ def with_pageable(truth: Truth, recording: dict[str, Any]) -> Truth:
 
 
 def hot(truth: Truth, recording: dict[str, Any]) -> Truth:
-    """The part of the truth on lines that ran at least HOT times."""
+    """The part of the truth that belongs to steps: lines that ran often enough, and the syncs that came as often."""
+    least = {name: max(FEWEST, program["steps"] / STEPS_BETWEEN) for name, program in recording["programs"].items()}
     ran = {
-        name: {int(line) for line, count in counts.items() if count >= HOT}
+        name: {int(line) for line, count in counts.items() if count >= least.get(name, FEWEST)}
         for name, counts in recording["counts"].items()
     }
-    sites = [site for site in truth.sites if not ran.get(site.file, set()).isdisjoint(site.lines)]
+    often = {
+        (row["file"], row["line"], row["end_line"])
+        for row in recording["syncs"]
+        if row["count"] >= least.get(row["file"], FEWEST)
+    }
+    sites = [site for site in truth.sites if (site.file, site.line, site.end_line) in often]
     result = Truth(sites=sites)
     result.ran.update(ran)
     result.synced.update(truth.synced)
