@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perflint.semantics.lattice import join
+from perflint.semantics.structure import CONSTRUCTORS
 from perflint.semantics.values import Function, Value
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from perflint.semantics.knowledge import CallKey
     from perflint.semantics.project import Module, Project
     from perflint.semantics.structure import FunctionInfo
-
-CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
-"""Methods that run before a module is moved to the device."""
 
 Names = dict[str, Value]
 """What plain names and attribute paths such as "self.mask" are bound to."""

@@ -200,7 +200,10 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
         receiver=function.receiver,
         depth=frame.depth + (0 if arguments is None else 1),
     )
-    inner.constructs = inner.constructs or (frame.constructs and function.receiver is not None)
+    if arguments is None:
+        inner.constructs = info.constructs
+    elif frame.constructs and function.receiver is not None:
+        inner.constructs = True
     inner.names = _parameters(inner, info, function, arguments)
     return inner
 

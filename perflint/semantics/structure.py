@@ -6,8 +6,11 @@ Nothing here knows about values; it is what the interpreter looks up while it ru
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from dataclasses import dataclass, field
+
+CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
+"""Methods that make a module, or the values of its parameters."""
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -32,6 +35,8 @@ class FunctionInfo:
     """The types that the docstring gives to parameters, once it has been read."""
     size: int = 0
     """Nodes in the body."""
+    constructs: bool = False
+    """Whether it is a constructor, or only constructors of the file call it."""
 
     @property
     def name(self) -> str:
@@ -112,7 +117,56 @@ def scan(tree: ast.Module) -> Structure:
     walker = _Walker()
     for statement in tree.body:
         walker.visit(statement, tree, "", None, None)
+    _mark_constructing(walker.structure)
     return walker.structure
+
+
+def _mark_constructing(structure: Structure) -> None:
+    """Follow the constructors into the methods, and the private functions, that nothing else of the file uses."""
+    callers: dict[str, list[FunctionInfo]] = {}
+    helpers: dict[str, list[FunctionInfo]] = {}
+    changed: list[str] = []
+    for info in structure.functions.values():
+        for name in info.calls:
+            callers.setdefault(name, []).append(info)
+        if info.owner and info.name in CONSTRUCTORS:
+            info.constructs = True
+            changed += info.calls
+        elif info.owner or info.name.startswith("_"):
+            helpers.setdefault(info.name, []).append(info)
+    if not changed:
+        return
+    for name in _used_otherwise(structure, helpers.keys()):
+        del helpers[name]
+    while changed:
+        name = changed.pop()
+        if name in helpers and all(caller.constructs for caller in callers[name]):
+            for info in helpers.pop(name):
+                info.constructs = True
+                changed += info.calls
+
+
+def _used_otherwise(structure: Structure, names: KeysView[str]) -> set[str]:
+    """Those names that stand for more than a call in a function, of a plain name or of `self`."""
+    found: set[str] = set()
+    for node in (*structure.nodes.get(ast.Attribute, ()), *structure.nodes.get(ast.Name, ())):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id  # type: ignore[attr-defined]
+        if name not in names or name in found:
+            continue
+        owner = node.value if isinstance(node, ast.Attribute) else None
+        parent = structure.parents.get(node)
+        is_call = isinstance(parent, ast.Call) and parent.func is node
+        of_self = owner is None or (isinstance(owner, ast.Name) and owner.id == "self")
+        if not (is_call and of_self and _in_function(structure, node)):
+            found.add(name)
+    return found
+
+
+def _in_function(structure: Structure, node: ast.AST) -> bool:
+    outer = structure.parents.get(node)
+    while outer is not None and not isinstance(outer, _FUNCTIONS):
+        outer = structure.parents.get(outer)
+    return outer is not None
 
 
 class _Walker:
