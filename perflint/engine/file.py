@@ -9,7 +9,7 @@ from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.profiles import STRICTER, shows
-from perflint.findings import Finding, Problem, Report
+from perflint.findings import Confidence, Effect, Finding, Problem, Report
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from perflint.semantics.project import Project
 
 _REPORT_IT = "please report this, with the code of that line"
+
+_OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 
 
 def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings, noqa: bool = True) -> Report:
@@ -92,8 +94,17 @@ def _ask(rule: Rule, site: Site, problems: list[Problem]) -> list[Finding]:
 
     with contained(problems, site.model.source.path, describe):
         if rule.nominate(site):
-            return list(rule.check(_concrete(site), site))
+            return [found for found in rule.check(_concrete(site), site) if not _on_host(found, site)]
     return []
+
+
+def _on_host(finding: Finding, site: Site) -> bool:
+    """Whether a finding claims that the device is waited for, where only the host is at work as yet."""
+    return (
+        finding.effect in _OF_THE_DEVICE
+        and finding.confidence is not Confidence.HIGH
+        and site.model.makes_module(site.node)
+    )
 
 
 def _concrete(site: Site) -> Any:

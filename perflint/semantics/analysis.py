@@ -129,6 +129,8 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     inner = _activation(top, info)
     _take_observed(inner, info, recorder)
     inner.recorder = recorder
+    if inner.constructs:
+        recorder.constructing.add((info.node.lineno, info.node.col_offset))
     if inner.owner == "" and info.outer is not None:
         _inherit_self(inner, info)
     functions.run_body(inner, info)

@@ -72,6 +72,20 @@ def is_module(frame: Frame, name: str) -> bool:
     return known
 
 
+def is_module_part(frame: Frame, name: str) -> bool:
+    """Whether a class is a module, or one that a module class of the same file derives from."""
+    known = frame.project.knowledge.module_parts.get(name)
+    if known is None:
+        facts = facts_of(frame, name)
+        module = None if facts is None else frame.project.loaded(facts.module)
+        others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
+        known = is_module(frame, name) or any(
+            name in lineage(frame, other) and is_module(frame, other) for other in others
+        )
+        frame.project.knowledge.module_parts[name] = known
+    return known
+
+
 def is_tensor_class(frame: Frame, name: str) -> bool:
     """Whether a class is a torch.Tensor."""
     return "torch.Tensor" in lineage(frame, name) or "torch.nn.Parameter" in lineage(frame, name)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perflint.semantics.lattice import join
-from perflint.semantics.structure import CONSTRUCTORS
 from perflint.semantics.values import Function, Value
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ class Recorder:
         default_factory=dict
     )
     """The arguments that calls in this file pass to its functions, by position of the function."""
+    constructing: set[tuple[int, int]] = field(default_factory=set)
+    """The functions that make modules, by position."""
     steps: int = 0
     """Nodes that were run, those of called functions too."""
 
@@ -101,7 +102,7 @@ class Frame:
         self.recorder = recorder
         self.depth = depth
         """Calls between the code that is checked and this one."""
-        self.constructs = function is not None and function.name in CONSTRUCTORS
+        self.constructs = False
         """Whether it makes a module that is still on the host."""
         self.loops = 0
         self.returns: list[Value] = []

@@ -10,7 +10,7 @@ from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
 from perflint.semantics.tensors import device_of
 from perflint.semantics.values import (
     NEVER,
@@ -200,12 +200,17 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
         receiver=function.receiver,
         depth=frame.depth + (0 if arguments is None else 1),
     )
-    if arguments is None:
-        inner.constructs = info.constructs
-    elif frame.constructs and function.receiver is not None:
-        inner.constructs = True
+    inner.constructs = _constructs(frame, info, function, arguments)
     inner.names = _parameters(inner, info, function, arguments)
     return inner
+
+
+def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> bool:
+    """Whether an activation makes a module that is still on the host."""
+    if arguments is not None and frame.constructs and function.receiver is not None:
+        return True
+    constructs = info.constructs if arguments is None else bool(info.owner) and info.name in CONSTRUCTORS
+    return constructs and (not function.owner or classes.is_module_part(frame, function.owner))
 
 
 def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:

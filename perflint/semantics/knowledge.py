@@ -40,6 +40,8 @@ class Knowledge:
     running: set[CallKey] = field(default_factory=set)
     modules: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes."""
+    module_parts: dict[str, bool] = field(default_factory=dict)
+    """Which classes are module classes, or bases of one in their file."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     """What functions are annotated to return, by module and position."""
     resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)

@@ -71,6 +71,11 @@ class Model:
         """Whether an object is a torch.nn.Module."""
         return classes.is_module(Frame(self.project, self.module, Budget(0), names={}), value.cls)
 
+    def makes_module(self, node: ast.AST) -> bool:
+        """Whether a node runs while a module is made, on the host still: in its constructor, or for that alone."""
+        function = self.function(node)
+        return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
+
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""
         return self._heat.of(node)

@@ -150,7 +150,7 @@ def _used_otherwise(structure: Structure, names: KeysView[str]) -> set[str]:
     """Those names that stand for more than a call in a function, of a plain name or of `self`."""
     found: set[str] = set()
     for node in (*structure.nodes.get(ast.Attribute, ()), *structure.nodes.get(ast.Name, ())):
-        name = node.attr if isinstance(node, ast.Attribute) else node.id  # type: ignore[attr-defined]
+        name = node.attr if isinstance(node, ast.Attribute) else node.id
         if name not in names or name in found:
             continue
         owner = node.value if isinstance(node, ast.Attribute) else None

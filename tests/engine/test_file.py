@@ -194,3 +194,17 @@ def test_merge_adds_up() -> None:
     assert (report.files, report.suppressed, len(report.findings), len(report.problems)) == (2, 2, 16, 2)
     assert report.hidden == {"pedantic": 20, "audit": 38}
     assert report.lines == 2 * 29
+
+
+def test_the_device_is_not_waited_for_while_a_module_is_made() -> None:
+    made = """\
+import torch
+class Layer(torch.nn.Module):
+    def __init__(self):
+        torch.zeros("low cold warning")
+        torch.zeros("high cold warning")
+    def forward(self):
+        torch.zeros("low hot warning")
+"""
+    report = check(made, Graded(), settings=Settings(profile=Profile.AUDIT))
+    assert [finding.message for finding in report.findings] == ["high cold warning", "low hot warning"]

@@ -1,0 +1,87 @@
+"""Which code runs while a module is made, on the host still."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+CODE = """
+import torch
+from torch import nn
+
+class Mixin:
+    def __init__(self):
+        self.update("made")
+    def update(self, word):
+        self._fill("made")
+    def _fill(self, word):
+        _scale("made")
+    def also_run(self, word):
+        "runs"
+
+class Layer(nn.Linear, Mixin):
+    def __init__(self):
+        self.also_run("made")
+        self.passed_on("made")
+        self.reset_parameters()
+        self.hook(self.handed)
+    def reset_parameters(self):
+        "made"
+    def forward(self, x):
+        self.also_run("runs")
+        return "runs"
+    def merged(self, other):
+        other.passed_on("runs")
+    def passed_on(self, word):
+        "runs"
+    def handed(self):
+        "runs"
+    def unused(self):
+        "runs"
+
+class Loss:
+    def __init__(self, model):
+        self._read("runs")
+    def _read(self, word):
+        "runs"
+
+def _scale(word):
+    "made"
+
+def scale(word):
+    "runs"
+
+class Norm(nn.Module):
+    def __init__(self):
+        scale("made")
+        _both("made")
+        _at_import("made")
+
+def _both(word):
+    "runs"
+
+def _at_import(word):
+    "runs"
+
+def use():
+    _both("runs")
+
+_at_import("runs")
+"""
+
+
+def test_what_only_constructors_call_makes_the_module() -> None:
+    source = Source("layers.py", CODE)
+    project = Project([])
+    project.adopt(source)
+    model = Model(source, project)
+    seen = {
+        f"{node.lineno}: {node.value}": model.makes_module(node)
+        for node in model.nodes(ast.Constant)
+        if node.value in ("made", "runs")
+    }
+    assert len(seen) == 24
+    assert seen == {place: place.endswith("made") for place in seen}
