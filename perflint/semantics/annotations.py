@@ -24,9 +24,12 @@ from perflint.semantics.values import (
     Kind,
     Mapping,
     Name,
+    Partial,
     Scalar,
     Sequence,
     Tensor,
+    TypeForm,
+    Union,
     Unknown,
     Value,
     scalar_type,
@@ -81,11 +84,22 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
+def spelled(frame: Frame, node: ast.expr, base: Value = UNKNOWN) -> TypeForm:
+    """The type that an expression spells out, for where it is bound to a name: an alias."""
+    return TypeForm(annotated(frame, node), base)
+
+
 def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if isinstance(value, Class):
         return instance_of(frame, value.name, device)
+    if isinstance(value, TypeForm):
+        return _placed(value.promised, device)
+    if isinstance(value, Instance) and value.cls in ("typing.TypeVar", "typing_extensions.TypeVar"):
+        return _plain(frame, value.argument("bound") or UNKNOWN, device)
+    if isinstance(value, Partial) and value.function == Name("typing.cast"):
+        # A `NewType`: at run time it hands on what it is called with.
+        return _plain(frame, value.positional[0], device)
     if not isinstance(value, Name):
-        # A type alias: `Size = tuple[int, int]`.
         return value if isinstance(value, (Sequence, Mapping, Tensor)) else UNKNOWN
     name = value.name
     last = name.rpartition(".")[2]
@@ -104,6 +118,20 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if name.startswith("jaxtyping."):
         return UNKNOWN
     return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+def _placed(value: Value, device: Device) -> Value:
+    """What an alias promises, where the tensors of this annotation are."""
+    if device is Device.CALLER:
+        return value
+    if isinstance(value, Tensor):
+        return value.with_(device=device) if value.device is Device.CALLER else value
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple([_placed(item, device) for item in value.items])
+        return Sequence(value.type, _placed(value.element, device), items)
+    if isinstance(value, Mapping):
+        return Mapping(_placed(value.element, device), tuple([(k, _placed(v, device)) for k, v in value.items]))
+    return union(_placed(member, device) for member in value.members) if isinstance(value, Union) else value
 
 
 def _builtin(name: str) -> Value:

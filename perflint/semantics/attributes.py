@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics import tensors, torch_api
-from perflint.semantics.classes import facts_of, is_module, is_tensor_class, lineage, member
+from perflint.semantics.classes import (
+    facts_of,
+    is_enumeration,
+    is_member,
+    is_module,
+    is_tensor_class,
+    lineage,
+    member,
+    values_of,
+)
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import union
 from perflint.semantics.names import resolve
@@ -39,6 +48,8 @@ from perflint.semantics.values import (
 
 def attribute(frame: Frame, value: Value, name: str) -> Value:
     """What `value.name` is."""
+    if value is NEVER:
+        return NEVER
     handler = _ATTRIBUTES.get(type(value))
     return UNKNOWN if handler is None else handler(frame, value, name)
 
@@ -61,6 +72,8 @@ def _of_name(frame: Frame, value: Name, name: str) -> Value:
 
 def _of_class(frame: Frame, value: Class, name: str) -> Value:
     found = member(frame, Instance(value.name), name, bind=False)
+    if is_member(frame, value.name, name):
+        return Instance(value.name)
     if found is None and name == "apply" and "torch.autograd.Function" in lineage(frame, value.name):
         # It passes `forward` a context first.
         return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
@@ -74,13 +87,18 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
     order = lineage(frame, receiver.cls)
     after = order[order.index(value.owner) + 1 :] if value.owner in order else order[1:]
     found = member(frame, receiver, name, order=after)
+    outside = next((cls for cls in after if facts_of(frame, cls) is None), None)
+    if found is None and outside is not None:
+        return Name(f"{outside}.{name}", receiver)
     return UNKNOWN if found is None else found
 
 
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     found = member(frame, value, name)
     if found is not None:
-        return as_seen(frame, found)
+        return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, found)
+    if name in ("value", "name") and is_enumeration(frame, value.cls):
+        return STR if name == "name" else values_of(frame, value.cls)
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if facts_of(frame, value.cls) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
+from perflint.semantics.instances import is_instance
 from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     BOOL,
@@ -32,7 +33,6 @@ _SCALARS = {
     "str": "str",
     "repr": "str",
     "format": "str",
-    "isinstance": "bool",
     "issubclass": "bool",
     "callable": "bool",
     "hasattr": "bool",
@@ -179,6 +179,11 @@ def _type(frame: Frame, arguments: Arguments) -> Value:
     return Class(first.cls) if isinstance(first, Instance) else UNKNOWN
 
 
+def _isinstance(frame: Frame, arguments: Arguments) -> Value:
+    known = is_instance(frame, arguments.at(0), arguments.at(1))
+    return BOOL if known is None else Const(known)
+
+
 def _sliced(frame: Frame, arguments: Arguments) -> Value:
     return Scalar("slice")
 
@@ -206,6 +211,7 @@ _FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
     "round": _round,
     "type": _type,
     "slice": _sliced,
+    "isinstance": _isinstance,
 }
 
 

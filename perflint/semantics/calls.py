@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from perflint.semantics import builtin_calls, classes, containers, functions, libraries, records, tensors, torch_api
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.frame import Frame, parts
+from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.structure import GROWS
 from perflint.semantics.values import (
     FLOAT,
+    INT,
     NEVER,
     NONE,
     STR,
@@ -32,6 +33,7 @@ from perflint.semantics.values import (
     Sequence,
     Super,
     Tensor,
+    TypeForm,
     Union,
     Unknown,
     Value,
@@ -127,13 +129,15 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
             (*callee.positional, *arguments.positional), (*callee.keywords, *arguments.keywords), arguments.unpacked
         )
         return apply(frame, callee.function, merged, node)
+    if isinstance(callee, TypeForm):
+        return apply(frame, callee.base, arguments, node)
     if isinstance(callee, Union):
         outcomes = [apply(frame, member, arguments, node) for member in callee.members]
         names = [name for name, _ in outcomes if name]
         # A method that arrays have too is the tensor's, if it may be one.
         names.sort(key=lambda name: not name.startswith("torch.Tensor."))
         return names[0] if names else "", union(value for _, value in outcomes)
-    return "", UNKNOWN
+    return "", NEVER if callee is NEVER else UNKNOWN
 
 
 def _function_name(function: Function) -> str:
@@ -226,7 +230,7 @@ def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call |
     if receiver is not None and name.startswith("torch.Tensor."):
         rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)
         return name, tensors.method(name[13:], receiver, rest)
-    made = tensors.function(name, arguments)
+    made = tensors.function(name, _on_default_device(frame, name, arguments))
     if made is not None:
         return name, made
     known = libraries.result(name, arguments.at(0))
@@ -234,6 +238,34 @@ def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call |
         kept = arguments.at(0)
         return name, kept if isinstance(kept, (Instance, Function)) else known
     return name, _construct_outside(frame, name, arguments, node)
+
+
+def _on_default_device(frame: Frame, name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a function that makes tensors, with the default device where it is given none."""
+    if arguments.keyword("device") is not None or not tensors.makes_tensors(name):
+        return arguments
+    default = frame.get(DEFAULT_DEVICE) or _default_of_file(frame)
+    if default is None:
+        return arguments
+    return Arguments(arguments.positional, (*arguments.keywords, ("device", default)), arguments.unpacked)
+
+
+def _default_of_file(frame: Frame) -> Value | None:
+    """What a file sets as the default device, wherever it does: its functions run after that."""
+    found: list[Value] = []
+    if frame.function is None:
+        # The top level runs in order.
+        return None
+    for node in frame.module.structure.default_devices:
+        module = Frame(frame.project, frame.module, frame.budget, names=frame.module.names or {})
+        found.append(DeviceValue(tensors.default_device(module.evaluate(node))))
+    return union(found) if found else None
+
+
+def _set_default_device(frame: Frame, arguments: Arguments) -> Value:
+    if frame.names is not None:
+        frame.names[DEFAULT_DEVICE] = DeviceValue(tensors.default_device(arguments.at(0)))
+    return NONE
 
 
 def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
@@ -414,6 +446,12 @@ def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
     return apply(frame, arguments.at(0), rest)[1]
 
 
+def _loaded(frame: Frame, arguments: Arguments) -> Value:
+    """The tensors of a file by their names."""
+    device = arguments.get("device", 1)
+    return Mapping(Tensor(Device.CPU if device is None else tensors.device_of(device)))
+
+
 def _current_device(frame: Frame, arguments: Arguments) -> Value:
     return DeviceValue(Device.CUDA)
 
@@ -428,10 +466,16 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "torch.cuda.is_available": _cuda_available,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.cuda.current_device": _current_device,
-    "torch.get_default_device": lambda frame, arguments: DeviceValue(Device.UNKNOWN),
+    "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),
+    "torch.set_default_device": _set_default_device,
+    "torch.set_default_tensor_type": _set_default_device,
+    "safetensors.torch.load_file": _loaded,
+    "safetensors.torch.load": lambda frame, arguments: Mapping(Tensor(Device.CPU)),
+    "enum.auto": lambda frame, arguments: INT,
     "copy.copy": _first,
     "copy.deepcopy": _first,
     "typing.cast": lambda frame, arguments: arguments.at(1),
+    "typing.NewType": lambda frame, arguments: Partial(Name("typing.cast"), (arguments.at(1),)),
     "torch.compile": _first,
     "torch.nn.DataParallel": _first,
     "torch.nn.parallel.DistributedDataParallel": _first,

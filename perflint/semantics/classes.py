@@ -14,6 +14,7 @@ from perflint.semantics.names import class_at, resolve
 from perflint.semantics.project import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
+    NEVER,
     NONE,
     UNKNOWN,
     Class,
@@ -204,6 +205,41 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
     if facts is not None:
         known = facts.attributes.get(name)
         facts.attributes[name] = widen(value if known is None else join(known, value))
+
+
+# Enumerations
+
+
+_ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def is_enumeration(frame: Frame, name: str) -> bool:
+    """Whether a class is an enumeration of the project."""
+    return not _ENUMERATIONS.isdisjoint(lineage(frame, name))
+
+
+def is_member(frame: Frame, cls: str, name: str) -> bool:
+    """Whether a name is a member of an enumeration: the body of its class assigns it."""
+    return is_enumeration(frame, cls) and name in _members(frame, cls)
+
+
+def values_of(frame: Frame, cls: str) -> Value:
+    """What the members of an enumeration stand for: any of their values."""
+    found: Value = NEVER
+    for value in _members(frame, cls).values():
+        found = join(found, Scalar(scalar_type(value)) if isinstance(value, Const) and value != NONE else value)
+    return found
+
+
+def _members(frame: Frame, cls: str) -> Names:
+    facts = facts_of(frame, cls)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    info = module.klass(facts.qualname) if module is not None and facts is not None else None
+    if facts is None or module is None or info is None:
+        return {}
+    # Functions in its body are its methods, lambdas too.
+    held = _class_level(frame, module, facts, info).items()
+    return {name: value for name, value in held if name[:1] != "_" and not isinstance(value, Function)}
 
 
 # Protocols of objects

@@ -29,6 +29,7 @@ from perflint.semantics.values import (
     Sequence,
     Super,
     Tensor,
+    TypeForm,
     Union,
     Unknown,
     Value,
@@ -267,4 +268,5 @@ _FORMS: dict[type[Value], Callable[[_Words, Any], str]] = {
     Name: _Words.outside,
     Super: lambda words, value: f"super() of {words.name(value.owner)}",
     Partial: _Words.partial,
+    TypeForm: lambda words, value: f"a type: {words.inner(value.promised)}",
 }

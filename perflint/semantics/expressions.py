@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics import attributes, calls, classes, ranks, records
+from perflint.semantics.annotations import spelled
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.names import function_value, global_name, resolve
@@ -20,7 +21,9 @@ from perflint.semantics.values import (
     STR,
     UNKNOWN,
     Array,
+    Class,
     Const,
+    Evidence,
     Instance,
     Kind,
     Mapping,
@@ -28,6 +31,7 @@ from perflint.semantics.values import (
     Scalar,
     Sequence,
     Tensor,
+    TypeForm,
     Union,
     Unknown,
     Value,
@@ -64,7 +68,9 @@ def iterate(frame: Frame, value: Value) -> Value:
         return STR
     if isinstance(value, Instance):
         return classes.iterated(frame, value)
-    return UNKNOWN
+    if isinstance(value, Class) and classes.is_enumeration(frame, value.name):
+        return Instance(value.name)
+    return NEVER if value is NEVER else UNKNOWN
 
 
 # Leaves
@@ -112,13 +118,19 @@ def _path(node: ast.Attribute) -> str | None:
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
-    return binary(evaluate(frame, node.left), node.op, evaluate(frame, node.right))
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.BitOr) and isinstance(left if left != NONE else right, _TYPES):
+        return spelled(frame, node)
+    return binary(left, node.op, right)
+
+
+_TYPES = (Name, Class, TypeForm)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     value = evaluate(frame, node.operand)
     if isinstance(node.op, ast.Not):
-        return BOOL
+        return Const(not value.value) if isinstance(value, Const) else BOOL
     tensor = value.tensor
     if tensor is not None:
         return tensor.with_(leaf="")
@@ -135,6 +147,9 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     values: list[Value] = []
     for index, operand in enumerate(node.values):
         value = evaluate(frame, operand)
+        if isinstance(value, Const) and bool(value.value) is not is_and and frame.recorder is None:
+            values.append(value)
+            break
         last = index == len(node.values) - 1
         values.append(value if last else _after_test(value, is_and))
         if not last:
@@ -176,9 +191,21 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
             return Array(Kind.BOOL)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return UNKNOWN
-    if len(node.ops) == 1 and values == [NONE, NONE] and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-        return Const(isinstance(node.ops[0], ast.Is))
+    if len(node.ops) == 1 and values[1] == NONE and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        is_none = _is_none(values[0])
+        return BOOL if is_none is None else Const(is_none is isinstance(node.ops[0], ast.Is))
     return BOOL
+
+
+def _is_none(value: Value) -> bool | None:
+    """Whether a value is None, None where that depends."""
+    if value == NONE:
+        return True
+    sure = (
+        member.evidence >= Evidence.ANNOTATION if isinstance(member, Tensor) else not isinstance(member, Unknown)
+        for member in value.members
+    )
+    return False if NONE not in value.members and value.members and all(sure) else None
 
 
 def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
@@ -310,7 +337,18 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     receiver = evaluate(frame, node.value)
     index = evaluate(frame, node.slice)
+    if isinstance(receiver, _TYPES):
+        return _parametrized(frame, node, receiver)
     return union(_item(frame, member, index, node.slice) for member in receiver.members)
+
+
+def _parametrized(frame: Frame, node: ast.Subscript, base: Name | Class | TypeForm) -> Value:
+    """`tuple[int, str]`; a member of an enumeration; anything of a name outside the project."""
+    if isinstance(base, Class) and classes.is_enumeration(frame, base.name):
+        return Instance(base.name)
+    if isinstance(base, Name) and not base.name.startswith(("typing.", "builtins.", "collections.", "typing_ext")):
+        return base
+    return spelled(frame, node, base.base if isinstance(base, TypeForm) else base)
 
 
 def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
@@ -333,9 +371,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
         return classes.indexed(frame, receiver, index)
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
-    if isinstance(receiver, Name):
-        return receiver
-    return UNKNOWN
+    return receiver if isinstance(receiver, Name) else UNKNOWN
 
 
 def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:

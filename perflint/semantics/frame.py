@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from perflint.semantics.project import Module, Project
     from perflint.semantics.structure import FunctionInfo
 
+DEFAULT_DEVICE = "torch.get_default_device()"
+"""The path of what `with torch.device(...)` and `torch.set_default_device` set."""
+
 Names = dict[str, Value]
 """What plain names and attribute paths such as "self.mask" are bound to."""
 

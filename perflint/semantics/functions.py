@@ -8,6 +8,7 @@ from perflint.semantics import classes
 from perflint.semantics.annotations import annotated, parameter
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
+from perflint.semantics.knowledge import CallKey, Running
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
@@ -69,14 +70,16 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if frame.depth >= DEEPEST_CALL:
         budget.too_deep += 1
         return declared
-    if key in knowledge.running or budget.left < info.size:
+    again = knowledge.running.get(key)
+    if again is not None:
+        again.recurred += 1
+        budget.cuts += 1
+        return again.assumed
+    if budget.left < info.size:
         budget.cuts += 1
         return declared
     cuts, too_deep = budget.cuts, budget.too_deep
-    knowledge.running.add(key)
-    budget.left -= info.size
-    value = activate(frame, function, arguments)
-    knowledge.running.discard(key)
+    value = _followed(frame, function, arguments, key, info.size)
     if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
         value = declared
     value = widen(value)
@@ -86,6 +89,29 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     elif budget.cuts == cuts:
         knowledge.results_at[key, frame.depth] = value
     return value
+
+
+def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:
+    """Run a call; one that calls itself again with what it was found to return, until that stays."""
+    running = frame.project.knowledge.running
+    state = running[key] = Running()
+    for _ in range(_MOST_REPEATS):
+        frame.budget.left -= size
+        value = activate(frame, function, arguments)
+        if state.recurred == 0 or value == state.assumed:
+            # What it was assumed to return is what it returns: its own recurrence cut nothing short.
+            frame.budget.cuts -= state.recurred
+            break
+        state.assumed = widen(value)
+        if frame.budget.left < size:
+            break
+    else:
+        value = UNKNOWN
+    del running[key]
+    return value
+
+
+_MOST_REPEATS = 4
 
 
 def _passed(value: Value) -> Value:

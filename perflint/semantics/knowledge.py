@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perflint.semantics.values import Function, Value
+from perflint.semantics.values import NEVER, Function, Value
 
 CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...], bool]
 """A function, what it is passed, and whether a constructor calls it."""
@@ -29,6 +29,15 @@ class ClassFacts:
 
 
 @dataclass(slots=True)
+class Running:
+    """A call that is being followed: what it is assumed to return where it calls itself."""
+
+    assumed: Value = NEVER
+    recurred: int = 0
+    """How often it was met again."""
+
+
+@dataclass(slots=True)
 class Knowledge:
     """Memory of one run over a project."""
 
@@ -37,7 +46,8 @@ class Knowledge:
     """What calls return, by function and arguments."""
     results_at: dict[tuple[CallKey, int], Value] = field(default_factory=dict)
     """The same for calls that were not followed to their end, by the depth at which they were made."""
-    running: set[CallKey] = field(default_factory=set)
+    running: dict[CallKey, Running] = field(default_factory=dict)
+    """The calls that are being followed."""
     modules: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes."""
     module_parts: dict[str, bool] = field(default_factory=dict)

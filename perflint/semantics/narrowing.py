@@ -15,6 +15,7 @@ from perflint.semantics.values import (
     Device,
     Evidence,
     Instance,
+    Kind,
     Name,
     Sequence,
     Tensor,
@@ -148,9 +149,17 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
             # Where it is a number it is no tensor: an annotation or a use did not tell all.
             kept = list(wanted)
         narrowed = union(kept)
+        if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
+            narrowed = _as_declared(narrowed, wanted[0])
         return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
 
     _refine(frame, node, names, change)
+
+
+def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:
+    """A tensor of a class of tensors: a parameter, a tensor of one kind."""
+    kind = tensor.kind if wanted.kind is Kind.UNKNOWN else wanted.kind
+    return tensor.with_(kind=kind, leaf=wanted.leaf or tensor.leaf)
 
 
 def _matches(member: Value, wanted: Value) -> bool:

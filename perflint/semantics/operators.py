@@ -12,6 +12,7 @@ from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     FLOAT,
     INT,
+    NEVER,
     STR,
     UNKNOWN,
     Array,
@@ -34,6 +35,8 @@ _LONGEST_LITERAL = 64
 
 def binary(left: Value, op: ast.operator, right: Value) -> Value:
     """The value of a binary operation."""
+    if left is NEVER or right is NEVER:
+        return NEVER
     if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
         return left if _names_device(left) else Scalar(scalar_type(left))
     one, other = left.tensor, right.tensor

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics import classes, containers, records
-from perflint.semantics.annotations import annotated
+from perflint.semantics.annotations import annotated, spelled
 from perflint.semantics.expressions import evaluate, iterate
-from perflint.semantics.frame import Frame, Names, join_names, parts
+from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
 from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.names import class_value, function_value, imported
 from perflint.semantics.narrowing import narrow
@@ -216,6 +217,11 @@ def _define_class(frame: Frame, node: ast.ClassDef) -> None:
     run(inner, [statement for statement in node.body if not isinstance(statement, ast.ClassDef)])
 
 
+def _type_alias(frame: Frame, node: Any) -> None:
+    """`type Pair = tuple[Tensor, Tensor]`, which Python has since 3.12."""
+    _bind(frame, node.name.id, spelled(frame, node.value))
+
+
 def _import(frame: Frame, node: ast.Import) -> None:
     for alias in node.names:
         if alias.asname is None:
@@ -249,9 +255,13 @@ def _if(frame: Frame, node: ast.If) -> None:
     after: list[Names | None] = []
     for branch, body in ((True, node.body), (False, node.orelse)):
         frame.names = narrow(frame, node.test, before, branch)
+        returned, yielded = len(frame.returns), len(frame.yields)
         run(frame, body)
-        # A branch that constants rule out is read, and forgotten.
-        after.append(None if decided is (not branch) and frame.recorder is None else frame.names)
+        if decided is (not branch) and frame.recorder is None:
+            # A branch that constants rule out is read, and forgotten.
+            del frame.returns[returned:], frame.yields[yielded:]
+            frame.names = None
+        after.append(frame.names)
     frame.names = join_names(after[0], after[1])
 
 
@@ -307,11 +317,18 @@ def _while(frame: Frame, node: ast.While) -> None:
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    outer = frame.names.get(DEFAULT_DEVICE) if frame.names is not None else None
     for item in node.items:
         manager = evaluate(frame, item.context_expr)
         if item.optional_vars is not None:
             assign(frame, item.optional_vars, classes.entered(frame, manager))
+        if isinstance(manager, DeviceValue) and frame.names is not None:
+            frame.names[DEFAULT_DEVICE] = manager
     run(frame, node.body)
+    if frame.names is not None and frame.names.get(DEFAULT_DEVICE) is not outer:
+        frame.names.pop(DEFAULT_DEVICE)
+        if outer is not None:
+            frame.names[DEFAULT_DEVICE] = outer
 
 
 def _try(frame: Frame, node: ast.Try) -> None:
@@ -402,11 +419,24 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 
 def _delete(frame: Frame, node: ast.Delete) -> None:
     for target in node.targets:
-        if isinstance(target, ast.Name):
-            if frame.names is not None:
-                frame.names.pop(target.id, None)
-        else:
-            evaluate(frame, target)
+        for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+            _delete_one(frame, part)
+
+
+def _delete_one(frame: Frame, target: ast.expr) -> None:
+    evaluate(frame, target)
+    names = frame.names
+    path = path_of(target.value if isinstance(target, ast.Subscript) else target)
+    if names is None or not path:
+        return
+    if isinstance(target, ast.Subscript):
+        held, key = names.get(path), target.slice
+        if isinstance(held, Mapping) and isinstance(key, ast.Constant):
+            kept = tuple([item for item in held.items if item[0] != key.value])
+            frame.bind_path(names, path, Mapping(held.element, kept))
+    else:
+        frame.forget_paths(names, path)
+        names.pop(path, None)
 
 
 def _expression(frame: Frame, node: ast.Expr) -> None:
@@ -440,5 +470,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {
     ast.Assert: _assert,
     ast.Delete: _delete,
 }
+if sys.version_info >= (3, 12):
+    _STATEMENTS[ast.TypeAlias] = _type_alias
 
 parts.run = run

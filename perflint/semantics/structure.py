@@ -66,6 +66,8 @@ class Structure:
     classes_at: dict[tuple[int, int], ClassInfo] = field(default_factory=dict)
     methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
     """The methods of all classes by name."""
+    default_devices: list[ast.expr] = field(default_factory=list)
+    """What the file passes to `torch.set_default_device` and `set_default_tensor_type`."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     size: int = 0
@@ -75,6 +77,8 @@ _NO_CHILDREN = frozenset(
     "ctx op ops id attr arg kind type_comment name asname module level is_async simple conversion names".split()
 )
 """Fields that hold no statement, expression, argument or pattern that anyone asks for."""
+
+_SETS_DEVICE = frozenset({"set_default_device", "set_default_tensor_type"})
 
 _REGISTERS = frozenset({"register_buffer", "register_parameter", "add_state"})
 """Methods that set the attribute of the object that their first argument names."""
@@ -197,6 +201,8 @@ class _Walker:
                 continue
             if function is not None:
                 _note(node, function, owner)
+            if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
+                _note_default(node, parent, structure)
             inner = children(node)
             if inner:
                 inner.reverse()
@@ -226,6 +232,11 @@ class _Walker:
             self.visit(part, node, prefix, function, None)
         for child in node.body:
             self.visit(child, node, info.qualname, None, info)
+
+
+def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) -> None:
+    if isinstance(parent, ast.Call) and isinstance(node.value, ast.Name) and node.value.id == "torch":
+        structure.default_devices += parent.args[:1]
 
 
 def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:

@@ -85,6 +85,22 @@ def function(name: str, arguments: Arguments) -> Value | None:
     return _by_facts(name, arguments, None)
 
 
+def makes_tensors(name: str) -> bool:
+    """Whether a function of torch makes tensors on the default device."""
+    facts = torch_api.result(name)
+    is_factory = facts is not None and facts.device == "cpu-factory" and not name.startswith("torch.from")
+    return is_factory or name in ("torch.tensor", "torch.as_tensor", "torch.asarray")
+
+
+def default_device(value: Value) -> Device:
+    """What `torch.set_default_device` and `set_default_tensor_type` mean by their argument."""
+    if isinstance(value, (Const, Name)):
+        named = value.name if isinstance(value, Name) else str(value.value)
+        if named.startswith("torch."):
+            return Device.CUDA if named.startswith("torch.cuda.") else Device.CPU
+    return device_of(value)
+
+
 def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value:
     facts = torch_api.result(name)
     if facts is None:
@@ -184,9 +200,10 @@ def device_of(value: Value) -> Device:
         if isinstance(value.value, str):
             return _NAMED.get(value.value.split(":", 1)[0], Device.UNKNOWN)
         return Device.CUDA if type(value.value) is int else Device.UNKNOWN
-    if isinstance(value, Scalar) and value.type == "int":
-        # A device index: `model.to(local_rank)`.
-        return Device.CUDA
+    if isinstance(value, Scalar):
+        # A device index: `model.to(local_rank)`; or a default, and what is linted is linted for a GPU.
+        named = value.default is not None and device_of(value.default) is Device.CUDA
+        return Device.CUDA if value.type == "int" or named else Device.UNKNOWN
     return Device.UNKNOWN
 
 
@@ -277,6 +294,13 @@ def _size(tensor: Tensor, arguments: Arguments) -> Value:
     return attribute(tensor, "shape")
 
 
+def _view(tensor: Tensor, arguments: Arguments) -> Value:
+    value = arguments.get("dtype", 0)
+    if isinstance(value, Dtype):
+        return tensor.with_(kind=value.kind, leaf="")
+    return _by_facts("torch.Tensor.view", arguments, tensor)
+
+
 def _type(tensor: Tensor, arguments: Arguments) -> Value:
     value = arguments.get("dtype", 0)
     if value is None:
@@ -326,6 +350,7 @@ _METHODS: dict[str, Callable[[Tensor, Arguments], Value]] = {
     "__array__": _numpy,
     "size": _size,
     "type": _type,
+    "view": _view,
     "type_as": _like,
     "pin_memory": _pin,
 }

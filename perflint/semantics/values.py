@@ -343,6 +343,18 @@ class Name(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class TypeForm(Value):
+    """A type that is spelled out, as the value of an expression: `tuple[int, str]`, `str | None`.
+
+    `promised` is what an annotation with it promises (tensors where callers put them); `base` the
+    class that it makes when it is called.
+    """
+
+    promised: Value
+    base: Value = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
 class Super(Value):
     """`super()` in a method of `owner`, for the object `receiver`."""
 

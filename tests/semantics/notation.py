@@ -47,6 +47,7 @@ from perflint.semantics.values import (
     Sequence,
     Super,
     Tensor,
+    TypeForm,
     Union,
     Value,
 )
@@ -137,6 +138,7 @@ _FORMS = (
     (Function, lambda value: f"def {value.qualname}"),
     (Name, lambda value: value.name),
     (Super, lambda value: f"super of {value.owner.rpartition('.')[2]}"),
+    (TypeForm, lambda value: f"type {show(value.promised)}"),
     (Partial, lambda value: f"partial {show(value.function)}"),
     (Union, _union),
 )

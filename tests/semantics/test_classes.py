@@ -156,8 +156,8 @@ import enum
 class Mode(enum.Enum):
     A = "a"
     B = "b"
-Mode.A                  # -> Mode  # fails: members of an enumeration
-Mode.A.value            # -> str  # fails: members of an enumeration
+Mode.A                  # -> Mode
+Mode.A.value            # -> str
 
 class Dynamic:
     def __init__(self, **kwargs):

@@ -89,7 +89,7 @@ found               # -> {a: cuda float 2, b: 1}
 found.get("a")      # -> cuda float 2
 found.get("c", 1.5) # -> 1.5
 del found["a"]
-found["a"]          # -> never  # fails: a deleted key is still known
+found["a"]          # -> never
 
 row = [1, 2]
 row[0] = host
@@ -190,7 +190,8 @@ list(filter(None, [host]))  # -> list[cpu float 2]
 next(iter([host]))  # -> cpu float 2
 next(iter([host]), None)    # -> cpu float 2 | None
 list(reversed([1, host]))   # -> [cpu float 2, 1]
-isinstance(host, Tensor)    # -> bool
+isinstance(host, Tensor)   # -> True
+isinstance(name, Tensor)   # -> bool
 hasattr(host, "a")  # -> bool
 any([True])         # -> bool
 print(host)         # -> None

@@ -28,6 +28,7 @@ from perflint.semantics.values import (
     Sequence,
     Super,
     Tensor,
+    TypeForm,
     Value,
 )
 
@@ -132,6 +133,7 @@ VALUES: list[tuple[Value, str]] = [
     (Function("here", "<lambda>", 5, 0), "lambda at line 5"),
     (Function("here", "f.<lambda>", 5, 0), "lambda at line 5"),
     (Partial(Name("torch.zeros")), "functools.partial of torch.zeros"),
+    (TypeForm(Sequence("list", STR)), "a type: list of strs"),
     (Super("here.Net", Instance("here.Net")), "super() of Net"),
     # One of several
     (union([CUDA, NONE]), "tensor, on the device (certain), or None"),

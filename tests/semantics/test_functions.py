@@ -77,8 +77,8 @@ def f(*args: Tensor, **kwargs: int):
 Sizes = Tuple[int, int]
 Pair = Tuple[Tensor, Tensor]
 def f(a: Sizes, b: Pair):
-    a               # -> (int, int)  # fails: aliases of types are not read
-    b[0]            # -> caller  # fails: aliases of types are not read
+    a               # -> (int, int)
+    b[0]            # -> caller
 
 def f(a: Tensor, *, b: Tensor, c=3):
     b               # -> caller
@@ -88,8 +88,12 @@ def f(a: Tensor, /, b: int):
     a               # -> caller
 
 T = typing.TypeVar("T", bound=Tensor)
-def f(a: T):
-    a               # -> ?
+U = typing.TypeVar("U")
+def f(a: T, b: U) -> U:
+    a               # -> caller
+    b               # -> ?
+    return b
+f(cuda, host)       # -> cpu float 2
 """
 
 DEFAULTS_AND_USE = """
@@ -273,13 +277,13 @@ def f(n):
     if n == 0:
         return torch.zeros(3)
     return f(n - 1) + 1
-f(3)                # -> cpu float 1  # fails: a function that calls itself
+f(3)                # -> cpu float 1
 
 def even(x, n):
     return x if n == 0 else odd(x + 1, n - 1)
 def odd(x, n):
     return x if n == 0 else even(x + 1, n - 1)
-even(cuda, 3)       # -> cuda float 2  # fails: functions that call each other
+even(cuda, 3)       # -> cuda float 2
 
 def f(xs):
     for x in xs:

@@ -223,7 +223,7 @@ dist.get_world_size()   # -> int
 dist.is_initialized()   # -> bool
 
 from safetensors.torch import load_file
-load_file("a")          # -> dict[cpu]  # fails: what reads files of tensors
+load_file("a")          # -> dict[cpu]
 """
 
 

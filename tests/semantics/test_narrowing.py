@@ -177,7 +177,7 @@ def f(x):
 
 def f(x: Tensor):
     if isinstance(x, nn.Parameter):
-        x           # -> caller parameter  # fails: a class of tensors says no more than Tensor
+        x           # -> caller parameter
     x               # -> caller
 
 def f(x: Union[Tensor, str]):

@@ -49,7 +49,8 @@ ints == ints.max()  # -> cuda bool 1
 host < cuda.sum()   # -> cuda bool 2
 cuda == unknown()   # -> cuda bool 2
 unknown() == cuda   # -> cuda bool 2
-cuda is None        # -> bool
+cuda is None    # -> False
+name is None    # -> bool
 cuda is not host    # -> bool
 1 in cuda           # -> bool
 cuda == None        # -> bool

@@ -97,7 +97,7 @@ cuda.view(-1)       # -> cuda float 1
 cuda.view(2, 3, 1)  # -> cuda float 3
 cuda.view(host.shape)   # -> cuda float 2
 cuda.view(cuda.size(0), -1) # -> cuda float 2
-cuda.view(torch.int32)  # -> cuda int 2  # fails: a view as another dtype
+cuda.view(torch.int32)  # -> cuda int 2
 cuda.reshape(6)     # -> cuda float 1
 cuda.flatten()      # -> cuda float 1
 cuda.unsqueeze(0)   # -> cuda float 3
@@ -186,7 +186,7 @@ def f(x: Tensor, device):
     x.cuda()            # -> cuda
 
 def f(device="cuda"):
-    host.to(device)     # -> cuda float 2  # fails: a default device is one value of several
+    host.to(device)     # -> cuda float 2
 
 def f(x: Tensor, device: torch.device):
     y = torch.zeros(3, device=device)
@@ -230,7 +230,7 @@ torch.cuda.current_device() # -> device cuda
 host.to(f"cuda:{n}")    # -> cuda float 2
 
 with torch.device("cuda"):
-    torch.zeros(3)      # -> cuda float 1  # fails: `with torch.device` is not followed
+    torch.zeros(3)      # -> cuda float 1
 """
 
 FACTORIES = """
