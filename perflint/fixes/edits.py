@@ -157,19 +157,6 @@ def indentation(source: Source, line: int) -> str:
     return text[: len(text) - len(text.lstrip(" \t\f"))]
 
 
-def insert_line_above(source: Source, line: int, text: str) -> Edit:
-    """A new line above a line, indented as it is. `text` has neither indentation nor newline."""
-    return insert(line, 1, in_newlines_of(source, line, f"{indentation(source, line)}{text}\n"))
-
-
-def insert_decorator(source: Source, function: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> Edit:
-    """A decorator (`@name()`) right above `def`, inside of those that are there.
-
-    There a `staticmethod`, `property` or `classmethod` still gets what it expects.
-    """
-    return insert_line_above(source, function.lineno, text)
-
-
 def delete_statement(source: Source, statement: ast.stmt, body: Sequence[ast.stmt]) -> Edit:
     """Delete a simple statement of a block with its line and the comment that ends it.
 

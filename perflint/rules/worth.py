@@ -81,11 +81,6 @@ def cost(name: str) -> Cost:
     return _rows()[name]
 
 
-def costs(code: str) -> tuple[Cost, ...]:
-    """All rows that speak for the rule of that code, in the order of the file."""
-    return tuple(row for row in _rows().values() if code in row.rules)
-
-
 @cache
 def _rows() -> dict[str, Cost]:
     import tomllib

@@ -59,7 +59,7 @@ def _formatted_by_call(model: Model, node: ast.Call, target: str) -> Iterator[Si
 
 
 def _formatted(model: Model, node: ast.FormattedValue) -> Iterator[Site]:
-    yield FormatSite(model, node.value, "f-string", node.format_spec is not None or node.conversion != -1)
+    yield FormatSite(model, node.value, "f-string")
 
 
 def _modulo(model: Model, node: ast.BinOp) -> Iterator[Site]:

@@ -102,11 +102,9 @@ class FormatSite(Site):
     """An expression that is turned into text.
 
     `sink` is "f-string", "print", "logging", "str.format", "%", "str", "repr" or "format".
-    `spec` says whether a format specification or conversion applies to it.
     """
 
     sink: str
-    spec: bool = False
 
 
 @dataclass(frozen=True, slots=True)

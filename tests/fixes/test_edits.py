@@ -9,8 +9,6 @@ import pytest
 from perflint.findings import Edit, Span
 from perflint.fixes.edits import (
     delete_statement,
-    insert_decorator,
-    insert_line_above,
     replace,
     with_argument,
     within,
@@ -133,17 +131,3 @@ def delete(text: str, path: tuple[int, ...], index: int) -> str:
 )
 def test_delete_statement(before: str, path: tuple[int, ...], index: int, after: str) -> None:
     assert delete(before, path, index) == after
-
-
-def test_decorator_goes_inside_of_the_others() -> None:
-    source = Source("example.py", "class C:\r\n\t@staticmethod\r\n\tasync def f():\r\n\t\tpass\r\n")
-    function = source.tree.body[0].body[0]  # type: ignore[attr-defined]
-    assert (
-        result(source, insert_decorator(source, function, "@torch.no_grad()"))
-        == "class C:\r\n\t@staticmethod\r\n\t@torch.no_grad()\r\n\tasync def f():\r\n\t\tpass\r\n"
-    )
-
-
-def test_line_above() -> None:
-    source = Source("example.py", "if x:\n    y = 1")
-    assert result(source, insert_line_above(source, 2, "z = 2")) == "if x:\n    z = 2\n    y = 1"

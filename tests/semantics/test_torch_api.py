@@ -523,8 +523,6 @@ def test_modules() -> None:
 def test_kinds_of_classes() -> None:
     assert torch_api.is_module("torch.nn.BatchNorm2d") and not torch_api.is_module("torch.nn.Parameter")
     assert torch_api.is_optimizer("torch.optim.AdamW") and not torch_api.is_optimizer("torch.optim.lr_scheduler.StepLR")
-    assert torch_api.is_scheduler("torch.optim.lr_scheduler.ReduceLROnPlateau")
-    assert torch_api.is_scheduler("torch.optim.lr_scheduler._LRScheduler")
 
 
 @with_torch

@@ -195,11 +195,6 @@ def is_optimizer(name: str) -> bool:
     return canonical(name) in _classes("optimizers")
 
 
-def is_scheduler(name: str) -> bool:
-    """Whether it is one of torch's learning rate scheduler classes."""
-    return canonical(name) in _classes("schedulers")
-
-
 @cache
 def tensor_methods() -> frozenset[str]:
     """The names of the methods and attributes of torch.Tensor."""
