@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
     from perflint.semantics.structure import FunctionInfo
 
 _HOT_METHODS = frozenset(
-    "forward training_step validation_step test_step predict_step compute_loss backward __torch_function__".split()
+    """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
+    optimizer_step on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad""".split()
 )
+_HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
+"""What trainers call before and after each batch."""
 _COLD_FUNCTIONS = frozenset(
     """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
     init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
@@ -25,11 +31,36 @@ _COLD_FUNCTIONS = frozenset(
     on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
     conftest switch_to_deploy fuse_model""".split()
 )
-_COLD_PREFIXES = tuple("save_ load_ plot_ test_ init_ _init_ convert_checkpoint export_ build_ setup_".split())
-
+_COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_".split())
+_SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
+"""Names of what mostly runs seldom; code that runs each step may call it all the same."""
 
 _LONGEST_CHAIN = 64
 """Functions that call each other in a row, and are followed to the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a stretch of code does of that for which training and evaluation loops are there.
+
+    `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
+    loop that does either.
+    """
+
+    steps: bool = False
+    runs: bool = False
+    loops: bool = False
+
+    def __or__(self, other: Work) -> Work:
+        return Work(self.steps or other.steps, self.runs or other.runs, self.loops or other.loops)
+
+    @property
+    def any(self) -> bool:
+        """Whether it does any of it."""
+        return self.steps or self.runs or self.loops
+
+
+_NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
 
 
 class HeatMap:
@@ -42,8 +73,10 @@ class HeatMap:
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
         self._callers: dict[str, list[ast.Call]] | None = None
+        self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
-        self._loops: dict[ast.stmt, tuple[bool, bool]] = {}
+        self._work: dict[ast.stmt, Work] = {}
+        """By loop, by function and by the first statement of a block."""
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -63,7 +96,7 @@ class HeatMap:
             return Heat.COLD
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return self._known[parent]
-        if self.guard(parent, node) is not None:
+        if isinstance(node, (ast.ExceptHandler, ast.Raise)) or self.guard(parent, node) is not None:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(parent) if node in parent.body else self._known[parent]
@@ -72,8 +105,6 @@ class HeatMap:
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
             return self._loop(parent, around) if node not in parent.orelse else around
-        if isinstance(node, (ast.ExceptHandler, ast.Raise)):
-            return Heat.COLD
         if isinstance(parent, ast.Assert) and node is parent.msg:
             return Heat.COLD
         return around
@@ -85,7 +116,8 @@ class HeatMap:
         test: ast.expr | None = None
         if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
             is_body = node in parent.body if isinstance(parent, ast.If) else node is parent.body
-            test = parent.test if rarely(parent.test, is_body) else None
+            if rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
+                test = parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)
         return None if test is None or self._selects_within_step(test) else test
@@ -96,7 +128,10 @@ class HeatMap:
             self._guards = {}
             for branch in self._model.nodes(ast.If):
                 if leaves(branch.body) and rarely(branch.test, False):
-                    for later in self._after(branch):
+                    after = self._after(branch)
+                    if self._work_of(after).steps:
+                        continue
+                    for later in after:
                         if later in self._guards:
                             break
                         self._guards[later] = branch.test
@@ -106,6 +141,12 @@ class HeatMap:
                         self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
                         break
         return self._guards
+
+    def _holds_step(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
+        """Whether a branch steps an optimizer: gradients are accumulated, and the branch is the step."""
+        if isinstance(parent, ast.IfExp):
+            return False
+        return self._work_of(parent.body if is_body else parent.orelse).steps
 
     def _after(self, statement: ast.stmt) -> list[ast.stmt]:
         parent = self._model.parent(statement)
@@ -131,12 +172,14 @@ class HeatMap:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:
             return Heat.HOT
-        works, holds_loop = self._work_in(loop)
+        work = self._work_of(loop.body)
+        if isinstance(loop, ast.While):
+            work = work | self._work_inside(loop.test)
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.is_over_batches(loop.iter):
             return Heat.HOT
-        if works:
+        if work.steps or (work.runs and not work.loops):
             return Heat.HOT
-        if holds_loop:
+        if work.loops:
             # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
             # loops inside one of these runs many times.
             return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
@@ -150,43 +193,68 @@ class HeatMap:
                 return True
         return False
 
-    def _work_in(self, loop: ast.stmt) -> tuple[bool, bool]:
-        """Whether a loop's own body trains or runs a model, and whether an inner loop does."""
-        known = self._loops.get(loop)
-        if known is not None:
-            return known
-        works = inner = False
-        stack: list[ast.AST] = children(loop)
+    def _work_of(self, body: list[ast.stmt]) -> Work:
+        """What the statements of a block do, and the functions of this file that they call."""
+        if not body:
+            return _NO_WORK
+        known = self._work.get(body[0])
+        if known is None:
+            # A function that calls itself does nothing more by that.
+            self._work[body[0]] = _NO_WORK
+            known = _NO_WORK
+            for statement in body:
+                known = known | self._work_inside(statement)
+            self._work[body[0]] = known
+        return known
+
+    def _work_inside(self, root: ast.AST) -> Work:
+        work = _NO_WORK
+        stack = [root]
         while stack:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 continue
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
                 over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
-                inner_works, deeper = self._work_in(node)
-                inner = inner or inner_works or deeper or over
+                if over or self._work_of(node.body).any:
+                    work = work | _LOOPS
                 continue
-            if isinstance(node, ast.Call) and self.is_work(node):
-                works = True
+            if isinstance(node, ast.Call):
+                work = work | self.work_of_call(node)
             stack += children(node)
-        self._loops[loop] = works and not inner, inner
-        return self._loops[loop]
+        return work
 
     def is_work(self, call: ast.Call) -> bool:
         """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
+        work = self.work_of_call(call)
+        return work.steps or work.runs
+
+    def work_of_call(self, call: ast.Call) -> Work:
+        """What a call does of what training and evaluation loops are for."""
         target = self._model.target(call)
-        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward", "torch.optim.Optimizer.step"):
-            return True
+        if target == "torch.optim.Optimizer.step" or _is_step(call):
+            return _STEPS
+        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
+            return _RUNS
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward", "training_step"):
+            return _RUNS
         callee = self._model.value(call.func)
-        if isinstance(callee, Function) and isinstance(callee.receiver, Instance):
+        if not isinstance(callee, Function):
+            return _NO_WORK
+        work = self._work_of_function(callee)
+        if isinstance(callee.receiver, Instance) and not work.any:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
             name = callee.qualname.rpartition(".")[2]
-            return name not in _COLD_FUNCTIONS and self._model.is_module(callee.receiver)
-        if isinstance(call.func, ast.Attribute):
-            return call.func.attr in ("backward", "training_step") or (
-                call.func.attr == "step" and _mentions(call.func.value, "optim")
-            )
-        return False
+            return _RUNS if name not in _COLD_FUNCTIONS and self._model.is_module(callee.receiver) else _NO_WORK
+        return work
+
+    def _work_of_function(self, function: Function) -> Work:
+        """What the body of a function of this file does, unless its name says that it runs seldom."""
+        module = self._model.module
+        info = module.function(function.line, function.column) if function.module == module.name else None
+        if info is None or isinstance(info.node, ast.Lambda) or by_name(info) is Heat.COLD:
+            return _NO_WORK
+        return self._work_of(info.node.body)
 
     def is_over_batches(self, node: ast.expr) -> bool:
         """Whether a loop over something goes over the batches of a loader."""
@@ -218,37 +286,73 @@ class HeatMap:
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
         known = by_name(info)
-        if known is not None:
+        if known is Heat.HOT or (known is Heat.COLD and not info.name.startswith(_SELDOM_PREFIXES)):
             return known
         heats = {self.of(call) for call in self.callers(info)}
         if Heat.HOT in heats:
             return Heat.HOT
         is_private = info.name.startswith("_") or info.outer is not None
-        if heats == {Heat.COLD} and is_private:
+        if known is Heat.COLD or (heats == {Heat.COLD} and is_private):
             return Heat.COLD
         return Heat.WARM
 
     def callers(self, info: FunctionInfo) -> list[ast.Call]:
-        """The calls in this file that call a function, or may."""
+        """The calls in this file that call a function, or may, and those that are given it to call."""
         if self._callers is None:
             self._callers = {}
             for node in self._model.nodes(ast.Call):
-                target = self._model.target(node)
-                if not target and isinstance(node.func, ast.Attribute):
-                    # Of an object that is not known: any method of this file of that name.
-                    target = "." + node.func.attr
-                if target:
+                for target in self._may_call(node):
                     self._callers.setdefault(target, []).append(node)
-        known = self._callers.get(f"{self._model.module.name}.{info.qualname}", [])
-        return known + self._callers.get("." + info.name, []) if info.owner else known
+                self._note_given(node)
+        module = self._model.module.name
+        known = list(self._callers.get(f"{module}.{info.qualname}", ()))
+        if info.owner:
+            known += self._callers.get("." + info.name, ())
+            for base in self._model.lineage(f"{module}.{info.owner}")[1:]:
+                # A call of the method that this one overrides.
+                known += self._callers.get(f"{base}.{info.name}", ())
+        # A hook or a factory is handed over once and called often: only a hot place tells something.
+        given = self._given.get(f"{module}.{info.qualname}", ())
+        return known + [call for call in given if self.of(call) is Heat.HOT]
+
+    def _note_given(self, node: ast.Call) -> None:
+        """Note the functions that a call gets as arguments: `optimizer.step(closure)`."""
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if isinstance(argument, (ast.Name, ast.Attribute)):
+                value = self._model.value(argument)
+                if isinstance(value, Function):
+                    self._given.setdefault(f"{value.module}.{value.qualname}", []).append(node)
+
+    def _may_call(self, node: ast.Call) -> Iterator[str]:
+        """What a call may call: full names, and names of methods with a dot in front."""
+        target = self._model.target(node)
+        if target:
+            yield target
+        elif isinstance(node.func, ast.Attribute):
+            # Of an object that is not known: any method of this file of that name.
+            yield "." + node.func.attr
+        hook = node.args[0] if node.args else None
+        if isinstance(hook, ast.Constant) and isinstance(hook.value, str) and "_" in hook.value:
+            # `self.run_hooks("on_batch_end", loss)`.
+            yield "." + hook.value
 
 
 def by_name(info: FunctionInfo) -> Heat | None:
-    """How often a function runs that is told by its name; None for all others."""
+    """How often a function runs that is told by its name; None for all others.
+
+    What is cold by a prefix of `_SELDOM_PREFIXES` is hot if code that runs each step calls it.
+    """
     name = info.name
-    if name in _HOT_METHODS and (info.owner or name == "forward"):
+    if (name in _HOT_METHODS or _HOT_HOOK.fullmatch(name)) and (info.owner or name == "forward"):
         return Heat.HOT
-    return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES) else None
+    return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
+
+
+def _is_step(call: ast.Call) -> bool:
+    """`optimizer.step()` of something that is only called so, `scaler.step(optimizer)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    return any(_mentions(part, "optim") for part in (call.func.value, *call.args))
 
 
 def _mentions(node: ast.expr, text: str) -> bool:

@@ -76,6 +76,10 @@ class Model:
         function = self.function(node)
         return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
 
+    def lineage(self, cls: str) -> tuple[str, ...]:
+        """The full names of a class and its bases, nearest first."""
+        return classes.lineage(Frame(self.project, self.module, Budget(0), names={}), cls)
+
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""
         return self._heat.of(node)

@@ -179,8 +179,12 @@ def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
         if torch.jit.is_tracing():
             print(loss)                 # cold
         if (i + 1) % 4 == 0:
-            optimizer.step()            # cold
-            optimizer.zero_grad()       # cold
+            optimizer.step()            # hot
+            optimizer.zero_grad()       # hot
+            if i % 100 == 0:
+                print(loss.item())      # cold
+        if (i + 1) % 4 == 0:
+            scheduler.step()            # cold
         message = f"{loss}" if i % 10 == 0 else None    # hot
 
 def train(model: nn.Module, loader):
@@ -271,7 +275,10 @@ def closure_step(optimizer, model, x):
     def closure():
         loss = model(x).sum()
         loss.backward()
-        return loss.item()              # warm
+        return loss.item()              # hot
+    def hook(module, inputs, output):
+        output.sum().item()             # warm
+    model.register_forward_hook(hook)
     for _ in range(3):
         optimizer.step(closure)         # hot
 
@@ -304,6 +311,122 @@ def forward(x):
 def rec(model: nn.Module, x, n):
     y = model(x)                        # warm
     return rec(model, y, n - 1)         # warm
+"""
+
+WORK = """
+def train(model: nn.Module, loader, accumulate):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()                 # hot
+        if (i + 1) % accumulate != 0:
+            continue
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)     # hot
+        scaler.step(optimizer)          # hot
+        if i % 100 != 0:
+            continue
+        print(norm)                     # cold
+
+def alternate(generator: nn.Module, critic: nn.Module, loader, every):
+    for i, x in enumerate(loader):
+        critic(x).mean().backward()
+        optimizer_c.step()              # hot
+        if i % every == 0:
+            loss = critic(generator(x)).mean()     # hot
+            loss.backward()             # hot
+            optimizer_g.step()          # hot
+        if i % every == 0:
+            show(generator(x))          # cold
+
+def update(model: nn.Module, x):
+    loss = model(x).sum()               # hot
+    loss.backward()                     # hot
+    optimizer.step()                    # hot
+    return loss
+def train_in_place(model, x):
+    for step in range(100):
+        loss = update(model, x)         # hot
+        print(loss.item())              # hot
+
+def one_epoch(model: nn.Module, loader):
+    for x in loader:
+        model(x).sum().backward()       # hot
+    print(x)                            # warm
+def train_by_epochs(model, loader):
+    for epoch in range(100):
+        one_epoch(model, loader)        # warm
+        print(epoch)                    # warm
+
+def train_accumulated(model: nn.Module, micro_batches):
+    while True:
+        for x in micro_batches:
+            model(x).sum().backward()   # hot
+        optimizer.step()                # hot
+        print(x)                        # hot
+
+def play(agent_step, env):
+    for t in range(100):
+        env.step(t)                     # warm
+
+def repeat(model, n):
+    for _ in range(n):
+        recurse(model, n)               # warm
+def recurse(model, n):
+    recurse(model, n - 1)
+
+class Net(nn.Module):
+    def build_pyramid(self, x):
+        return x.max().item()           # hot
+    def build_layers(self):
+        print(torch.zeros(3))           # cold
+    def _init_cache(self, x):
+        print(x)                        # cold
+    def forward(self, x):
+        self._init_cache(x)
+        return self.build_pyramid(x)
+    def decode(self, x):
+        raise NotImplementedError(x.item())     # cold
+
+class Loss:
+    def update(self, x):
+        raise NotImplementedError
+class Mean(Loss):
+    def update(self, x):
+        x.item()                        # hot
+class Other:
+    def update(self, x):
+        x.item()                        # warm
+def evaluate(model: nn.Module, loader, metric: Loss):
+    for x in loader:
+        model(x)
+        metric.update(x)                # hot
+
+class Printer:
+    def on_loss(self, loss):
+        print(loss.item())              # hot
+    def on_stop(self, loss):
+        print(loss.item())              # warm
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        print(outputs)                  # hot
+    def on_epoch_end(self, outputs):
+        print(outputs)                  # warm
+class Loop:
+    def call(self, hook, *args):
+        for callback in self.callbacks:
+            getattr(callback, hook)(*args)
+    def run(self, model: nn.Module, loader):
+        for x in loader:
+            model(x)
+            self.call("on_loss", x)     # hot
+        self.call("on_stop", x)         # warm
+
+def block(x):
+    return x.item()                     # hot
+class Deep(nn.Module):
+    def forward(self, x):
+        return torch.utils.checkpoint.checkpoint(block, x)
+def collate(x):
+    return x.item()                     # warm
+loader = torch.utils.data.DataLoader([], collate_fn=collate)
 """
 
 POLARITY = """
@@ -388,6 +511,11 @@ def test_loops(case: Case) -> None:
 
 @table(GUARDS)
 def test_guards(case: Case) -> None:
+    check(case)
+
+
+@table(WORK)
+def test_work(case: Case) -> None:
     check(case)
 
 
