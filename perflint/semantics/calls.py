@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from perflint.semantics import builtin_calls, classes, containers, functions, libraries, records, tensors, torch_api
+from perflint.semantics import (
+    builtin_calls,
+    classes,
+    containers,
+    distributions,
+    functions,
+    libraries,
+    records,
+    tensors,
+    torch_api,
+)
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
 from perflint.semantics.lattice import union, widen
@@ -29,7 +39,6 @@ from perflint.semantics.values import (
     Name,
     Origin,
     Partial,
-    Scalar,
     Sequence,
     Super,
     Tensor,
@@ -191,8 +200,8 @@ def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments
 
 def _object_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
     method = name.rpartition(".")[2]
-    if name.startswith("torch.distributions.") and method in ("sample", "rsample", "log_prob", "entropy", "cdf"):
-        return _sampled(receiver, arguments)
+    if name.startswith("torch.distributions."):
+        return distributions.result(name, receiver, arguments.values()) or UNKNOWN
     if name.startswith("torch.nn.ModuleDict.") and isinstance(receiver, Instance):
         return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
     if name == "accelerate.Accelerator.prepare":
@@ -213,16 +222,6 @@ def _prepared(value: Value) -> Value:
     if isinstance(value, Instance) and value.cls.endswith("DataLoader"):
         return Sequence("iterator", Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION)))
     return value
-
-
-def _sampled(receiver: Value, arguments: Arguments) -> Value:
-    """A sample lives with the parameters of its distribution."""
-    given = [value for _, value in (receiver.arguments or ())] if isinstance(receiver, Instance) else []
-    found = [value.tensor for value in (*given, *arguments.values()) if value.tensor is not None]
-    if not found:
-        numbers = given and all(isinstance(value, (Const, Scalar)) for value in given)
-        return Tensor(Device.CPU if numbers else Device.UNKNOWN, Kind.FLOAT)
-    return Tensor(found[0].device, Kind.FLOAT, evidence=found[0].evidence)
 
 
 def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
@@ -456,6 +455,10 @@ def _current_device(frame: Frame, arguments: Arguments) -> Value:
     return DeviceValue(Device.CUDA)
 
 
+def _divergence(frame: Frame, arguments: Arguments) -> Value:
+    return distributions.tensor(arguments.values())
+
+
 _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "functools.partial": _partial,
     "collections.OrderedDict": lambda frame, arguments: builtin_calls.function(frame, "dict", arguments),
@@ -466,6 +469,8 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "torch.cuda.is_available": _cuda_available,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.cuda.current_device": _current_device,
+    "torch.distributions.kl_divergence": _divergence,
+    "torch.distributions.kl.kl_divergence": _divergence,
     "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),
     "torch.set_default_device": _set_default_device,
     "torch.set_default_tensor_type": _set_default_device,

@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from perflint.semantics import torch_api
+from perflint.semantics import distributions, torch_api
 from perflint.semantics.values import (
     BOOL,
     UNKNOWN,
@@ -112,6 +112,8 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
             default = torch_api.defaults(cls).get(name, ...)
             return Const(default) if isinstance(default, (int, float, bool, str)) else UNKNOWN
         return None
+    if cls.startswith("torch.distributions."):
+        return distributions.attribute(cls, value, name)
     if name in ("device",) and cls == "lightning.LightningModule":
         return DeviceValue(Device.MODEL)
     if name == "add_state" and cls == "torchmetrics.Metric":

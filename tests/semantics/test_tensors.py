@@ -300,6 +300,19 @@ torch.Generator(device="cuda")      # -> Generator(device='cuda')
 torch.load("a.pt")          # -> ?
 torch.distributions.Normal(cuda, 1).sample()    # -> cuda float
 torch.distributions.Normal(0.0, 1.0).sample()   # -> cpu float
+torch.distributions.Normal(0.0, cuda).log_prob(host)    # -> cuda float
+torch.distributions.Normal(0.0, 1.0).log_prob(cuda)     # -> cuda float
+torch.distributions.Normal(cuda, 1).mean        # -> cuda float
+torch.distributions.Normal(cuda, 1).scale       # -> cuda float
+torch.distributions.Normal(cuda, 1).batch_shape # -> size[int]
+torch.distributions.normal.Normal(cuda, 1).expand((2,)).entropy()   # -> cuda float
+torch.distributions.Categorical(logits=cuda).sample()   # -> cuda int
+torch.distributions.Categorical(logits=cuda).probs      # -> cuda float
+torch.distributions.Categorical(logits=cuda).logits     # -> cuda float 2
+torch.distributions.Independent(torch.distributions.Normal(cuda, 1), 1).rsample()   # -> cuda float
+torch.distributions.Independent(torch.distributions.Normal(cuda, 1), 1).base_dist.rsample()     # -> cuda float
+torch.distributions.kl_divergence(torch.distributions.Normal(cuda, 1), torch.distributions.Normal(cuda, 1)) # -> cuda float
+torch.distributions.Normal(*cuda).sample()      # -> tensor
 """
 
 FUNCTIONS = """

@@ -66,6 +66,18 @@ def classes() -> dict[str, type]:
 
 
 @cache
+def distributions() -> dict[str, type]:
+    """The classes of torch.distributions by public name."""
+    holder = torch.distributions
+    members = {name: getattr(holder, name) for name in sorted(holder.__all__)}
+    return {
+        f"torch.distributions.{name}": member
+        for name, member in members.items()
+        if inspect.isclass(member) and issubclass(member, holder.Distribution)
+    }
+
+
+@cache
 def others() -> dict[str, object]:
     """Further classes and Python functions by name."""
     return {name: _resolve(name) for name in OTHERS.split()}
@@ -124,7 +136,7 @@ def _bases(cls: type) -> list[str]:
 def aliases() -> list[str]:
     """`name public-name` for where classes are defined."""
     found = dict(item.split() for item in _MORE_ALIASES.splitlines() if item)
-    for name, member in {**classes(), **others()}.items():
+    for name, member in {**classes(), **distributions(), **others()}.items():
         home = f"{member.__module__}.{member.__qualname__}"  # type: ignore[attr-defined]
         if home != name and home.startswith("torch."):
             found.setdefault(home, name)

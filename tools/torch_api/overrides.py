@@ -120,12 +120,6 @@ EXTRA: dict[str, dict[str, str]] = {
         "all_to_all all_to_all_single send recv isend irecv",
     ),
     "torch.random": _words(tensor="get_rng_state", int="initial_seed seed"),
-    "torch.distributions.Distribution": _words(
-        tensor="sample rsample sample_n log_prob prob cdf icdf entropy perplexity mean mode variance stddev "
-        "enumerate_support logits "
-        "probs loc scale concentration",
-        size="batch_shape event_shape",
-    ),
     "torch.distributions.kl": _words(tensor="kl_divergence"),
     "torch.distributions": _words(tensor="kl_divergence"),
 }

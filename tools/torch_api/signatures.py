@@ -15,7 +15,7 @@ _PLAIN = (bool, int, float, str, type(None))
 def lines() -> list[str]:
     """The TOML lines: one literal string, one callable a line."""
     found: dict[str, str] = {}
-    for name, cls in {**modules.classes(), **modules.others()}.items():
+    for name, cls in {**modules.classes(), **modules.distributions(), **modules.others()}.items():
         found[name] = "" if _takes_nothing(cls) else of_callable(name, cls)
     for namespace, names in signature_overrides.FUNCTIONS.items():
         for name in names.split():

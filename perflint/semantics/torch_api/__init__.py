@@ -114,8 +114,6 @@ class ModuleFacts(NamedTuple):
 def result(name: str) -> Result | None:
     """What a torch callable or attribute gives, None when it is not known."""
     namespace, _, leaf = canonical(name).rpartition(".")
-    if namespace.startswith("torch.distributions.") and leaf != "kl_divergence":
-        namespace = "torch.distributions.Distribution"
     kind = _leaves("kind", namespace).get(leaf)
     if kind is None:
         return None
@@ -223,6 +221,11 @@ def data_dependent() -> frozenset[str]:
 def dynamic_shape() -> frozenset[str]:
     """Functions whose result's shape depends on data."""
     return frozenset(_file("syncs")["dynamic_output_shape"]["names"].split())
+
+
+def table(name: str) -> Mapping[str, Any]:
+    """A file of facts as it is, for what only one reader asks of it."""
+    return _file(name)
 
 
 @cache

@@ -1,0 +1,173 @@
+"""TPF127: distributions that check their arguments on the host."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import lowered
+from perflint.rules.sync._validation import is_switched_off
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics import distributions
+from perflint.semantics.sites import CallSite, FileSite, device_confidence
+from perflint.semantics.values import NONE, Const, Instance
+from perflint.source.concrete import cst
+
+_SWITCH = "set_default_validate_args"
+
+
+class DistributionsValidate(Rule):
+    """
+    ## What it does
+    Finds distributions of `torch.distributions` that are made of device tensors and check them: the
+    constructor, and `log_prob` and `cdf`, which check what they are passed. Also finds
+    `Normal.set_default_validate_args = False`, which replaces the method that it means to call, and
+    switches nothing off.
+
+    ## Why is this bad
+    Each check asks the device whether all values are allowed, and the host waits for the answer: once
+    for `Categorical`, twice for `Normal`, up to nine times for others, and once more for each `log_prob`.
+    A Python number beside a tensor is copied to the device, and waited for, too. What it costs has not
+    been measured yet.
+
+    ## When it is fine
+    Distributions on the host, tests, debugging, `validate_args=False`, a project that calls
+    `Distribution.set_default_validate_args(False)` somewhere, and Python with `-O`, which turns the
+    checks off by default.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.distributions import Normal
+
+    class Policy(torch.nn.Module):
+        def forward(self, mean: torch.Tensor, std: torch.Tensor, action: torch.Tensor):
+            return Normal(mean, std).log_prob(action)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.distributions import Normal
+
+    class Policy(torch.nn.Module):
+        def forward(self, mean: torch.Tensor, std: torch.Tensor, action: torch.Tensor):
+            return Normal(mean, std, validate_args=False).log_prob(action)
+    ```
+
+    ## Fix safety
+    Adds `validate_args=False` to the constructor, or makes a call of the assignment. Unsafe: parameters
+    and values that are not allowed, such as NaN of a policy that diverges, raise no error any more.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/distributions/distribution.py`; a trace
+    shows `aten::_is_all_true` or `aten::all`, then `aten::item` with a `cudaStreamSynchronize`.
+
+    ## References
+    - [torch.distributions](https://docs.pytorch.org/docs/stable/distributions.html): "Validation may be
+      expensive, so you may want to disable it once a model is working"
+    """
+
+    code = "TPF127"
+    name = "distributions-validate"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*distributions.constructors(), *distributions.members()), FileSite)
+
+    def nominate(self, site: CallSite | FileSite) -> bool:
+        if isinstance(site, FileSite):
+            return _SWITCH in site.model.source.text
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite | FileSite) -> Iterator[Finding]:
+        if isinstance(site, FileSite):
+            yield from self._assigned(site)
+            return
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        made, member = _distribution(site)
+        assert made is not None
+        text = quoted(site.text(site.node))
+        if member:
+            what = f"{text} checks on the host whether its argument is allowed, and waits for the device"
+        else:
+            count = distributions.constructing(made).validated + distributions.copied_numbers(made)
+            times = "" if count == 1 else " twice" if count == 2 else f" {count} times"
+            what = f"{text} checks its arguments on the host, and waits{times} for the device"
+        yield self.finding(
+            site,
+            what + often(site),
+            confidence=confidence,
+            help="Pass `validate_args=False` to the constructor, or call "
+            "`Distribution.set_default_validate_args(False)` once.",
+            fix=None if member else _fix(node, site, made),
+        )
+
+    def _assigned(self, site: FileSite) -> Iterator[Finding]:
+        """The switch of which an assignment makes a variable."""
+        source = site.model.source
+        for node in site.model.nodes(ast.Assign):
+            target = node.targets[0]
+            if not (isinstance(target, ast.Attribute) and target.attr == _SWITCH):
+                continue
+            if len(node.targets) != 1 or not (isinstance(node.value, ast.Constant) and node.value.value is False):
+                continue
+            text = source.segment(source.span(target))
+            yield self.finding(
+                site,
+                f"{quoted(site.text(target) + ' = False')} replaces the method, and the checks stay on",
+                confidence=Confidence.HIGH,
+                heat=Heat.WARM,
+                span=source.span(node),
+                help="Call it: `Distribution.set_default_validate_args(False)`.",
+                fix=Fix("Call the method", Safety.UNSAFE, (Edit(source.span(node), f"{text}(False)"),)),
+            )
+
+
+def _distribution(site: CallSite) -> tuple[Instance | None, str]:
+    """The distribution that a call makes or uses, and the method that it calls."""
+    if site.target in distributions.constructors():
+        value, member = site.value(site.node), ""
+    elif site.receiver is not None:
+        value, member = site.receiver, site.target.rpartition(".")[2]
+    else:
+        return None, ""
+    found = (each for each in value.members if isinstance(each, Instance) and distributions.is_distribution(each.cls))
+    return next(found, None), member
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    made, member = _distribution(site)
+    if made is None:
+        return None
+    waits = distributions.using(made, member) if member else distributions.constructing(made)
+    if waits.validated <= waits.unchecked:
+        return None
+    operands = [made, *(site.value(argument) for argument in site.node.args)] if member else [made]
+    confidence = device_confidence(distributions.tensor(operands))
+    given = _checked(made).argument("validate_args")
+    if confidence is None or given == Const(False):
+        return None
+    if given is None or given == NONE:
+        return None if is_switched_off(site.model) else confidence
+    return confidence if given == Const(True) else lowered(confidence)
+
+
+def _checked(made: Instance) -> Instance:
+    """The distribution that checks: `Independent` leaves it to the one that it is made of."""
+    base = made.argument("base_distribution")
+    return _checked(base) if made.cls.endswith(".Independent") and isinstance(base, Instance) else made
+
+
+def _fix(node: cst.CSTNode, site: CallSite, made: Instance) -> Fix | None:
+    if site.has_unpacking or made.argument("validate_args") is not None:
+        return None
+    assert isinstance(node, cst.Call)
+    new = with_argument(node, "validate_args=False")
+    if new is None:
+        return None
+    return Fix("Leave the checks out", Safety.UNSAFE, (replace(site.model.source, site.span, new),))

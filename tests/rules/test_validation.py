@@ -1,0 +1,53 @@
+"""Where a project turns the validation of its distributions off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.rules.sync._validation import is_switched_off
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+POLICY = "from torch.distributions import Normal\n\ndef policy(mean, std):\n    return Normal(mean, std)\n"
+
+
+def switched_off(folder: Path, **others: str) -> bool:
+    paths = [folder / "policy.py", *(folder / f"{name}.py" for name in others)]
+    for path, text in zip(paths, (POLICY, *others.values()), strict=True):
+        path.write_text(text)
+    return is_switched_off(Model(Source(str(paths[0]), POLICY), Project(paths)))
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        "torch.distributions.Distribution.set_default_validate_args(False)",
+        "D.Normal.set_default_validate_args( value=False )",
+    ],
+)
+def test_a_switch_in_any_file_holds_for_all(tmp_path: Path, switch: str) -> None:
+    assert switched_off(tmp_path, train=f"import torch\n{switch}\n", data="x = 1\n")
+
+
+@pytest.mark.parametrize(
+    "no_switch",
+    [
+        "Distribution.set_default_validate_args(True)",
+        "Normal.set_default_validate_args = False",
+        "my_set_default_validate_args(False)",
+        "",
+    ],
+)
+def test_what_is_no_switch(tmp_path: Path, no_switch: str) -> None:
+    assert not switched_off(tmp_path, train=f"{no_switch}\n")
+
+
+def test_a_file_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_bytes(b"\xff\xfe set_default_validate_args(False)")
+    path = tmp_path / "policy.py"
+    path.write_text(POLICY)
+    project = Project([path, tmp_path / "broken.py"])
+    assert not is_switched_off(Model(Source(str(path), POLICY), project))
