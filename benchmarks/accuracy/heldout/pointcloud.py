@@ -106,7 +106,8 @@ class PointClassifier(nn.Module):
         self.edge1 = EdgeConv(3, 24, k)
         self.sa1 = SetAbstraction(48, 0.4, 16, 24, [32, 48])
         self.sa2 = SetAbstraction(12, 0.8, 8, 48, [64])
-        self.fc = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, num_class))
+        self.fc = nn.Sequential(
+            nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, num_class))
 
     def forward(self, xyz):
         feats = self.edge1(xyz.transpose(2, 1)).transpose(2, 1)

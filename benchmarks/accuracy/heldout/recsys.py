@@ -201,7 +201,8 @@ def main():
 		model.eval()
 		HR, NDCG = metrics(model, test_loader, history, args.top_k, device)
 		elapsed_time = time.time() - start_time
-		print("The time elapse of epoch {:03d} is: {}".format(epoch, time.strftime("%H: %M: %S", time.gmtime(elapsed_time))))
+		elapsed = time.strftime("%H: %M: %S", time.gmtime(elapsed_time))
+		print("The time elapse of epoch {:03d} is: {}".format(epoch, elapsed))
 		print("loss {:.4f}\tHR: {:.3f}\tNDCG: {:.3f}".format((running / len(train_loader)).item(), HR, NDCG))
 		if HR > best_hr:
 			best_hr, best_epoch = HR, epoch
