@@ -68,7 +68,8 @@ class ResultCollection:
         return out
 
     def progress(self) -> str:
-        return " ".join(f"{name}={self.sums[name] / self.counts[name]:.3f}" for name in sorted(self.bar & self.sums.keys()))
+        shown = sorted(self.bar & self.sums.keys())
+        return " ".join(f"{name}={self.sums[name] / self.counts[name]:.3f}" for name in shown)
 
 
 class Trainer:
