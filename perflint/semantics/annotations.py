@@ -231,8 +231,11 @@ def _defaulted(default: Value) -> Value:
 
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
-    if info.uses.get(name, frozenset()) & torch_api.tensor_only_methods():
+    uses = info.uses.get(name, set())
+    if uses & torch_api.tensor_only_methods():
         return Tensor(device, evidence=Evidence.USE)
+    if uses >= {"scale", "step", "update"}:
+        return Instance("torch.amp.GradScaler")
     if name == "device":
         return DeviceValue(Device.CALLER)
     if name == "batch" and device is Device.MODEL:

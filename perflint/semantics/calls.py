@@ -212,6 +212,8 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
         return NONE
     if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
         return arguments.at(0)
+    if name in ("torch.amp.GradScaler.get_scale", "torch.cuda.amp.GradScaler.get_scale"):
+        return FLOAT
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
         return FLOAT if method == "elapsed_time" else NONE
     return UNKNOWN

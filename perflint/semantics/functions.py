@@ -134,8 +134,16 @@ def _passed(value: Value) -> Value:
 
 
 _MOST_PASSED = 8
-_TELLING = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.distributions.")
-"""Classes whose objects do what their arguments say: calls them, samples where they are."""
+_TELLING = (
+    "torch.nn.Sequential",
+    "torch.nn.ModuleList",
+    "torch.nn.ModuleDict",
+    "torch.distributions.",
+    "torch.optim.",
+    "torch.amp.GradScaler",
+    "torch.cuda.amp.GradScaler",
+)
+"""Classes whose objects do what their arguments say: calls them, samples where they are, waits or not."""
 
 
 def _is_plain(value: Value) -> bool:

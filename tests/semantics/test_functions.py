@@ -133,6 +133,16 @@ def f(device, loader, train_loader, x_loader, loaders):
     train_loader    # -> DataLoader
     loaders         # -> ?
 
+def f(scaler, optimizer, scheduler, zoom):
+    scaler          # -> GradScaler
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    scheduler       # -> ?
+    scheduler.step()
+    zoom            # -> ?
+    zoom.scale(2)
+
 def f(x):
     x.device        # -> device caller
     return x.permute(0, 1)

@@ -1,0 +1,196 @@
+"""TPF124: what a GradScaler reads from the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import lowered, weakest
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
+from perflint.source.concrete import cst, parse_expression
+
+_SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
+_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
+_FUSED = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
+_AGAINST_FUSED = ("fused", "foreach", "capturable", "differentiable")
+_WHAT = {
+    "step": "asks the device whether a gradient is infinite before it lets the optimizer step",
+    "get_scale": "reads the scale from the device",
+    "state_dict": "reads the scale and its growth from the device",
+}
+
+
+class GradscalerHostReads(Rule):
+    """
+    ## What it does
+    Finds where a `GradScaler` makes the host wait: `get_scale()`, `state_dict()`, and `step(optimizer)`
+    with an optimizer that is not fused. `scale`, `unscale_` and `update` do not wait.
+
+    ## Why is this bad
+    An optimizer that is not fused cannot skip a step by itself, so the scaler reads on the host whether
+    it must. Fused ones (`Adam`, `AdamW`, `SGD`) take the answer on the device, and are faster besides. A
+    comparison of `get_scale()` before and after `update()` waits twice more. With bfloat16, which has the
+    range of float32, no scaler is needed.
+
+    ## When it is fine
+    The scale is logged once in a while, or saved in a checkpoint. A scheduler that must not step where
+    the optimizer did not. An optimizer that has no fused form. A scaler with `enabled=False` reads nothing.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model, loader):
+        optimizer = torch.optim.AdamW(model.parameters())
+        scaler = torch.amp.GradScaler()
+        for x in loader:
+            scaler.scale(model(x).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def train(model, loader):
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+        scaler = torch.amp.GradScaler()
+        for x in loader:
+            scaler.scale(model(x).sum()).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## Fix safety
+    Adds `fused=True` where the same code makes the optimizer. Unsafe: the results differ in the last
+    bits, and all parameters must be floating point tensors on the device.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/amp/grad_scaler.py`; a trace shows
+    `aten::item` with a `cudaStreamSynchronize` before the optimizer's kernels.
+
+    ## References
+    - [torch.amp](https://docs.pytorch.org/docs/stable/amp.html): `get_scale` "incurs a CPU-GPU sync"
+    - [torch.optim.AdamW](https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html): `fused`
+    """
+
+    code = "TPF124"
+    name = "gradscaler-host-reads"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*(f"{scaler}.{method}" for scaler in _SCALERS for method in _WHAT)),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        method = _method(site)
+        needless = _casts_to_bfloat16(site.model)
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {_WHAT[method]}, and the host waits{often(site)}",
+            confidence=confidence,
+            # A checkpoint needs the numbers.
+            severity=Severity.INFO if method == "state_dict" else None,
+            help="bfloat16 has the range of float32: leave the scaler out." if needless else _cure(site, method),
+            fix=None if needless or method != "step" else _fix(site),
+        )
+
+
+def _method(site: CallSite) -> str:
+    return site.target.rpartition(".")[2]
+
+
+def _cure(site: CallSite, method: str) -> str:
+    if method == "step":
+        return advice(site, "Make the optimizer with `fused=True`, which decides on the device.", "adam-not-fused")
+    return "Ask for it every so many steps; bfloat16 needs no scaler at all."
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    scaler = _object(site.receiver, _SCALERS)
+    if scaler is None:
+        return None
+    confidence = _active(scaler)
+    if confidence is None or _method(site) != "step":
+        return confidence
+    optimizer = _optimizer(site)
+    unfused = Confidence.MEDIUM if optimizer is None else _unfused(optimizer)
+    return None if unfused is None else weakest(confidence, unfused)
+
+
+def _object(value: Value | None, classes: tuple[str, ...]) -> Instance | None:
+    members = value.members if value is not None else ()
+    return next((each for each in members if isinstance(each, Instance) and each.cls.startswith(classes)), None)
+
+
+def _active(scaler: Instance) -> Confidence | None:
+    """How sure it is that a scaler does anything on the device."""
+    if scaler.arguments is None:
+        return Confidence.MEDIUM
+    enabled, device = scaler.argument("enabled"), scaler.argument("device")
+    if enabled in (Const(False), NONE) or device == Const("cpu"):
+        return None
+    return Confidence.HIGH if enabled in (None, Const(True)) else Confidence.MEDIUM
+
+
+def _optimizer(site: CallSite) -> Instance | None:
+    given = site.argument("optimizer", 0)
+    return None if given is None else _object(site.value(given), ("torch.optim.",))
+
+
+def _unfused(optimizer: Instance) -> Confidence | None:
+    """How sure it is that one of torch's optimizers cannot skip a step by itself."""
+    if optimizer.arguments is None:
+        return Confidence.MEDIUM
+    fused = optimizer.argument("fused")
+    if fused == Const(True):
+        return None
+    return Confidence.HIGH if fused in (None, NONE, Const(False)) else lowered(Confidence.MEDIUM)
+
+
+def _casts_to_bfloat16(model: Model) -> bool:
+    """Whether all autocast regions of a file whose dtype is known are in bfloat16."""
+    names: set[str] = set()
+    for call in model.nodes(ast.Call):
+        if model.target(call) in _AUTOCAST:
+            given = next((each.value for each in call.keywords if each.arg == "dtype"), None)
+            value = None if given is None else model.value(given)
+            names |= {each.name for each in value.members if isinstance(each, Dtype)} if value is not None else {""}
+    return names == {"bfloat16"}
+
+
+def _fix(site: CallSite) -> Fix | None:
+    optimizer = _optimizer(site)
+    if optimizer is None or optimizer.cls not in _FUSED or optimizer.origin is None:
+        return None
+    made = _call_at(site.model, optimizer)
+    if made is None or any(optimizer.argument(name) is not None for name in _AGAINST_FUSED):
+        return None
+    span = site.model.source.span(made)
+    node = parse_expression(site.model.source.segment(span))
+    new = with_argument(node, "fused=True") if isinstance(node, cst.Call) else None
+    if new is None:
+        return None
+    return Fix("Fuse the optimizer", Safety.UNSAFE, (replace(site.model.source, span, new),))
+
+
+def _call_at(model: Model, made: Instance) -> ast.Call | None:
+    """The call of this file that made an object, arguments and all."""
+    origin = made.origin
+    if origin is None or origin.module != model.module.name or made.arguments is None:
+        return None
+    for call in model.nodes(ast.Call):
+        if (call.lineno, call.col_offset) == (origin.line, origin.column) and model.target(call) == made.cls:
+            return call
+    return None
