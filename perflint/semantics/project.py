@@ -9,14 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perflint.semantics.knowledge import Knowledge
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.values import Value
-
-if TYPE_CHECKING:
-    from perflint.source.text import Source
+from perflint.source.text import Source, parse
 
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even when it lies beside the project."""
@@ -187,7 +184,7 @@ class Project:
         try:
             with tokenize.open(path) as file:
                 text = file.read()
-            tree = ast.parse(text)
+            tree = parse(text)
         except (OSError, SyntaxError, ValueError, RecursionError):
             # What cannot be read tells nothing; it is reported where it is checked itself.
             self._broken.add(path)

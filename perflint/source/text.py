@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.findings import Span
+from perflint.source import type_comments
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst
@@ -20,7 +21,7 @@ def parse(text: str) -> ast.Module:
     """The syntax tree of a text, without Python's warnings about it. Raises as `ast.parse` does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        return type_comments.parse(text)
 
 
 class Source:

@@ -142,8 +142,9 @@ def _stored(site: SubscriptSite) -> Confidence | None:
     found = list(indices(site))
     if any(index is Index.MASK for index in found):
         return None
-    if all(index is Index.VIEW for index in found) and source.tensor is not None and source.tensor.rank == 0:
-        # A number on the host, tensor or not, becomes an argument of the kernel.
+    fills = Index.VIEW in found and all(index in (Index.VIEW, Index.INTEGER) for index in found)
+    if fills and source.tensor is not None and source.tensor.rank == 0:
+        # A number on the host, tensor or not, becomes an argument of the kernel that fills the slice.
         return None
     return _onto(source, site.value(site.node.value))
 
