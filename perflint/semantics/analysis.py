@@ -13,16 +13,11 @@ from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
-from perflint.semantics.tensors import device_of
 from perflint.semantics.values import (
-    NONE,
     Class,
-    Const,
-    Device,
     Evidence,
     Function,
     Instance,
-    Scalar,
     Tensor,
     Unknown,
     Value,
@@ -44,6 +39,7 @@ def analyse(project: Project, module: Module) -> Recorder:
         module.names = top.names
         _run(lambda: statements.run(top, module.tree.body))
         module.names = top.names or {}
+        module.is_run = True
         for info in _order(module):
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
@@ -83,9 +79,10 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
     done: set[FunctionInfo] = set()
     called_by: dict[FunctionInfo, list[FunctionInfo]] = {}
     for caller in every:
-        for name in caller.calls:
+        for name in caller.calls | caller.asks:
             for callee in by_name.get(name, ()):
-                called_by.setdefault(callee, []).append(caller)
+                if name in caller.calls or callee.owner:
+                    called_by.setdefault(callee, []).append(caller)
     for info in every:
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
@@ -195,15 +192,7 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
                   for positional, keywords in seen]  # fmt: skip
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
-            _refine(inner, arg, union(map(_any_such, known)), len(known) < len(passed))
-
-
-def _any_such(value: Value) -> Value:
-    """What other callers may pass where this one passes a literal; devices are mostly the same."""
-    if isinstance(value, Const) and value != NONE:
-        named = isinstance(value.value, str) and device_of(value) is not Device.UNKNOWN
-        return value if named else Scalar(type(value.value).__name__)
-    return value
+            _refine(inner, arg, union(map(functions.any_such, known)), len(known) < len(passed))
 
 
 def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from perflint.semantics import (
     builtin_calls,
     classes,
+    constructions,
     containers,
     distributions,
     functions,
@@ -415,6 +416,8 @@ def construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | No
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):
         bound.append((fields[position] if fields and position < len(fields) else str(position), value))
+    if facts is not None:
+        constructions.note(frame, name, (*bound, *arguments.keywords), arguments)
     given = None if arguments.unpacked else (*bound, *arguments.keywords)
     return widen(Instance(name, given, _origin(frame, node)))
 

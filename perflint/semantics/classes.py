@@ -187,6 +187,8 @@ def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
 
 
 def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
+    from perflint.semantics import constructions
+
     for method in info.assigned_in[name]:
         if method.name in facts.methods_run:
             continue
@@ -195,8 +197,10 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
         # What an object holds must not depend on who asks first, nor from how deep.
         asker = Frame(frame.project, module, frame.budget, names={})
-        # Nobody knows what is passed: a default is one value of several.
-        functions.activate(asker, bound(function, Instance(facts.name)), Arguments(unpacked=True))
+        # Nobody knows what else is passed: a default is one value of several.
+        is_init = method.name == "__init__"
+        given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
+        functions.activate(asker, bound(function, Instance(facts.name)), given)
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:

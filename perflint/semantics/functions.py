@@ -122,7 +122,8 @@ def _passed(value: Value) -> Value:
             return Scalar(kind)
         return value
     if isinstance(value, Scalar):
-        return Scalar(value.type) if value.default is not None else value
+        kept = value.default is None or device_of(value) is not Device.UNKNOWN
+        return value if kept else Scalar(value.type)
     if isinstance(value, Sequence):
         items = None if value.items is None or len(value.items) > _MOST_PASSED else tuple(map(_passed, value.items))
         return Sequence(value.type, _passed(value.element), items)
@@ -130,6 +131,14 @@ def _passed(value: Value) -> Value:
         return Mapping(_passed(value.element), tuple([(name, _passed(inner)) for name, inner in value.items]))
     if isinstance(value, Instance):
         return Instance(value.cls, value.arguments if value.cls.startswith(_TELLING) else None)
+    return value
+
+
+def any_such(value: Value) -> Value:
+    """What other callers may pass where this one passes a literal; devices are mostly the same."""
+    if isinstance(value, Const) and value != NONE:
+        named = isinstance(value.value, str) and device_of(value) is not Device.UNKNOWN
+        return value if named else Scalar(type(value.value).__name__)
     return value
 
 

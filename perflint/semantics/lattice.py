@@ -103,7 +103,9 @@ def _merge_scalars(left: Value, right: Value) -> Value | None:
     if chosen is not None:
         return chosen
     kind = scalar_type(left)
-    return Scalar(kind) if kind == scalar_type(right) and kind != "None" else None
+    if kind != scalar_type(right) or kind == "None":
+        return None
+    return Scalar(kind, _named_device(left) or _named_device(right))
 
 
 def _merge_instances(left: Instance, right: Instance) -> Instance | None:
@@ -129,6 +131,14 @@ def _chosen_device(left: Value, right: Value) -> Const | None:
     for one, other in ((left, right), (right, left)):
         if one.value == "cpu" and isinstance(other.value, str) and other.value.startswith("cuda"):
             return other
+    return None
+
+
+def _named_device(value: Value) -> Const | None:
+    """A text that names the GPU: where any text may stand for it, that is what is linted for."""
+    named = value.default if isinstance(value, Scalar) else value
+    if isinstance(named, Const) and isinstance(named.value, str) and named.value.startswith("cuda"):
+        return named
     return None
 
 

@@ -72,6 +72,7 @@ def run_top_level(project: Project, module: Module, budget: Budget) -> Names:
     module.names = frame.names
     frame.run(module.tree.body)
     module.names = frame.names or {}
+    module.is_run = True
     return module.names
 
 

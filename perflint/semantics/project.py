@@ -38,6 +38,10 @@ class Module:
         """What the module's top level defines, once it has been run."""
         self.starred: dict[str, Value | None] = {}
         """Names looked for behind `import *` so far."""
+        self.is_run = False
+        """Whether the top level has been run to its end."""
+        self.constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = {}
+        """What the top level passes to the constructors of classes defined here, by their names in the file."""
         self.closures: dict[tuple[int, int], dict[str, Value]] = {}
         """The names that nested functions see, by the position of the function."""
 
@@ -79,6 +83,14 @@ class Module:
             if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             for node in ast.walk(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The plain names that are called anywhere in the file."""
+        calls = self.structure.nodes.get(ast.Call, ())
+        return frozenset(
+            call.func.id for call in calls if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
         )
 
     @cached_property

@@ -30,6 +30,8 @@ class FunctionInfo:
     """The attributes read of each plain name in the body."""
     calls: set[str] = field(default_factory=set)
     """The plain names called in the body, and the attributes called of `self`."""
+    asks: set[str] = field(default_factory=set)
+    """The attributes called of anything else: any method of that name may be meant."""
     is_generator: bool = False
     documented: dict[str, str] | None = None
     """The types that the docstring gives to parameters, once it has been read."""
@@ -249,18 +251,23 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
         callee = node.func
         if isinstance(callee, ast.Name):
             function.calls.add(callee.id)
-        elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
-            if callee.value.id == "self":
-                function.calls.add(callee.attr)
-                if owner is not None and callee.attr in _REGISTERS:
-                    if node.args and isinstance(node.args[0], ast.Constant):
-                        _assigned(owner, str(node.args[0].value), function)
-        elif isinstance(callee, ast.Attribute) and callee.attr in GROWS:
-            _note_filled(callee.value, function, owner)
+        elif isinstance(callee, ast.Attribute):
+            _note_method(node, callee, function, owner)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
         _note_filled(node.value, function, owner)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):
         function.is_generator = True
+
+
+def _note_method(node: ast.Call, callee: ast.Attribute, function: FunctionInfo, owner: ClassInfo | None) -> None:
+    if not isinstance(callee.value, ast.Name) or callee.value.id != "self":
+        function.asks.add(callee.attr)
+        if not isinstance(callee.value, ast.Name) and callee.attr in GROWS:
+            _note_filled(callee.value, function, owner)
+        return
+    function.calls.add(callee.attr)
+    if owner is not None and callee.attr in _REGISTERS and node.args and isinstance(node.args[0], ast.Constant):
+        _assigned(owner, str(node.args[0].value), function)
 
 
 def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> None:
