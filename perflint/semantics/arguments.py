@@ -10,11 +10,12 @@ from perflint.semantics.values import NONE, UNKNOWN, Const, Value
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call passes. `unpacked` says that `*args` or `**kwargs` may pass more."""
+    """What a call passes. `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds."""
 
     positional: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
     unpacked: bool = False
+    rest: Value = UNKNOWN
 
     def at(self, position: int) -> Value:
         """A positional argument, UNKNOWN where there is none."""

@@ -101,6 +101,11 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         return STR if name == "name" else values_of(frame, value.cls)
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
+    if name == "module" and is_module(frame, value.cls):
+        # What makes a module parallel is seen as the module itself.
+        return value
+    if value.cls == "collections.namedtuple" and value.argument(name) is not None:
+        return value.argument(name) or UNKNOWN
     if facts_of(frame, value.cls) is not None:
         return _of_unknown(frame, value, name) if is_tensor_class(frame, value.cls) else UNKNOWN
     return Name(f"{value.cls}.{name}", value)

@@ -81,9 +81,22 @@ def _enumerate(frame: Frame, arguments: Arguments) -> Value:
 
 def _zip(frame: Frame, arguments: Arguments) -> Value:
     if arguments.unpacked:
-        return Sequence("iterator")
-    items = tuple(frame.iterate(value) for value in arguments.positional)
-    return Sequence("iterator", Sequence("tuple", union(items), items))
+        # `zip(*pairs)`: a sequence for each place in a pair.
+        pair = arguments.rest if not arguments.positional else UNKNOWN
+        if not isinstance(pair, Sequence) or pair.items is None:
+            return Sequence("iterator")
+        columns: tuple[Value, ...] = tuple([Sequence("tuple", value) for value in pair.items])
+        return Sequence("iterator", union(columns), columns)
+    items = tuple([frame.iterate(value) for value in arguments.positional])
+    return Sequence("iterator", Sequence("tuple", union(items), items), _rows(arguments.positional))
+
+
+def _rows(columns: tuple[Value, ...]) -> tuple[Value, ...] | None:
+    """What `zip` yields one by one, where that is known of all that it goes over."""
+    known = [column.items for column in columns if isinstance(column, Sequence) and column.items is not None]
+    if len(known) < len(columns) or not known or len({len(items) for items in known}) > 1:
+        return None
+    return tuple([Sequence("tuple", union(row), row) for row in zip(*known, strict=True)])
 
 
 def _same_elements(kind: str) -> Callable[[Frame, Arguments], Value]:
@@ -99,14 +112,28 @@ def _same_elements(kind: str) -> Callable[[Frame, Arguments], Value]:
 
 def _dict(frame: Frame, arguments: Arguments) -> Value:
     first = arguments.at(0)
-    base = first if isinstance(first, Mapping) else Mapping(union(()) if not arguments.positional else UNKNOWN)
+    if isinstance(first, Mapping):
+        base = first
+    else:
+        pair = frame.iterate(first)
+        held = pair.items[1] if isinstance(pair, Sequence) and pair.items and len(pair.items) == 2 else UNKNOWN
+        base = Mapping(held if arguments.positional else union(()))
     items = {**dict(base.items), **dict(arguments.keywords)}
     return Mapping(union([base.element, *items.values()]), tuple(items.items()))
 
 
 def _map(frame: Frame, arguments: Arguments) -> Value:
-    given = tuple(frame.iterate(value) for value in arguments.positional[1:])
-    return Sequence("iterator", frame.apply(arguments.at(0), Arguments(given)))
+    function, over = arguments.at(0), arguments.positional[1:]
+    if len(over) == 1 and isinstance(over[0], Sequence) and over[0].items is not None:
+        results = tuple([frame.apply(function, Arguments((item,))) for item in over[0].items[:_MOST_APART]])
+        if len(results) == len(over[0].items):
+            return Sequence("iterator", union(results), results)
+    given = tuple([frame.iterate(value) for value in over])
+    return Sequence("iterator", frame.apply(function, Arguments(given)))
+
+
+_MOST_APART = 8
+"""Elements to which `map` is applied one by one."""
 
 
 def _filter(frame: Frame, arguments: Arguments) -> Value:
@@ -141,6 +168,8 @@ def _sum(frame: Frame, arguments: Arguments) -> Value:
     element = frame.iterate(arguments.at(0))
     if element.tensor is not None:
         return element.tensor
+    if isinstance(element, Sequence):
+        return Sequence(element.type, element.element)
     types = {scalar_type(member) for member in element.members}
     if types and types <= {"int", "float", "bool"}:
         return Scalar("float" if "float" in types else "int")

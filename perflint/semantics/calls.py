@@ -14,8 +14,10 @@ from perflint.semantics import (
     functions,
     libraries,
     records,
+    standard,
     tensors,
     torch_api,
+    transforms,
 )
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
@@ -23,7 +25,6 @@ from perflint.semantics.lattice import union, widen
 from perflint.semantics.structure import GROWS
 from perflint.semantics.values import (
     FLOAT,
-    INT,
     NEVER,
     NONE,
     STR,
@@ -83,10 +84,13 @@ def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
     """Rebind a list or dict that a method puts something into."""
     if func.attr not in GROWS or frame.names is None:
         return
-    path = ast.unparse(func.value) if isinstance(func.value, (ast.Name, ast.Attribute)) else ""
-    receiver = frame.names.get(path)
-    if receiver is None and path.startswith("self.") and frame.owner:
-        receiver = frame.evaluate(func.value)
+    if isinstance(func.value, ast.Subscript):
+        receiver: Value | None = frame.evaluate(func.value)
+    else:
+        path = ast.unparse(func.value) if isinstance(func.value, (ast.Name, ast.Attribute)) else ""
+        receiver = frame.names.get(path)
+        if receiver is None and path.startswith("self.") and frame.owner:
+            receiver = frame.evaluate(func.value)
     if receiver is not None:
         element = frame.iterate(arguments.at(0))
         changed = (
@@ -95,15 +99,14 @@ def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
             else builtin_calls.grown(receiver, func.attr, arguments, element)
         )
         if changed is not None:
-            frame.bind_path(frame.names, path, changed)
-            if path.count(".") == 1 and path.startswith("self.") and frame.owner:
-                classes.note_attribute(frame, path[5:], changed)
+            frame.rebind(func.value, changed)
 
 
 def _arguments(frame: Frame, node: ast.Call) -> Arguments:
     positional: list[Value] = []
     keywords: list[tuple[str, Value]] = []
     unpacked = False
+    rest: Value = UNKNOWN
     for arg in node.args:
         value = frame.evaluate(arg)
         if not isinstance(arg, ast.Starred):
@@ -111,7 +114,7 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
         elif isinstance(value, Sequence) and value.items is not None and not unpacked:
             positional += value.items
         else:
-            unpacked = True
+            unpacked, rest = True, frame.iterate(value)
     for keyword in node.keywords:
         value = frame.evaluate(keyword.value)
         if keyword.arg is not None:
@@ -121,7 +124,7 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
             unpacked = unpacked or (not isinstance(value.element, type(NEVER)) and not value.items)
         else:
             unpacked = True
-    return Arguments(tuple(positional), tuple(keywords), unpacked)
+    return Arguments(tuple(positional), tuple(keywords), unpacked, rest)
 
 
 def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:
@@ -136,7 +139,10 @@ def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | No
         return _apply_instance(frame, callee, arguments)
     if isinstance(callee, Partial):
         merged = Arguments(
-            (*callee.positional, *arguments.positional), (*callee.keywords, *arguments.keywords), arguments.unpacked
+            (*callee.positional, *arguments.positional),
+            (*callee.keywords, *arguments.keywords),
+            arguments.unpacked,
+            arguments.rest,
         )
         return apply(frame, callee.function, merged, node)
     if isinstance(callee, TypeForm):
@@ -425,12 +431,6 @@ def construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | No
 # Functions that need more than facts
 
 
-def _partial(frame: Frame, arguments: Arguments) -> Value:
-    if not arguments.positional:
-        return UNKNOWN
-    return Partial(arguments.positional[0], arguments.positional[1:], arguments.keywords)
-
-
 def _super(frame: Frame, arguments: Arguments) -> Value:
     receiver = frame.receiver if len(arguments.positional) < 2 else arguments.at(1)
     return Super(frame.owner, receiver) if frame.owner and receiver is not None else UNKNOWN
@@ -443,11 +443,6 @@ def _first(frame: Frame, arguments: Arguments) -> Value:
 def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
     # The code is linted for a machine with a GPU.
     return Const(True)
-
-
-def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
-    rest = Arguments(arguments.positional[1:], (), arguments.unpacked)
-    return apply(frame, arguments.at(0), rest)[1]
 
 
 def _loaded(frame: Frame, arguments: Arguments) -> Value:
@@ -465,14 +460,10 @@ def _divergence(frame: Frame, arguments: Arguments) -> Value:
 
 
 _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
-    "functools.partial": _partial,
-    "collections.OrderedDict": lambda frame, arguments: builtin_calls.function(frame, "dict", arguments),
-    "collections.deque": lambda frame, arguments: Sequence(
-        "deque", frame.iterate(arguments.at(0)) if arguments.positional else NEVER
-    ),
+    **standard.FUNCTIONS,
+    **transforms.FUNCTIONS,
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
-    "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.cuda.current_device": _current_device,
     "torch.distributions.kl_divergence": _divergence,
     "torch.distributions.kl.kl_divergence": _divergence,
@@ -481,14 +472,10 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "torch.set_default_tensor_type": _set_default_device,
     "safetensors.torch.load_file": _loaded,
     "safetensors.torch.load": lambda frame, arguments: Mapping(Tensor(Device.CPU)),
-    "enum.auto": lambda frame, arguments: INT,
     "copy.copy": _first,
     "copy.deepcopy": _first,
     "typing.cast": lambda frame, arguments: arguments.at(1),
     "typing.NewType": lambda frame, arguments: Partial(Name("typing.cast"), (arguments.at(1),)),
-    "torch.compile": _first,
-    "torch.nn.DataParallel": _first,
-    "torch.nn.parallel.DistributedDataParallel": _first,
 }
 
 parts.apply = apply

@@ -148,6 +148,18 @@ def bound(function: Function, receiver: Value) -> Function:
     return Function(function.module, function.qualname, function.line, function.column, function.owner, receiver)
 
 
+def is_property(frame: Frame, cls: str, name: str) -> bool:
+    """Whether a class of the project computes an attribute."""
+    for base in lineage(frame, cls):
+        facts = facts_of(frame, base)
+        module = frame.project.loaded(facts.module) if facts is not None else None
+        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        method = info.methods.get(name) if info is not None else None
+        if method is not None:
+            return "property" in decorator_names(method.node)
+    return False
+
+
 def decorator_names(node: ast.AST) -> set[str]:
     """The last names of a definition's decorators: "property", "no_grad", …"""
     found: set[str] = set()

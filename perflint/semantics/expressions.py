@@ -484,5 +484,11 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
     ast.Starred: _starred,
 }
 
+def item(frame: Frame, receiver: Value, index: Value) -> Value:
+    """What indexing a value by a value gives."""
+    return union(_item(frame, member, index, ast.Constant(None)) for member in receiver.members)
+
+
 parts.evaluate = evaluate
+parts.item = item
 parts.iterate = iterate

@@ -133,6 +133,14 @@ class Frame:
         """What calling a value returns."""
         return parts.apply(self, callee, arguments)[1]
 
+    def rebind(self, node: ast.expr, value: Value) -> None:
+        """Let an expression stand for what the object that it names has become."""
+        parts.rebind(self, node, value)
+
+    def item(self, value: Value, index: Value) -> Value:
+        """What indexing a value gives."""
+        return parts.item(self, value, index)
+
     def attribute(self, value: Value, name: str) -> Value:
         """An attribute of a value."""
         return parts.attribute(self, value, name)
@@ -170,6 +178,8 @@ class Parts:
     iterate: Callable[[Frame, Value], Value]
     apply: Callable[[Frame, Value, Arguments], tuple[str, Value]]
     attribute: Callable[[Frame, Value, str], Value]
+    item: Callable[[Frame, Value, Value], Value]
+    rebind: Callable[[Frame, ast.expr, Value], None]
 
 
 parts = Parts()

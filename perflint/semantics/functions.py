@@ -273,6 +273,8 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     device = parameter_device(inner, info)
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
+        if passed is None and arguments is not None and arg in node.args and arg.arg not in defaults:
+            passed = arguments.rest if arguments.unpacked else None
         default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
         if passed is not None and not isinstance(passed, Unknown):
             names[arg.arg] = passed

@@ -135,25 +135,27 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
             _refine(frame, node, names, _no_tensor)
         return
 
-    def change(value: Value) -> Value:
-        kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
-        if truth and any(isinstance(member, Unknown) for member in value.members):
-            kept = [member for member in kept if not isinstance(member, Unknown)]
-            present = {type(member) for member in kept}
-            for new in wanted:
-                if type(new) not in present:
-                    kept.append(new)
-        if not truth and isinstance(value, Unknown):
-            return value
-        if truth and not kept and value.tensor is not None:
-            # Where it is a number it is no tensor: an annotation or a use did not tell all.
-            kept = list(wanted)
-        narrowed = union(kept)
-        if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
-            narrowed = _as_declared(narrowed, wanted[0])
-        return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
+    _refine(frame, node, names, lambda value: of_types(value, wanted, truth))
 
-    _refine(frame, node, names, change)
+
+def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
+    """What a value is where it is an object of one of some types, or where it is of none of them."""
+    kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
+    if truth and any(isinstance(member, Unknown) for member in value.members):
+        kept = [member for member in kept if not isinstance(member, Unknown)]
+        present = {type(member) for member in kept}
+        for new in wanted:
+            if type(new) not in present:
+                kept.append(new)
+    if not truth and isinstance(value, Unknown):
+        return value
+    if truth and not kept and value.tensor is not None:
+        # Where it is a number it is no tensor: an annotation or a use did not tell all.
+        kept = list(wanted)
+    narrowed = union(kept)
+    if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
+        narrowed = _as_declared(narrowed, wanted[0])
+    return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
 
 
 def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:

@@ -30,6 +30,8 @@ def field_names(frame: Frame, name: str) -> list[str]:
 
 def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:
     """The items of a named tuple, None for any other object."""
+    if value.cls == "collections.namedtuple":
+        return tuple([held for _, held in value.arguments or ()])
     if "typing.NamedTuple" not in classes.lineage(frame, value.cls):
         return None
     return tuple([frame.attribute(value, name) for name in field_names(frame, value.cls)])

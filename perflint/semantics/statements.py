@@ -15,6 +15,7 @@ from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.names import class_value, function_value, imported
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
+from perflint.semantics.patterns import matched, unmatched
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -114,6 +115,9 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     path = path_of(target)
     if path and frame.names is not None:
         frame.forget_paths(frame.names, path)
+        if isinstance(receiver, Instance) and classes.is_property(frame, receiver.cls, target.attr):
+            # Its setter keeps what it likes.
+            return
         frame.bind_path(frame.names, path, value)
     if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
         classes.note_attribute(frame, target.attr, value)
@@ -124,23 +128,35 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     index = evaluate(frame, target.slice)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
-    path = path_of(target.value)
+    changed = _with_item(receiver, index, value)
+    if changed is not None:
+        rebind(frame, target.value, changed)
+
+
+def _with_item(receiver: Value, index: Value, value: Value) -> Value | None:
+    """A container after an item was set in it; None for anything else."""
+    if isinstance(receiver, Mapping):
+        if isinstance(index, Const) and isinstance(index.value, str):
+            return with_key(receiver, index.value, value)
+        return Mapping(join(receiver.element, value), receiver.items)
+    if isinstance(receiver, Sequence) and receiver.type == "list":
+        return Sequence("list", join(receiver.element, value))
+    return containers.with_item(receiver, index, value) if isinstance(receiver, Instance) else None
+
+
+def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
+    """Let a name, an attribute or an item of one stand for what the object has become."""
+    if isinstance(node, ast.Subscript):
+        changed = _with_item(evaluate(frame, node.value), evaluate(frame, node.slice), value)
+        if changed is not None:
+            rebind(frame, node.value, changed)
+        return
+    path = path_of(node)
     if not path or frame.names is None:
         return
-    if isinstance(receiver, Mapping):
-        if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
-            key = target.slice.value
-            frame.bind_path(frame.names, path, with_key(receiver, key, value))
-        else:
-            frame.bind_path(frame.names, path, Mapping(join(receiver.element, value), receiver.items))
-    elif isinstance(receiver, Sequence) and receiver.type == "list":
-        frame.bind_path(frame.names, path, Sequence("list", join(receiver.element, value)))
-    elif isinstance(receiver, Instance):
-        changed = containers.with_item(receiver, index, value)
-        if changed is not None:
-            frame.bind_path(frame.names, path, changed)
-    if path.startswith("self.") and path.count(".") == 1 and frame.owner and path in frame.names:
-        classes.note_attribute(frame, path[5:], frame.names[path])
+    frame.bind_path(frame.names, path, value)
+    if path.startswith("self.") and path.count(".") == 1 and frame.owner:
+        classes.note_attribute(frame, path[5:], value)
 
 
 def _assign_statement(frame: Frame, node: ast.Assign) -> None:
@@ -357,31 +373,27 @@ def _try(frame: Frame, node: ast.Try) -> None:
 
 def _match(frame: Frame, node: ast.Match) -> None:
     subject = evaluate(frame, node.subject)
+    path = path_of(node.subject)
     before = frame.names
-    done: Names | None = before
+    done: Names | None = None
+    left = before
     for case in node.cases:
         frame.names = dict(before) if before is not None else None
-        _bind_pattern(frame, case.pattern, subject)
+        if frame.names is not None:
+            value = matched(frame, case.pattern, subject, frame.names)
+            if path and value.members:
+                frame.bind_path(frame.names, path, value)
         if case.guard is not None:
             evaluate(frame, case.guard)
+            frame.names = narrow(frame, case.guard, frame.names, True)
         run(frame, case.body)
+        if case.guard is None:
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+                # It matches whatever is left.
+                left = None
+            subject = unmatched(case.pattern, subject)
         done = join_names(done, frame.names)
-    frame.names = done
-
-
-def _bind_pattern(frame: Frame, pattern: ast.pattern, subject: Value) -> None:
-    for child in ast.walk(pattern):
-        name = getattr(child, "name", None) or getattr(child, "rest", None)
-        if isinstance(name, str) and frame.names is not None:
-            frame.names[name] = _matched(frame, child, pattern, subject)
-
-
-def _matched(frame: Frame, part: ast.AST, pattern: ast.pattern, subject: Value) -> Value:
-    if isinstance(part, ast.MatchStar):
-        return Sequence("list", iterate(frame, subject))
-    if isinstance(part, ast.MatchMapping):
-        return Mapping()
-    return subject if part is pattern else iterate(frame, subject)
+    frame.names = join_names(left, done)
 
 
 def _return(frame: Frame, node: ast.Return) -> None:
@@ -474,3 +486,4 @@ if sys.version_info >= (3, 12):
     _STATEMENTS[ast.TypeAlias] = _type_alias
 
 parts.run = run
+parts.rebind = rebind

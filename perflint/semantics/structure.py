@@ -272,6 +272,8 @@ def _note_method(node: ast.Call, callee: ast.Attribute, function: FunctionInfo, 
 
 def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> None:
     """Note `self.items.append(x)` and `self.items[k] = x`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
     if owner is not None and isinstance(node, ast.Attribute):
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             _assigned(owner, node.attr, function)

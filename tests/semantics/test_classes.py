@@ -216,11 +216,11 @@ f().loss                # -> cuda float 2
 
 from collections import namedtuple, OrderedDict, defaultdict, deque
 Pair = namedtuple("Pair", "a b")
-Pair(cuda, 1).a         # -> ?
+Pair(cuda, 1).a         # -> cuda float 2
 OrderedDict(a=cuda)["a"]    # -> cuda float 2
 d = defaultdict(list)
 d["a"].append(cuda)
-d["a"]                  # -> ?
+d["a"]                  # -> list[cuda float 2]
 q = deque(maxlen=3)
 q.append(cuda)
 q[0]                    # -> cuda float 2

@@ -318,7 +318,7 @@ def f(item):
         case [first, *others]:
             others  # -> list[?]
         case nn.Linear(weight=w):
-            w       # -> ?
+            w       # -> model float parameter
 
 def f(x: Tensor):
     match x.dim():
