@@ -145,7 +145,16 @@ def bound(function: Function, receiver: Value) -> Function:
     """A method bound to its object; which call made the object does not matter to its methods."""
     if isinstance(receiver, Instance):
         receiver = Instance(receiver.cls)
-    return Function(function.module, function.qualname, function.line, function.column, function.owner, receiver)
+    return Function(
+        function.module,
+        function.qualname,
+        function.line,
+        function.column,
+        function.owner,
+        receiver,
+        function.captured,
+        function.plain,
+    )
 
 
 def is_property(frame: Frame, cls: str, name: str) -> bool:

@@ -434,7 +434,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
         closure.update(names)
     closure.update(frame.names or {})
     frame.module.closures[node.lineno, node.col_offset] = closure
-    return function_value(frame.module, node)
+    return function_value(frame.module, node, frame)
 
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:

@@ -61,6 +61,7 @@ class Frame:
     __slots__ = (
         "breaks",
         "budget",
+        "captured",
         "constructs",
         "continues",
         "depth",
@@ -100,6 +101,8 @@ class Frame:
         self.function = function
         self.owner = owner
         """Full name of the class whose method runs."""
+        self.captured: Names = {}
+        """The arguments of the functions around it that it sees."""
         self.receiver = receiver
         """What `self` (or `cls`) is."""
         self.recorder = recorder

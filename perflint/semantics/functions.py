@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import classes
+from perflint.semantics import classes, decorators
 from perflint.semantics.annotations import annotated, parameter
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
@@ -50,6 +50,10 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     declared = _declared_result(frame, module, info)
     if _is_plain(declared):
         return declared
+    if not function.plain and decorators.is_wrapped(info):
+        value = decorators.call(frame, module, info, function, arguments)
+        if not isinstance(value, Unknown) and value is not NEVER:
+            return refine(value, declared)
     knowledge = frame.project.knowledge
     arguments = Arguments(
         tuple([_passed(widen(value)) for value in arguments.positional]),
@@ -237,13 +241,14 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
         module,
         frame.budget,
         names={},
-        outer=() if closure is None else (closure,),
+        outer=(dict(function.captured), closure or {}) if closure or function.captured else (),
         function=info,
         owner=function.owner,
         receiver=function.receiver,
         depth=frame.depth + (0 if arguments is None else 1),
     )
     inner.constructs = _constructs(frame, info, function, arguments)
+    inner.captured = dict(function.captured)
     inner.names = _parameters(inner, info, function, arguments)
     return inner
 

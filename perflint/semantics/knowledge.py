@@ -54,5 +54,7 @@ class Knowledge:
     """Which classes are module classes, or bases of one in their file."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     """What functions are annotated to return, by module and position."""
+    wrappers: dict[tuple[str, int, int], Value | None] = field(default_factory=dict)
+    """What decorators make of functions, by module and position; None for those that they keep."""
     resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)
     """What imported names stand for, by the root of the importing module and full name."""

@@ -210,7 +210,9 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     if isinstance(value, Union):
         return union(widen(member, depth) for member in value.alternatives)
     if isinstance(value, Function) and value.receiver is not None and depth == 0:
-        return Function(value.module, value.qualname, value.line, value.column, value.owner)
+        return Function(
+            value.module, value.qualname, value.line, value.column, value.owner, None, value.captured, value.plain
+        )
     if isinstance(value, Partial):
         return value if depth else UNKNOWN
     return value

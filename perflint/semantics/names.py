@@ -6,6 +6,7 @@ import ast
 import builtins
 
 from perflint.semantics import libraries, torch_api
+from perflint.semantics.decorators import captured
 from perflint.semantics.frame import Budget, Frame, Names
 from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.project import Module, Project
@@ -132,12 +133,15 @@ def imported(frame: Frame, base: str, name: str) -> Value:
 # Definitions
 
 
-def function_value(module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Function:
-    """The function that a definition makes."""
+def function_value(
+    module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame | None = None
+) -> Function:
+    """The function that a definition makes, in the activation that it is in."""
     info = module.function(node.lineno, node.col_offset)
     qualname = info.qualname if info is not None else "<lambda>"
     owner = f"{module.name}.{info.owner}" if info is not None and info.owner else ""
-    return Function(module.name, qualname, node.lineno, node.col_offset, owner)
+    seen = () if frame is None else captured(frame, info)
+    return Function(module.name, qualname, node.lineno, node.col_offset, owner, None, seen)
 
 
 def class_value(frame: Frame, node: ast.ClassDef) -> Class:

@@ -201,7 +201,7 @@ def _define_function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef)
     names = frame.names
     if names is None:
         return
-    names[node.name] = function_value(frame.module, node)
+    names[node.name] = function_value(frame.module, node, frame)
     if frame.function is not None:
         frame.module.closures[node.lineno, node.col_offset] = _closure(frame)
 

@@ -321,10 +321,15 @@ class Function(Value):
     column: int
     owner: str = ""
     receiver: Value | None = None
+    captured: tuple[tuple[str, Value], ...] = ()
+    """The arguments of the functions around it, for one that a call has made."""
+    plain: bool = False
+    """Without its decorators."""
 
     @property
     def weight(self) -> int:
-        return 1 if self.receiver is None else 1 + 2 * self.receiver.weight
+        held = 0 if self.receiver is None else 2 * self.receiver.weight
+        return 1 + held + sum([value.weight for _, value in self.captured])
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ dict({"a": 1}, b=host)  # -> {a: 1, b: cpu float 2}
 sorted([2.0, 1.0])  # -> list[float]
 list(zip([1], [host]))[0]   # -> (1, cpu float 2)
 list(enumerate([host]))[0]  # -> (int, cpu float 2)
-list(map(str, [1.5, n]))  # -> [str, str]
+list(map(str, [1.5, n]))     # -> ['1.5', str]
 list(map(lambda x: x + 1, [cuda])) # -> [cuda float 2]
 list(filter(None, [host]))  # -> list[cpu float 2]
 next(iter([host]))  # -> cpu float 2
