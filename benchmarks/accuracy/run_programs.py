@@ -1,13 +1,18 @@
-"""Scores perflint's sync findings against twelve programs recorded on a GPU.
+"""Scores perflint's sync findings against programs recorded on a GPU.
 
-    python benchmarks/accuracy/run_programs.py [--profile audit] [--show missed|false [-n 20]]
+    python benchmarks/accuracy/run_programs.py [--set heldout] [--profile audit] [--show missed|false [-n 20]]
 
-Runs `perflint check` over `programs/`, and prints recall and precision per program and profile,
-first for hot lines, then for all. Hot is what ran at least `FEWEST` times, and, where the program
-trains, at least once in `STEPS_BETWEEN` steps of its optimizer. The recording is
-`programs/truth.json.gz`; to make it anew, on a machine with a GPU:
+Runs `perflint check` over the programs of a set, `programs/` or `heldout/`, and prints recall and
+precision per program and profile, first for hot lines, then for all. Hot is what ran at least
+`FEWEST` times, and, where the program trains, at least once in `STEPS_BETWEEN` steps of its
+optimizer. The recordings are `truth.json.gz` in the folder of each set; to make them anew, on a
+machine with a GPU:
 
-    python tools/record_truth.py benchmarks/accuracy/programs/*.py --output benchmarks/accuracy/programs/truth.json.gz
+    python tools/record_truth.py benchmarks/accuracy/SET/*.py benchmarks/accuracy/SET/*/[!_]*.py \\
+        --root benchmarks/accuracy/SET --output benchmarks/accuracy/SET/truth.json.gz
+
+(of the folders, only the scripts that are meant to be run). The programs of `heldout/` were written
+without a look at what perflint knows, and nothing in perflint was made for them.
 """
 
 from __future__ import annotations
@@ -24,8 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from run import PROFILES, markdown, show, sync_findings
 from score import Truth, load, score
 
-PROGRAMS = Path(__file__).with_name("programs")
-TRUTH = PROGRAMS / "truth.json.gz"
+SETS = ("programs", "heldout")
 FEWEST = 5
 STEPS_BETWEEN = 8
 
@@ -33,21 +37,29 @@ STEPS_BETWEEN = 8
 def main() -> None:
     """Run, score, print."""
     parser = argparse.ArgumentParser(description="score sync findings against recorded programs")
+    parser.add_argument("--set", choices=SETS, default=SETS[0], help="the set of programs (default: %(default)s)")
     parser.add_argument("--profile", action="append", choices=PROFILES, help="only this profile")
-    parser.add_argument("--truth", type=Path, default=TRUTH, help="another recording of the programs")
+    parser.add_argument("--truth", type=Path, help="another recording of the programs")
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
     parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
     options = parser.parse_args()
-    with gzip.open(options.truth, "rt", encoding="utf-8") as file:
+    folder = Path(__file__).with_name(options.set)
+    recorded = options.truth or folder / "truth.json.gz"
+    with gzip.open(recorded, "rt", encoding="utf-8") as file:
         recording: dict[str, Any] = json.load(file)
-    everything = with_pageable(load(options.truth), recording)
-    names = tuple(sorted(recording["programs"]))
+    everything = with_pageable(load(recorded), recording)
+    names = tuple(sorted(map(program_of, recording["programs"])))
     for profile in options.profile or PROFILES:
-        findings = list(sync_findings(PROGRAMS, ".", profile))
+        findings = list(sync_findings(folder, ".", profile))
         for title, truth in (("hot lines", hot(everything, recording)), ("all lines", everything)):
             print(f"\nProfile `{profile}`, {title}:\n\n{markdown(truth, findings, names)}")
             if options.show:
-                show(score(truth, findings, names), options.show, options.n, PROGRAMS)
+                show(score(truth, findings, names), options.show, options.n, folder)
+
+
+def program_of(file: str) -> str:
+    """The program that a file belongs to: a script, or a folder."""
+    return file.split("/", 1)[0]
 
 
 def with_pageable(truth: Truth, recording: dict[str, Any]) -> Truth:
@@ -59,9 +71,10 @@ def with_pageable(truth: Truth, recording: dict[str, Any]) -> Truth:
 
 def hot(truth: Truth, recording: dict[str, Any]) -> Truth:
     """The part of the truth that belongs to steps: lines that ran often enough, and the syncs that came as often."""
-    least = {name: max(FEWEST, program["steps"] / STEPS_BETWEEN) for name, program in recording["programs"].items()}
+    steps = {program_of(name): program["steps"] for name, program in recording["programs"].items()}
+    least = {name: max(FEWEST, steps.get(program_of(name), 0) / STEPS_BETWEEN) for name in recording["counts"]}
     ran = {
-        name: {int(line) for line, count in counts.items() if count >= least.get(name, FEWEST)}
+        name: {int(line) for line, count in counts.items() if count >= least[name]}
         for name, counts in recording["counts"].items()
     }
     often = {
