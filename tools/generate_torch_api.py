@@ -5,7 +5,8 @@
 
 Kinds of results come from torch's own stubs, dtype and rank from calling each function on
 small CPU tensors ("probing"), parameters from `inspect` and the stubs, tags from the
-operator registry. What none of these tell is in the `*overrides.py` of `torch_api/`.
+operator registry, what waits from `measured.toml`. What none of these tell is in the `*overrides.py`
+and in `waits.py` of `torch_api/`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy
 import torch
-from torch_api import kinds, modules, probes, signatures, syncs
+from torch_api import kinds, modules, probes, signatures, syncs, waits
 
 TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "torch_api"
 
@@ -83,6 +85,7 @@ def render(date: str) -> dict[str, str]:
         "signatures": head("Parameters, in order, with their defaults.", date) + signatures.lines(),
         "modules": head("torch.nn modules, optimizers and schedulers.", date) + modules.lines(words),
         "syncs": head("Operators whose result depends on data.", date) + syncs.lines(words),
+        "waits": head("Operators that make the host wait, and when.", date) + waits.lines(),
     }
     return {"functions.toml": functions(date)} | {
         f"{name}.toml": "\n".join(lines) + "\n" for name, lines in others.items()

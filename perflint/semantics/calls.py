@@ -13,6 +13,7 @@ from perflint.semantics import (
     distributions,
     functions,
     libraries,
+    packed,
     records,
     standard,
     tensors,
@@ -395,7 +396,7 @@ def module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Value
     if facts.loss:
         reduced = callee.argument("reduction") in (None, Const("mean"), Const("sum"))
         return output.with_(rank=0 if reduced else None)
-    return _shaped(facts.result, output)
+    return packed.through(_shaped(facts.result, output), arguments)
 
 
 def _shaped(result: str, output: Tensor) -> Value:
@@ -455,6 +456,14 @@ def _current_device(frame: Frame, arguments: Arguments) -> Value:
     return DeviceValue(Device.CUDA)
 
 
+def _packed_padded(frame: Frame, arguments: Arguments) -> Value:
+    return packed.packed(arguments.get("input", 0), arguments.get("enforce_sorted", 3), arguments)
+
+
+def _packed_list(frame: Frame, arguments: Arguments) -> Value:
+    return packed.packed(arguments.get("sequences", 0), arguments.get("enforce_sorted", 1), arguments)
+
+
 def _divergence(frame: Frame, arguments: Arguments) -> Value:
     return distributions.tensor(arguments.values())
 
@@ -465,6 +474,11 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
     "torch.cuda.current_device": _current_device,
+    "torch.nn.utils.rnn.pack_padded_sequence": _packed_padded,
+    "torch.nn.utils.rnn.pack_sequence": _packed_list,
+    "torch.nn.utils.rnn.pad_packed_sequence": lambda frame, arguments: packed.padded(
+        arguments.get("sequence", 0) or UNKNOWN
+    ),
     "torch.distributions.kl_divergence": _divergence,
     "torch.distributions.kl.kl_divergence": _divergence,
     "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),

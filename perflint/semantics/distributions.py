@@ -32,6 +32,9 @@ _PARTS = {
 _COUNTS = frozenset({"Categorical.sample", "Categorical.mode", "Categorical.enumerate_support"})
 
 
+_MADE_OF_OTHERS = (".TransformedDistribution", ".MixtureSameFamily")
+
+
 class Waits(NamedTuple):
     """How often the host waits: while arguments are validated, and while they are not."""
 
@@ -119,9 +122,9 @@ def copied_numbers(value: Instance) -> int:
 
 def using(value: Instance, member: str) -> Waits:
     """How often a method or property of a distribution of device tensors waits."""
-    base = value.argument("base_distribution")
-    if value.cls == f"{_PREFIX}Independent" and isinstance(base, Instance):
-        return using(base, member)
+    if value.cls == f"{_PREFIX}Independent" or (member == "sample" and value.cls.endswith(_MADE_OF_OTHERS)):
+        base = value.argument("component_distribution") or value.argument("base_distribution")
+        return using(base, member) if isinstance(base, Instance) else _NEVER_WAITS
     return _members().get(f"{value.cls.removeprefix(_PREFIX)}.{member}", _NEVER_WAITS)
 
 
@@ -141,6 +144,13 @@ def members() -> frozenset[str]:
     checked = [name for name, waits in _members().items() if waits.validated > waits.unchecked]
     leaves = {name.rpartition(".")[2] for name in checked}
     return frozenset(f"{_PREFIX}{name}" for name in (*checked, *(f"Independent.{leaf}" for leaf in leaves)))
+
+
+@cache
+def sampling() -> frozenset[str]:
+    """The full names of the `sample` methods that wait whether arguments are validated or not."""
+    waiting = [name for name, waits in _members().items() if name.endswith(".sample") and waits.unchecked]
+    return frozenset(f"{_PREFIX}{name}" for name in waiting)
 
 
 @cache

@@ -155,6 +155,7 @@ _TELLING = (
     "torch.optim.",
     "torch.amp.GradScaler",
     "torch.cuda.amp.GradScaler",
+    "torch.nn.utils.rnn.PackedSequence",
 )
 """Classes whose objects do what their arguments say: calls them, samples where they are, waits or not."""
 

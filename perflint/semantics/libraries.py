@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from perflint.semantics import distributions, torch_api
+from perflint.semantics import distributions, packed, torch_api
 from perflint.semantics.values import (
     BOOL,
     UNKNOWN,
@@ -114,6 +114,8 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
         return None
     if cls.startswith("torch.distributions."):
         return distributions.attribute(cls, value, name)
+    if cls == packed.CLASS:
+        return packed.attribute(value, name)
     if name in ("device",) and cls == "lightning.LightningModule":
         return DeviceValue(Device.MODEL)
     if name == "add_state" and cls == "torchmetrics.Metric":

@@ -25,6 +25,13 @@ nn.CrossEntropyLoss(reduction="none")(cuda, ints)   # -> cuda float
 nn.MSELoss()(cuda, cuda)    # -> cuda float 0
 nn.LSTM(3, 4)(cuda)         # -> (cuda float, (cuda float, cuda float))
 nn.GRU(3, 4)(cuda)[1]       # -> cuda float
+nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]).data    # -> cuda float 2
+nn.utils.rnn.pack_sequence([cuda, cuda]).data           # -> cuda float 2
+nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]).batch_sizes     # -> cpu int 1
+nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]))   # -> (cuda float, cpu int 1)
+nn.GRU(3, 4)(nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]))[0]    # -> PackedSequence(data=model float, enforce_sorted=True)
+nn.GRU(3, 4)(nn.utils.rnn.pack_padded_sequence(cuda, [2, 1]))[1]    # -> model float
+nn.utils.rnn.pad_packed_sequence(unknown)[1]    # -> cpu int 1
 nn.MultiheadAttention(4, 1)(cuda, cuda, cuda)[0]    # -> cuda float
 nn.ReLU()(host)             # -> model float
 nn.Sequential(nn.Linear(3, 4), nn.ReLU())(cuda)     # -> cuda float

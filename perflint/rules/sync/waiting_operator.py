@@ -1,0 +1,223 @@
+"""TPF136: operators that make the host wait by themselves."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import place_confidence
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics import distributions
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits
+from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
+from perflint.source.concrete import cst
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+_WHY = {
+    "size": "has a size that only the device knows, and the host waits for it",
+    "check": "checks its arguments on the host, which waits for the device",
+    "copy": "copies between host and device on its way, and the host waits",
+    "read": "reads from the device while it works, and the host waits",
+}
+_SHORT = {
+    "size": "the size of the result depends on data",
+    "check": "arguments are checked on the host",
+    "copy": "something is copied between host and device",
+    "read": "values are read on the way",
+}
+_CURES = {
+    "size": "Pass the size, or choose a form whose size is known.",
+    "check": "Compute it in tensors without the check, or take it out of the step.",
+    "copy": "Prepare what is copied once, on the device, or take it out of the step.",
+    "read": "Take it out of the step, or keep what it reads on the host.",
+}
+_SAMPLE = "`rsample` under `torch.no_grad` draws the same numbers and does not wait."
+
+
+def _listing() -> str:
+    """The operators for the page, by the reason why they wait."""
+    lines: list[str] = []
+    for why, words in _SHORT.items():
+        found: dict[tuple[str, str], set[str]] = {}
+        for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
+            home, _, name = _spoken(wait).rpartition(".")
+            found.setdefault((home, " and ".join(map(_condition, wait.when))), set()).add(name)
+        listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
+        lines += textwrap.wrap(f"- {words}: {listed}.", 100, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n    ".join(lines)
+
+
+def _spoken(wait: Wait) -> str:
+    """An operator as its users write it."""
+    if not wait.of:
+        return wait.name
+    method = wait.name.rpartition(".")[2]
+    return wait.of if method == "__call__" else f"{wait.of}.{method}"
+
+
+def _group(home: str, condition: str, names: set[str]) -> str:
+    """Operators of one module that wait under one condition."""
+    first, *others = sorted(names)
+    listed = ", ".join([f"`{home}.{first}`", *(f"`{name}`" for name in others)])
+    return f"{listed} {condition}" if condition else listed
+
+
+def _condition(requirement: Requirement) -> str:
+    name = requirement.field or requirement.argument.name
+    if requirement.absent:
+        return f"without `{name}`"
+    return f"with `{name}={requirement.value}`" if requirement.value else f"with `{name}`"
+
+
+class WaitingOperator(Rule):
+    __doc__ = f"""
+    ## What it does
+    Finds operators, losses and optimizers of torch that make the host wait by themselves, where none of the
+    other rules looks for them, with tensors on the device. They were measured on an H200:
+
+    {_listing()}
+
+    `sample` of `Normal` and of what is made of it checks the scales as `torch.normal` does.
+
+    ## Why is this bad
+    Nothing in the code says so, but the host waits until the device has done all work that was queued
+    before, and queues nothing meanwhile. What that costs depends on the step around it, and has not been
+    measured for these operators yet.
+
+    ## When it is fine
+    Set-up code, data on the host, work that is done once in many steps. Others of the same kind do not wait:
+    `multinomial`, `masked_scatter`, `clamp` with tensors, `quantile`, `searchsorted`, `embedding_bag`,
+    `linalg.qr`, `linalg.det`, `linalg.slogdet`.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Whitening(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return torch.cov(x)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Whitening(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            centered = x - x.mean(1, keepdim=True)
+            return centered @ centered.mT / (x.shape[1] - 1)
+    ```
+
+    ## Fix safety
+    No fix: what to write instead depends on the operator.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a `Memcpy` and a
+    `cudaStreamSynchronize` inside the operator.
+
+    ## References
+    - [torch.cuda.set_sync_debug_mode](https://docs.pytorch.org/docs/stable/generated/torch.cuda.set_sync_debug_mode.html)
+    """
+
+    code = "TPF136"
+    name = "waiting-operator"
+    effect = Effect.SYNC
+    severity = Severity.WARNING
+    listens = (Calls(*waits(), *distributions.sampling()),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _found(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = _found(site)
+        if found is None:
+            return
+        confidence, why = found
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {_WHY[why]}{often(site)}",
+            confidence=confidence,
+            help=_SAMPLE if site.target in distributions.sampling() else _CURES[why],
+        )
+
+
+def _found(site: CallSite) -> tuple[Confidence, str] | None:
+    """How sure it is that a call waits, and why it does."""
+    if site.target in distributions.sampling():
+        made = _object(site.receiver)
+        if made is None or not distributions.using(made, "sample").unchecked:
+            return None
+        confidence = device_confidence(distributions.tensor([made]))
+        return None if confidence is None else (confidence, "check")
+    if site.has_unpacking:
+        return None
+    found = [(confidence, wait.why) for wait in waits()[site.target] if (confidence := _confidence(site, wait))]
+    return max(found, key=lambda pair: _ORDER.index(pair[0]), default=None)
+
+
+def _confidence(site: CallSite, wait: Wait) -> Confidence | None:
+    if wait.of:
+        made = _object(_owner(site))
+        if made is None or made.cls != wait.of:
+            return None
+    if not all(_holds(site, requirement) for requirement in wait.when):
+        return None
+    if wait.operand is None:
+        # Parameters of a model, which are on the device where the model is.
+        return Confidence.MEDIUM
+    if wait.operand.name == "device":
+        given = _argument(site, wait.operand)
+        return None if given is None else place_confidence(site.value(given))
+    value = _value(site, wait.operand)
+    return None if value is None else _place(value)
+
+
+def _place(value: Value) -> Confidence | None:
+    """How sure it is that an operand is on the device; of lists, that what they hold is."""
+    for member in value.members:
+        if isinstance(member, Sequence) and member.tensor is None:
+            return device_confidence(member.element)
+        if isinstance(member, Instance):
+            # Something packed lives with what it was made of.
+            held = [device_confidence(given) for _, given in member.arguments or ()]
+            return max((each for each in held if each is not None), key=_ORDER.index, default=None)
+    return device_confidence(value)
+
+
+def _holds(site: CallSite, requirement: Requirement) -> bool:
+    if requirement.field:
+        value = _value(site, requirement.argument)
+        made = _object(value)
+        passed = None if made is None else made.argument(requirement.field)
+    else:
+        passed = _value(site, requirement.argument)
+    if requirement.absent:
+        return passed is None or passed == NONE
+    if requirement.value:
+        return passed == Const(ast.literal_eval(requirement.value))
+    return passed is not None and passed not in (NONE, Const(False))
+
+
+def _owner(site: CallSite) -> Value | None:
+    """The object that is called, or whose method is."""
+    return site.value(site.node.func) if site.target.endswith(".__call__") else site.receiver
+
+
+def _value(site: CallSite, argument: Argument) -> Value | None:
+    if argument.name == "self":
+        return _owner(site)
+    given = _argument(site, argument)
+    return None if given is None else site.value(given)
+
+
+def _argument(site: CallSite, argument: Argument) -> ast.expr | None:
+    return site.argument(argument.name, argument.position)
+
+
+def _object(value: Value | None) -> Instance | None:
+    members: Iterable[Value] = () if value is None else value.members
+    return next((each for each in members if isinstance(each, Instance)), None)

@@ -1,0 +1,111 @@
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.distributions import Categorical, Independent, Normal
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+
+
+class Statistics(nn.Module):
+    def forward(self, x: torch.Tensor, indices: torch.Tensor, mask: torch.Tensor):
+        covariance = torch.cov(x)  # error: TPF136
+        correlation = x.corrcoef()  # error: TPF136
+        pairs = torch.combinations(x)  # error: TPF136
+        places = torch.unravel_index(indices, (16, 16))  # error: TPF136
+        wave = torch.istft(x, 64)  # error: TPF136
+        mean = torch.masked.mean(x, mask=mask)  # error: TPF136
+        noise = torch.normal(0.0, x)  # error: TPF136
+        window = torch.signal.windows.hann(16, device=x.device)  # error: TPF136
+        sparse = x.to_sparse(), torch.sparse_coo_tensor(indices, x)  # error: TPF136, TPF136
+        filled = x.index_fill(0, indices, x.mean())  # error: TPF136
+        return covariance, correlation, pairs, places, wave, mean, noise, window, sparse, filled
+
+
+class Losses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.alignment = nn.CTCLoss(blank=0)
+        self.likelihood = nn.GaussianNLLLoss()
+        self.norm = nn.BatchNorm1d(8, momentum=None)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 1)
+
+    def forward(self, x: torch.Tensor, targets: torch.Tensor, lengths: torch.Tensor, mask: torch.Tensor):
+        aligned = self.alignment(x, targets, lengths, lengths)  # error: TPF136
+        functional = F.ctc_loss(x, targets, lengths, lengths)  # error: TPF136
+        likely = self.likelihood(x, targets, x.exp())  # error: TPF136
+        encoded = self.encoder(self.norm(x), mask=mask)  # error: TPF136, TPF136
+        return aligned, functional, likely, encoded
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+
+    def forward(self, x: torch.Tensor, lengths: list[int]):
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)  # error: TPF136
+        output, state = self.rnn(packed)
+        padded, _ = pad_packed_sequence(output)  # error: TPF136
+        several = pack_sequence([x, padded], enforce_sorted=False)  # error: TPF136
+        return padded, several.data, state
+
+
+def train(model, loader):
+    optimizer = torch.optim.Adafactor(model.parameters())
+    for batch in loader:
+        model(batch).sum().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)  # error: TPF136
+        optimizer.step()  # error: TPF136
+
+
+class Policy(nn.Module):
+    def forward(self, mean: torch.Tensor, std: torch.Tensor):
+        normal = Normal(mean, std, validate_args=False)
+        joined = Independent(normal, 1)
+        return normal.sample(), joined.sample()  # error: TPF136, TPF136
+
+
+# Look-alikes.
+
+
+class WithoutWaiting(nn.Module):
+    def forward(self, x: torch.Tensor, indices: torch.Tensor, mask: torch.Tensor):
+        drawn = torch.multinomial(x, 4), torch.normal(x, 1.0), torch.normal(0.0, 1.0, x.shape, device=x.device)
+        chosen = x.masked_scatter(mask, x), x.clamp(min=x.mean()), torch.quantile(x, x.mean()), x.index_fill(0, indices, 1.0)
+        solved = torch.linalg.qr(x), torch.linalg.det(x), torch.linalg.slogdet(x)
+        sized = torch.sparse_coo_tensor(indices, x, (9, 9)), torch.masked.mean(x), torch.masked.sum(x, mask=None)
+        return drawn, chosen, solved, sized, F.embedding_bag(indices, x), torch.searchsorted(x, x)
+
+
+class Told(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 1)
+        self.rnn = nn.GRU(8, 8)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor, lengths: list[int]):
+        packed = pack_padded_sequence(x, lengths)
+        output, _ = self.rnn(packed)
+        causal = self.encoder(x, mask=mask, is_causal=True), self.encoder(x, mask, None, False), self.encoder(x)
+        return pad_packed_sequence(output), causal, self.norm(x), torch.signal.windows.gaussian(16, device=x.device)
+
+
+class Sampling(nn.Module):
+    def forward(self, mean: torch.Tensor, logits: torch.Tensor):
+        normal = Normal(mean, mean.exp(), validate_args=False)
+        categorical = Categorical(logits=logits, validate_args=False)
+        return normal.rsample(), categorical.sample(), Independent(categorical, 0).sample()
+
+
+def on_host(x: np.ndarray):
+    table = torch.ones(3, 3)
+    return torch.cov(table), torch.combinations(torch.arange(3)), np.cov(x), torch.signal.windows.hann(16)
+
+
+def steps(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in loader:
+        model(batch).sum().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
