@@ -10,12 +10,12 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.verdicts import Verdict, verdicts
 from perflint.findings import Heat, Problem, Span
-from perflint.semantics.bindings import path_of
 from perflint.semantics.describe import describe
 from perflint.semantics.heat_reasons import HeatReasons
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.reasons import Reasons, Step
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     UNKNOWN,
     Array,

@@ -65,9 +65,13 @@ def _of_unknown(frame: Frame, value: Value, name: str) -> Value:
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:
-    if value.receiver is not None:
+    if value.receiver is not None or value.name.count(".") > _LONGEST_NAME:
         return UNKNOWN
     return resolve(frame, frame.module, Name(f"{value.name}.{name}"))
+
+
+_LONGEST_NAME = 16
+"""Attributes of attributes of a module that are looked up."""
 
 
 def _of_class(frame: Frame, value: Class, name: str) -> Value:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from perflint.semantics.structure import children, walk
+from perflint.semantics.structure import children, path_of, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope = ast.Module | ast.ClassDef | _Function
@@ -63,15 +63,6 @@ class Definitions:
     """Whether the use can also be reached with none of them."""
     scope: Scope | None = None
     """The function, class or module that the name belongs to."""
-
-
-def path_of(node: ast.AST) -> str:
-    """ "x", or "self.a.b" for an attribute of names; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definitions:

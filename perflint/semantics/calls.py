@@ -23,7 +23,7 @@ from perflint.semantics import (
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
 from perflint.semantics.lattice import union, widen
-from perflint.semantics.structure import GROWS
+from perflint.semantics.structure import GROWS, path_of
 from perflint.semantics.values import (
     FLOAT,
     NEVER,
@@ -61,7 +61,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
     arguments = _arguments(frame, node)
     target, value = apply(frame, callee, arguments, node)
     if isinstance(node.func, ast.Attribute):
-        _grow(frame, node.func, arguments)
+        _grow(frame, callee, node.func, arguments)
     if not target and isinstance(node.func, ast.Attribute):
         if frame.recorder is not None:
             _note_by_name(frame, node.func.attr, arguments)
@@ -74,25 +74,17 @@ def call(frame: Frame, node: ast.Call) -> Value:
 def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
     """A method of this file called on something unknown: remember what it is passed."""
     assert frame.recorder is not None
-    if arguments.unpacked:
-        return
     for method in frame.module.structure.methods.get(name, ()):
-        seen = frame.recorder.arguments.setdefault((method.node.lineno, method.node.col_offset), [])
-        seen.append((arguments.positional, arguments.keywords))
+        frame.recorder.note(method.node.lineno, method.node.col_offset, arguments)
 
 
-def _grow(frame: Frame, func: ast.Attribute, arguments: Arguments) -> None:
+def _grow(frame: Frame, callee: Value, func: ast.Attribute, arguments: Arguments) -> None:
     """Rebind a list or dict that a method puts something into."""
-    if func.attr not in GROWS or frame.names is None:
+    receiver = callee.receiver if isinstance(callee, Name) else None
+    if receiver is None or func.attr not in GROWS or frame.names is None:
         return
-    if isinstance(func.value, ast.Subscript):
-        receiver: Value | None = frame.evaluate(func.value)
-    else:
-        path = ast.unparse(func.value) if isinstance(func.value, (ast.Name, ast.Attribute)) else ""
-        receiver = frame.names.get(path)
-        if receiver is None and path.startswith("self.") and frame.owner:
-            receiver = frame.evaluate(func.value)
-    if receiver is not None:
+    path = path_of(func.value)
+    if path in frame.names or (path.startswith("self.") and frame.owner) or isinstance(func.value, ast.Subscript):
         element = frame.iterate(arguments.at(0))
         changed = (
             containers.grown(receiver, func.attr, arguments, element)

@@ -32,6 +32,9 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
+_MOST_BASES = 64
+"""Classes that are asked, one after the other, for what an object holds."""
+
 
 def facts_of(frame: Frame, name: str) -> ClassFacts | None:
     """What is known of a class of the project."""
@@ -46,7 +49,7 @@ def lineage(frame: Frame, name: str) -> tuple[str, ...]:
     if not facts.lineage:
         facts.lineage = (name,)
         # A base that several others share comes after all of them.
-        facts.lineage = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1]
+        facts.lineage = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
     return facts.lineage
 
 
@@ -210,6 +213,9 @@ def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
 def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
     from perflint.semantics import constructions
 
+    if name in facts.asked:
+        return
+    facts.asked.add(name)
     for method in info.assigned_in[name]:
         if method.name in facts.methods_run:
             continue

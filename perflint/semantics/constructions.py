@@ -28,9 +28,8 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
     if not frame.module.is_run:
         kept = tuple([(key, widen(value)) for key, value in given])
         frame.module.constructed.setdefault(init.owner, []).append(kept)
-    if frame.recorder is not None and not arguments.unpacked:
-        place = init.node.lineno, init.node.col_offset
-        frame.recorder.arguments.setdefault(place, []).append((arguments.positional, arguments.keywords))
+    if frame.recorder is not None:
+        frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
 
 def _constructor(frame: Frame, name: str) -> FunctionInfo | None:

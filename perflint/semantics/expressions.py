@@ -13,7 +13,7 @@ from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.names import function_value, global_name, resolve
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary, tensor_operation
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import FunctionNode, path_of, walk
 from perflint.semantics.values import (
     BOOL,
     NEVER,
@@ -99,19 +99,10 @@ def lookup(frame: Frame, name: str) -> Value:
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     receiver = evaluate(frame, node.value)
     if frame.names is not None:
-        path = _path(node)
-        if path is not None and path in frame.names:
+        path = path_of(node)
+        if path and path in frame.names:
             return attributes.as_seen(frame, frame.names[path])
     return attributes.attribute(frame, receiver, node.attr)
-
-
-def _path(node: ast.Attribute) -> str | None:
-    if isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    if isinstance(node.value, ast.Attribute):
-        inner = _path(node.value)
-        return None if inner is None else f"{inner}.{node.attr}"
-    return None
 
 
 # Operators
@@ -429,12 +420,15 @@ def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
-    closure: dict[str, Value] = {}
-    for names in reversed(frame.outer):
-        closure.update(names)
-    closure.update(frame.names or {})
-    frame.module.closures[node.lineno, node.col_offset] = closure
+    close_over(frame, node)
     return function_value(frame.module, node, frame)
+
+
+def close_over(frame: Frame, node: FunctionNode) -> None:
+    """Keep what a function sees of those around it."""
+    info = frame.module.function(node.lineno, node.col_offset)
+    seen = {name: frame.get(name) for name in info.names} if info is not None else {}
+    frame.module.closures[node.lineno, node.col_offset] = {name: value for name, value in seen.items() if value}
 
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:
@@ -483,6 +477,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
     ast.Await: _await,
     ast.Starred: _starred,
 }
+
 
 def item(frame: Frame, receiver: Value, index: Value) -> Value:
     """What indexing a value by a value gives."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DEFAULT_DEVICE = "torch.get_default_device()"
 """The path of what `with torch.device(...)` and `torch.set_default_device` set."""
 
+_MOST_CALLS = 256
+"""Calls of one function whose arguments are looked at."""
+
 Names = dict[str, Value]
 """What plain names and attribute paths such as "self.mask" are bound to."""
 
@@ -37,6 +40,12 @@ class Recorder:
     """The functions that make modules, by position."""
     steps: int = 0
     """Nodes that were run, those of called functions too."""
+
+    def note(self, line: int, column: int, arguments: Arguments) -> None:
+        """Keep what a call passes to the function at a position, unless it passes more than is known."""
+        seen = self.arguments.setdefault((line, column), [])
+        if len(seen) < _MOST_CALLS and not arguments.unpacked:
+            seen.append((arguments.positional, arguments.keywords))
 
 
 class Budget:
@@ -112,8 +121,8 @@ class Frame:
         """Whether it makes a module that is still on the host."""
         self.loops = 0
         self.returns: list[Value] = []
-        self.rooted: set[str] = set()
-        """The names of which attribute paths are known."""
+        self.rooted: dict[str, set[str]] = {}
+        """The attribute paths that have been bound below a name or path."""
         self.yields: list[Value] = []
         self.breaks: list[Names] = []
         self.continues: list[Names] = []
@@ -151,17 +160,15 @@ class Frame:
     def bind_path(self, names: Names, path: str, value: Value) -> None:
         """Bind a name or an attribute path such as "self.mask"."""
         names[path] = value
-        root, dot, _ = path.partition(".")
-        if dot:
-            self.rooted.add(root)
+        outer, dot, _ = path.rpartition(".")
+        while dot:
+            self.rooted.setdefault(outer, set()).add(path)
+            outer, dot, _ = outer.rpartition(".")
 
     def forget_paths(self, names: Names, path: str) -> None:
         """Drop what is known of the attributes of a name or path that is bound anew."""
-        if path.partition(".")[0] not in self.rooted:
-            return
-        prefix = path + "."
-        for inner in [inner for inner in names if inner.startswith(prefix)]:
-            del names[inner]
+        for inner in self.rooted.get(path, ()):
+            names.pop(inner, None)
 
     def get(self, name: str) -> Value | None:
         """What a plain name is bound to in this function and those around it."""
@@ -194,17 +201,15 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
         return right if left is None else left
     if left is right:
         return left
-    joined: Names = {}
-    for name, value in left.items():
+    joined = {**right, **left}
+    for name in [name for name, value in left.items() if right.get(name) is not value]:
         other = right.get(name)
-        if other is value:
-            joined[name] = value
-        elif other is not None:
-            joined[name] = join(value, other)
-        elif "." not in name:
-            joined[name] = value
-    for name, value in right.items():
-        # A path that only one side knows is looked up in the class again.
-        if name not in left and "." not in name:
-            joined[name] = value
+        if other is not None:
+            joined[name] = join(left[name], other)
+        elif "." in name:
+            # A path that only one side knows is looked up in the class again.
+            del joined[name]
+    for name in right.keys() - left.keys():
+        if "." in name:
+            del joined[name]
     return joined

@@ -44,9 +44,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if module is None or info is None:
         return UNKNOWN
     if frame.recorder is not None and function.module == frame.module.name:
-        seen = frame.recorder.arguments.setdefault((function.line, function.column), [])
-        if not arguments.unpacked:
-            seen.append((arguments.positional, arguments.keywords))
+        frame.recorder.note(function.line, function.column, arguments)
     declared = _declared_result(frame, module, info)
     if _is_plain(declared):
         return declared

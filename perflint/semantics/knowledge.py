@@ -23,7 +23,11 @@ class ClassFacts:
     """Full names of the class and its bases in method resolution order, those outside the project too."""
     attributes: dict[str, Value] = field(default_factory=dict)
     """What the methods run so far assign to `self`, joined."""
+    asked: set[str] = field(default_factory=set)
+    """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
+    fields: list[str] | None = None
+    """The names of the constructor's positional arguments, once someone has asked."""
     body: dict[str, Value] | None = None
     """What the class body itself binds, once it has been run."""
 

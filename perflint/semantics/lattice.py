@@ -186,6 +186,9 @@ _MOST_ITEMS = 16
 
 def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     """A value without what lies too deep in it, so that values that are built on values stay small."""
+    if value.weight < (2 << depth) - 1:
+        # Whatever lies too deep weighs more.
+        return value
     if isinstance(value, Instance):
         if value.arguments is None:
             return value

@@ -7,6 +7,7 @@ import ast
 from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.lattice import union, without
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -53,18 +54,9 @@ def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
             _refine(frame, test, names, lambda value: without(value, NONE))
 
 
-def _path(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        inner = _path(node.value)
-        return None if inner is None else f"{inner}.{node.attr}"
-    return None
-
-
 def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
-    path = _path(node)
-    if path is None:
+    path = path_of(node)
+    if not path:
         return None
     if path in names:
         return names[path]
@@ -77,8 +69,8 @@ def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
 
 def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
     value = _current(frame, node, names)
-    path = _path(node)
-    if value is not None and path is not None:
+    path = path_of(node)
+    if value is not None and path:
         changed = change(value)  # type: ignore[operator]
         if changed is not value and changed.members:
             frame.bind_path(names, path, changed)

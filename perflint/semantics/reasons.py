@@ -22,7 +22,6 @@ from perflint.semantics.bindings import (
     binding_of,
     definitions,
     own_nodes,
-    path_of,
     tests_before,
 )
 from perflint.semantics.frame import Budget, Frame
@@ -31,7 +30,7 @@ from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.names import resolve
 from perflint.semantics.operations import quote, quoted, why
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo, walk
+from perflint.semantics.structure import ClassInfo, FunctionInfo, path_of, walk
 from perflint.semantics.values import (
     UNKNOWN,
     Class,

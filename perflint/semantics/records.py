@@ -11,21 +11,27 @@ from perflint.semantics.values import Instance, Value
 
 def field_names(frame: Frame, name: str) -> list[str]:
     """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
-    for cls in classes.lineage(frame, name):
-        facts = classes.facts_of(frame, cls)
-        module = frame.project.loaded(facts.module) if facts is not None else None
-        info = module.klass(facts.qualname) if module is not None and facts is not None else None
-        if info is None:
-            continue
-        init = info.methods.get("__init__")
-        if init is not None:
-            return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
-        fields = [
-            s.target.id for s in info.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
-        ]
-        if fields:
-            return fields
-    return []
+    facts = classes.facts_of(frame, name)
+    if facts is None:
+        return []
+    if facts.fields is None:
+        declared = (_own_fields(frame, cls) for cls in classes.lineage(frame, name))
+        facts.fields = next((fields for fields in declared if fields is not None), [])
+    return facts.fields
+
+
+def _own_fields(frame: Frame, cls: str) -> list[str] | None:
+    """Those that a class declares itself; None where it leaves them to its bases."""
+    facts = classes.facts_of(frame, cls)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    info = module.klass(facts.qualname) if module is not None and facts is not None else None
+    if info is None:
+        return None
+    init = info.methods.get("__init__")
+    if init is not None:
+        return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
+    declared = [s.target for s in info.node.body if isinstance(s, ast.AnnAssign)]
+    return [target.id for target in declared if isinstance(target, ast.Name)] or None
 
 
 def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from perflint.semantics import classes, containers, records
 from perflint.semantics.annotations import annotated, spelled
-from perflint.semantics.expressions import evaluate, iterate
+from perflint.semantics.expressions import close_over, evaluate, iterate
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
 from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.names import class_value, function_value, imported
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
 from perflint.semantics.patterns import matched, unmatched
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -96,18 +97,6 @@ def _parts(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:
     return [Sequence("list", element) if index == starred else element for index in range(len(targets))]
 
 
-def path_of(node: ast.expr) -> str:
-    """ "self.a.b" for an attribute of names, empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
 def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
     receiver = evaluate(frame, target.value)
     if frame.recorder is not None:
@@ -147,9 +136,12 @@ def _with_item(receiver: Value, index: Value, value: Value) -> Value | None:
 def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
     """Let a name, an attribute or an item of one stand for what the object has become."""
     if isinstance(node, ast.Subscript):
-        changed = _with_item(evaluate(frame, node.value), evaluate(frame, node.slice), value)
-        if changed is not None:
-            rebind(frame, node.value, changed)
+        if _is_place(node.value):
+            known = isinstance(node.slice, ast.Constant) or path_of(node.slice)
+            index = evaluate(frame, node.slice) if known else UNKNOWN
+            changed = _with_item(evaluate(frame, node.value), index, value)
+            if changed is not None:
+                rebind(frame, node.value, changed)
         return
     path = path_of(node)
     if not path or frame.names is None:
@@ -157,6 +149,20 @@ def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
     frame.bind_path(frame.names, path, value)
     if path.startswith("self.") and path.count(".") == 1 and frame.owner:
         classes.note_attribute(frame, path[5:], value)
+
+
+_DEEPEST_PLACE = 8
+"""Items of items that are bound anew when something is put into them."""
+
+
+def _is_place(node: ast.expr) -> bool:
+    """Whether an expression is an item of an item of a name, with no calls that would run once more."""
+    depth = 0
+    while isinstance(node, ast.Subscript) and depth < _DEEPEST_PLACE:
+        if not (isinstance(node.slice, ast.Constant) or path_of(node.slice)):
+            return False
+        node, depth = node.value, depth + 1
+    return bool(path_of(node))
 
 
 def _assign_statement(frame: Frame, node: ast.Assign) -> None:
@@ -203,15 +209,7 @@ def _define_function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef)
         return
     names[node.name] = function_value(frame.module, node, frame)
     if frame.function is not None:
-        frame.module.closures[node.lineno, node.col_offset] = _closure(frame)
-
-
-def _closure(frame: Frame) -> Names:
-    seen: Names = {}
-    for names in reversed(frame.outer):
-        seen.update(names)
-    seen.update(frame.names or {})
-    return seen
+        close_over(frame, node)
 
 
 def _define_class(frame: Frame, node: ast.ClassDef) -> None:

@@ -6,8 +6,9 @@ Nothing here knows about values; it is what the interpreter looks up while it ru
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""
@@ -43,6 +44,9 @@ class FunctionInfo:
     """The plain names in it, once they have been asked for."""
     constructs: bool = False
     """Whether it is a constructor, or only constructors of the file call it."""
+
+    names: set[str] = field(default_factory=set)
+    """The plain names in it, and in the functions and classes nested in it."""
 
     @property
     def name(self) -> str:
@@ -92,6 +96,9 @@ _REGISTERS = frozenset({"register_buffer", "register_parameter", "add_state"})
 GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
 """Methods that put something into the object they are called on."""
 
+_LONGEST_PATH = 16
+"""Attributes in a row that are followed by their names."""
+
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
@@ -122,11 +129,21 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             stack += inner
 
 
+def path_of(node: ast.AST) -> str:
+    """ "x", or "self.a.b" for an attribute of names; empty for anything else, and for very long ones."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < _LONGEST_PATH:
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)]) if parts else node.id
+
+
 def scan(tree: ast.Module) -> Structure:
     """The structure of a file."""
     walker = _Walker()
-    for statement in tree.body:
-        walker.visit(statement, tree, "", None, None)
+    walker.run(tree)
     _mark_constructing(walker.structure)
     return walker.structure
 
@@ -180,16 +197,26 @@ def _in_function(structure: Structure, node: ast.AST) -> bool:
 
 
 class _Walker:
+    """Walks over a file without recursion: code may be nested deeper than Python's stack."""
+
     def __init__(self) -> None:
         self.structure = Structure()
+        self._stack: list[tuple[ast.AST | None, Any]] = []
+        """Nodes with their parents; None with the context of what is below it."""
+        self._context: _Context = ("", None, None, set())
 
-    def visit(
-        self, node: ast.AST, parent: ast.AST, prefix: str, function: FunctionInfo | None, owner: ClassInfo | None
-    ) -> None:
-        structure, nodes = self.structure, self.structure.nodes
-        stack: list[tuple[ast.AST, ast.AST]] = [(node, parent)]
+    def run(self, tree: ast.Module) -> None:
+        structure, nodes, stack = self.structure, self.structure.nodes, self._stack
+        self._push(tree.body, tree)
         while stack:
             node, parent = stack.pop()
+            if node is None:
+                left = self._context[1]
+                if left is not None and left.outer is parent[1]:
+                    parent[3].update(left.names)
+                self._context = parent
+                continue
+            prefix, function, owner, names = self._context
             structure.parents[node] = parent
             structure.size += 1
             kind = type(node)
@@ -205,6 +232,9 @@ class _Walker:
             if isinstance(node, ast.ClassDef):
                 self._class(node, prefix, function)
                 continue
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+                continue
             if function is not None:
                 _note(node, function, owner)
             if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
@@ -214,6 +244,14 @@ class _Walker:
                 inner.reverse()
                 stack += [(child, node) for child in inner]
 
+    def _push(self, inner: Sequence[ast.AST], parent: ast.AST) -> None:
+        self._stack += [(node, parent) for node in reversed(inner)]
+
+    def _enter(self, context: _Context) -> None:
+        """Visit what was pushed before in the present context, and what is pushed from now on in another."""
+        self._stack += [(None, self._context)]
+        self._context = context
+
     def _function(self, node: FunctionNode, prefix: str, outer: FunctionInfo | None, owner: ClassInfo | None) -> None:
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
         is_method = owner is not None and (outer is None or outer.owner != owner.qualname)
@@ -222,22 +260,27 @@ class _Walker:
         if owner is not None and is_method and not isinstance(node, ast.Lambda):
             owner.methods.setdefault(name, info)
             self.structure.methods.setdefault(name, []).append(info)
+        around = self._context[3]
+        self._enter((info.qualname, info, owner if is_method else None, info.names))
+        self._push([node.body] if isinstance(node, ast.Lambda) else node.body, node)
+        self._enter((prefix, outer, None, around))
+        self._push([node.args], node)
         if not isinstance(node, ast.Lambda):
-            for part in (*node.decorator_list, *([node.returns] if node.returns else [])):
-                self.visit(part, node, prefix, outer, None)
-        self.visit(node.args, node, prefix, outer, None)
-        inner = owner if is_method else None
-        for child in [node.body] if isinstance(node, ast.Lambda) else node.body:
-            self.visit(child, node, info.qualname, info, inner)
+            self._push([*node.decorator_list, *([node.returns] if node.returns else [])], node)
 
     def _class(self, node: ast.ClassDef, prefix: str, function: FunctionInfo | None) -> None:
         info = ClassInfo(node, f"{prefix}.{node.name}".lstrip("."))
         self.structure.classes[info.qualname] = info
         self.structure.classes_at[node.lineno, node.col_offset] = info
-        for part in (*node.decorator_list, *node.bases, *node.keywords):
-            self.visit(part, node, prefix, function, None)
-        for child in node.body:
-            self.visit(child, node, info.qualname, None, info)
+        around = self._context[3]
+        self._enter((info.qualname, None, info, around))
+        self._push(node.body, node)
+        self._enter((prefix, function, None, around))
+        self._push([*node.decorator_list, *node.bases, *node.keywords], node)
+
+
+_Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
+"""The qualified name of what is around a node, the function and class that it is directly in, and where names go."""
 
 
 def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) -> None:
@@ -285,5 +328,5 @@ def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None
 
 def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo) -> None:
     methods = owner.assigned_in.setdefault(attribute, [])
-    if function not in methods:
+    if not methods or methods[-1] is not function:
         methods.append(function)

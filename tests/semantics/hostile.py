@@ -1,0 +1,428 @@
+"""Programs that are hard on an interpreter: large, deep, recursive or odd.
+
+Each function of `GROWING` writes a program about as large as asked; what is analysed in linear time
+takes twice as long for twice as much. `ODD` holds programs that no one should write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Program = Callable[[int], str]
+
+GROWING: dict[str, tuple[Program, int]] = {}
+"""Programs by name, and the least size to ask for."""
+
+
+def growing(size: int) -> Callable[[Program], Program]:
+    """Enter a program, with its least size."""
+
+    def enter(program: Program) -> Program:
+        GROWING[program.__name__] = program, size
+        return program
+
+    return enter
+
+
+def _lines(pattern: str, count: int) -> str:
+    return "".join(f"{pattern.replace('#', str(n)).replace('$', str(n + 1))}\n" for n in range(count))
+
+
+def _block(head: str, body: str) -> str:
+    return head + "\n" + "".join(f"    {line}\n" for line in body.splitlines() or ["pass"])
+
+
+def _nested(pattern: str, depth: int, inner: str) -> str:
+    """Compound statements one in the other."""
+    lines = [" " * n + pattern.replace("#", str(n)) for n in range(depth)]
+    return "\n".join([*lines, " " * depth + inner]) + "\n"
+
+
+IMPORTS = "import torch\nfrom torch import nn\n"
+
+# Long code
+
+
+@growing(500)
+def statements(n: int) -> str:
+    return "import torch\nx = torch.rand(8).cuda()\n" + _lines("y# = x + #", n)
+
+
+@growing(500)
+def dependent_statements(n: int) -> str:
+    return "import torch\nx0 = torch.rand(8).cuda()\n" + _lines("x$ = x# + x0 * #", n)
+
+
+@growing(500)
+def loop_body(n: int) -> str:
+    return "import torch\nx = torch.rand(8)\n" + _block("for i in range(9):", _lines("x = x.add(#)", n))
+
+
+@growing(500)
+def function_body(n: int) -> str:
+    return _block("def f(x, y):", _lines("x = x.add(y).float()", n) + "return x.item()")
+
+
+@growing(300)
+def if_ladder(n: int) -> str:
+    return _block("def f(x):", "if x == 0:\n    y = 0\n" + _lines("elif x == $:\n    y = $", n) + "return y")
+
+
+@growing(300)
+def many_ifs(n: int) -> str:
+    return _block("def f(x, y=None):", _lines("if y is not None and x > #:\n    x = x + y\nelse:\n    z# = x", n))
+
+
+@growing(300)
+def early_returns(n: int) -> str:
+    return _block("def f(x, step):", _lines("if step % # == 0:\n    return x.item()", n))
+
+
+@growing(300)
+def guards(n: int) -> str:
+    return _block("def f(x, debug):", "return " + " or ".join(["(debug and x.item())"] * n))
+
+
+@growing(500)
+def dict_literal(n: int) -> str:
+    return "d = {" + ", ".join(f"'k{k}': [{k}, 'v{k}']" for k in range(n)) + "}\nx = d['k1'], d['k99']\n"
+
+
+@growing(500)
+def list_literal(n: int) -> str:
+    return "x = [" + ", ".join(f"({k}, {k}.0)" for k in range(n)) + "]\ny = x[1]\n"
+
+
+@growing(300)
+def dict_keys(n: int) -> str:
+    return "import torch\nd = {}\n" + _lines("d['k#'] = torch.rand(#)\ny = d['k0']", n)
+
+
+@growing(300)
+def appends(n: int) -> str:
+    return "import torch\nx = []\n" + _lines("x.append(torch.rand(#))\ny = x[-1]", n)
+
+
+@growing(150)
+def methods(n: int) -> str:
+    body = _lines("def m#(self, x):\n    self.a# = x.float()\n    return self.m$(self.a#)", n)
+    return IMPORTS + _block("class A(nn.Module):", body)
+
+
+@growing(200)
+def attributes_of_self(n: int) -> str:
+    init = _block("def __init__(self):", _lines("self.layer# = nn.Linear(#, 8)", n))
+    forward = _block("def forward(self, x):", _lines("x = self.layer#(x)", n) + "return x")
+    return IMPORTS + _block("class A(nn.Module):", init + forward)
+
+
+@growing(200)
+def parameters(n: int) -> str:
+    names = ", ".join(f"a{k}=None" for k in range(min(n, 250)))
+    uses = _lines("if a# is not None:\n    a#.item()", min(n, 250))
+    return _block(f"def f({names}):", uses) + _lines("f(a0=#)", n)
+
+
+@growing(200)
+def closures(n: int) -> str:
+    return _block("def f(x):", _lines("y# = x\ndef g#(z):\n    return y# + z", n))
+
+
+@growing(200)
+def with_statements(n: int) -> str:
+    return "import torch\n" + _lines("with torch.no_grad(), open('#') as f:\n    x = f.read()", n)
+
+
+@growing(200)
+def try_statements(n: int) -> str:
+    body = _lines("try:\n    x = g(x)\nexcept ValueError as error:\n    raise\nfinally:\n    y = x", n)
+    return _block("def f(x):", body)
+
+
+@growing(200)
+def match_cases(n: int) -> str:
+    cases = _block("match x:", _lines("case {'k#': [a, *b], **rest} if a:\n    y = a, rest", n))
+    return _block("def f(x):", cases)
+
+
+@growing(200)
+def strings(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\ns = ''\n" + _lines(
+        "s += f'{x.mean():.3f} {x}' + str(x) + '%s' % x", n
+    )
+
+
+@growing(200)
+def narrowings(n: int) -> str:
+    test = " and ".join(f"isinstance(x{k % 9}, int) and x{k % 7} is not None" for k in range(n))
+    return _block(f"def f({', '.join(f'x{k}' for k in range(9))}):", f"if {test}:\n    return x1\nreturn x2")
+
+
+@growing(200)
+def unpacked(n: int) -> str:
+    return "x = [1, 2, 3]\n" + _lines("a, (b, *c), d = x, x, x\nx = [*x, a, *c]", n)
+
+
+# Calls
+
+
+@growing(200)
+def call_chain(n: int) -> str:
+    body = _lines("def f#(x):\n    return f$(x + 1)", n)
+    return f"import torch\n{body}def f{n}(x):\n    return x.item()\nf0(torch.rand(3).cuda())\n"
+
+
+@growing(200)
+def call_chain_upwards(n: int) -> str:
+    return "def f0(x):\n    return x.item()\n" + _lines("def f$(x):\n    return f#(x) + 1", n) + f"f{n}(3)\n"
+
+
+@growing(100)
+def doubled_calls(n: int) -> str:
+    body = _lines("def f#(x, y):\n    return f$(x, y) + f$(y, x)", n)
+    return f"import torch\n{body}def f{n}(x, y):\n    return x * y\nf0(torch.rand(3).cuda(), 2)\n"
+
+
+@growing(80)
+def doubled_methods(n: int) -> str:
+    return IMPORTS + _block("class A:", _lines("def m#(self, x):\n    return self.m$(x).add(self.m$([x]))", n))
+
+
+@growing(20)
+def all_call_all(n: int) -> str:
+    body = "\n    ".join(f"x = f{k}(x, i)" for k in range(n))
+    return _lines(f"def f#(x, i):\n    {body}\n    return x", n)
+
+
+@growing(50)
+def mutual_recursion(n: int) -> str:
+    body = _lines("def f#(x):\n    return f$(x) if x else f0(x - 1)", n)
+    return f"{body}def f{n}(x):\n    return f0(x)\nf0(3)\n"
+
+
+@growing(30)
+def recursion_in_loops(n: int) -> str:
+    loop = "for i in x:\n        for j in i:\n            x = f$(f#(j))"
+    return _lines(f"def f#(x):\n    {loop}\n    return x", n)
+
+
+@growing(100)
+def calls_in_calls(n: int) -> str:
+    return "def f(x, y):\n    return [x, y]\nx = 1\n" + _lines("x = f(f(x, #), f(#, x))", n)
+
+
+@growing(100)
+def functions_as_values(n: int) -> str:
+    return "def g0(x):\n    return x\n" + _lines("def g$(x, f=g#):\n    return f(f(x)), g#\nh# = g$(g#)", n)
+
+
+@growing(100)
+def callbacks(n: int) -> str:
+    return "from functools import partial\np0 = print\n" + _lines("p$ = partial(p#, p#, key=p#)\np$(#)", n)
+
+
+@growing(60)
+def properties(n: int) -> str:
+    return _block("class A:", _lines("@property\ndef p#(self):\n    return self.p$, self.p0", n))
+
+
+@growing(60)
+def self_changing(n: int) -> str:
+    return _block("class A:", _lines("def m#(self):\n    self.a = [self.a, self.b]\n    self.b = {'k': self.a}", n))
+
+
+@growing(100)
+def decorators(n: int) -> str:
+    return "def d(f):\n    def g(*a, **k):\n        return f(*a, **k)\n    return g\n" + _lines(
+        "@d\n@d\ndef f#(x):\n    return f$(x)", n
+    )
+
+
+@growing(100)
+def sequential(n: int) -> str:
+    layers = ", ".join(["nn.Linear(8, 8), nn.ReLU()"] * n)
+    return f"{IMPORTS}m = nn.Sequential({layers})\ny = m(torch.rand(3, 8)).item()\n"
+
+
+# Classes
+
+
+@growing(200)
+def wide_hierarchy(n: int) -> str:
+    return (
+        IMPORTS
+        + "class A(nn.Module):\n    x = 1\n"
+        + _lines("class B#(A):\n    def forward(self, x):\n        return super().forward(x) + self.x", n)
+    )
+
+
+@growing(100)
+def deep_hierarchy(n: int) -> str:
+    body = _lines("class A$(A#):\n    def forward(self, x):\n        return super().forward(x) + self.y", n)
+    return IMPORTS + "class A0(nn.Module):\n    def forward(self, x):\n        self.y = x\n        return x\n" + body
+
+
+@growing(30)
+def diamonds(n: int) -> str:
+    body = _lines("class L$(A#): pass\nclass R$(A#): pass\nclass A$(L$, R$):\n    y# = 1", n)
+    return f"class A0:\n    x = 1\n{body}z = A{n}().x\n"
+
+
+@growing(100)
+def nested_classes(n: int) -> str:
+    depth = min(n, 90)
+    return _nested("class A#:", depth, "x = 1") + "y = " + ".".join(f"A{k}" for k in range(depth)) + ".x\n"
+
+
+@growing(100)
+def dataclass_fields(n: int) -> str:
+    fields = _lines("a#: int = #\nb#: 'list[A]' = None", n)
+    return "from dataclasses import dataclass\n@dataclass\n" + _block("class A:", fields) + _lines("A(#).b#", n)
+
+
+# Deep code
+
+
+@growing(20)
+def nested_loops(n: int) -> str:
+    return "x = 0\n" + _nested("for i# in range(9):", min(n, 90), "x = f(x, i0)")
+
+
+@growing(20)
+def nested_whiles(n: int) -> str:
+    return "x = 0\n" + _nested("while (x := x + 1) < 9:", min(n, 90), "x = f(x)")
+
+
+@growing(20)
+def nested_ifs(n: int) -> str:
+    return "import torch\nx = torch.rand(3)\n" + _nested(
+        "if x is not None and x.sum() > #:", min(n, 90), "x = x.cuda()"
+    )
+
+
+@growing(15)
+def nested_tries(n: int) -> str:
+    depth = min(n, 18)
+    lines = [" " * k + "try:" for k in range(depth)] + [" " * depth + "x = 1"]
+    for k in reversed(range(depth)):
+        lines += [" " * k + "except E:", " " * k + " x = 2", " " * k + "finally:", " " * k + " y = x"]
+    return "\n".join(lines) + "\n"
+
+
+@growing(15)
+def nested_withs(n: int) -> str:
+    return _nested("with open('#') as x:", min(n, 18), "y = x")
+
+
+@growing(30)
+def nested_functions(n: int) -> str:
+    return _nested("def f#(x#, y=None):", min(n, 90), "return x0.item()")
+
+
+@growing(30)
+def nested_lambdas(n: int) -> str:
+    return "f = " + "".join(f"lambda x{k}: " for k in range(n)) + "x0.item()\n"
+
+
+@growing(30)
+def nested_comprehensions(n: int) -> str:
+    text = "x"
+    for _ in range(min(n, 60)):
+        text = f"[{text} for x in x]"
+    return f"x = []\ny = {text}\n"
+
+
+@growing(30)
+def comprehension_of_comprehensions(n: int) -> str:
+    return "x = []\ny = [x0 " + " ".join(f"for x{k} in x if x{k}" for k in range(n)) + "]\n"
+
+
+@growing(50)
+def nested_lists(n: int) -> str:
+    depth = min(n, 90)
+    one = "[" * depth + "1" + "]" * depth
+    return f"import torch\nx = {one}\ny = {one} if x else {one}\nprint(x, y)\nz = torch.tensor(x)\n"
+
+
+@growing(50)
+def nested_calls(n: int) -> str:
+    depth = min(n, 90)
+    return "import torch\nx = torch.rand(3)\ny = " + "torch.relu(" * depth + "x" + ")" * depth + "\n"
+
+
+@growing(100)
+def method_chain(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()" + ".add(1)" * n + ".item()\n"
+
+
+@growing(100)
+def attribute_chain(n: int) -> str:
+    return "import a\nx = a" + ".b" * n + "\nx.y = 1\na.b.c = 2\ny = a" + ".b" * n + ".item()\n"
+
+
+@growing(100)
+def subscript_chain(n: int) -> str:
+    return "x = [[1]]\ny = x" + "[0]" * n + "\n"
+
+
+@growing(200)
+def additions(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\ny = " + " + ".join(["x"] * n) + "\nprint(y.item())\n"
+
+
+@growing(200)
+def concatenations(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\nprint(" + " + ".join(["str(x.item())"] * n) + ")\n"
+
+
+@growing(200)
+def operands(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\nif " + " and ".join(["x"] * n) + ":\n    y = 1\n"
+
+
+@growing(200)
+def comparisons(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\ny = " + " < ".join(["x"] * n) + "\n"
+
+
+@growing(100)
+def negations(n: int) -> str:
+    return "import torch\nx = torch.rand(3).cuda()\nif " + "not " * n + "x:\n    y = 1\n"
+
+
+@growing(100)
+def conditionals(n: int) -> str:
+    return "def f(x):\n    return " + "".join(f"x[{k}] if x == {k} else " for k in range(n)) + "x\n"
+
+
+# Values that hold themselves
+
+
+@growing(60)
+def values_in_lists(n: int) -> str:
+    return "x = [1]\n" + _lines("x = [x, x]", n)
+
+
+@growing(60)
+def values_in_loops(n: int) -> str:
+    body = (
+        "x = [x, x]\nd = {'a': d, 'b': d, 'c': x}\no = A(o, o)\np = partial(p, p, k=o)\nt = (t, d) if x else (d, t)\n"
+    )
+    start = "from functools import partial\nclass A: pass\nx, d, o, p, t = [1], {}, A(), print, ()\n"
+    return start + _block("for i in range(9):", body * max(n // 5, 1)) + "f(x, d, o, p, t)\n"
+
+
+@growing(60)
+def values_by_branches(n: int) -> str:
+    return "x, y = [1], {}\n" + _lines("if z:\n    x = [x, y]\nelse:\n    y = {'k#': x, 'l': y}", n)
+
+
+@growing(60)
+def values_in_calls(n: int) -> str:
+    return "def f(x):\n    return (x, [x])\nx = 1\n" + _lines("x = f(x)", n)
+
+
+@growing(60)
+def values_in_objects(n: int) -> str:
+    start = "from torch import nn\nclass A:\n    def __init__(self, a, b=None):\n        self.a = a\nx = A(1)\n"
+    return start + _lines("x = A(x, nn.Sequential(x, x))\ny = x.a.a", n)
