@@ -20,6 +20,7 @@ from perflint.semantics.values import (
     Instance,
     Kind,
     Mapping,
+    Name,
     Never,
     Partial,
     Scalar,
@@ -125,13 +126,29 @@ def _merge_instances(left: Instance, right: Instance) -> Instance | None:
 
 
 def _chosen_device(left: Value, right: Value) -> Const | None:
-    """The device of `"cuda" if … else "cpu"`, None for any other two scalars."""
+    """The device of `"cuda" if … else "cpu"`, or the type named by a text; None for any other two scalars."""
     if not (isinstance(left, Const) and isinstance(right, Const)):
         return None
     for one, other in ((left, right), (right, left)):
-        if one.value == "cpu" and isinstance(other.value, str) and other.value.startswith("cuda"):
+        if not (isinstance(one.value, str) and isinstance(other.value, str)):
+            return None
+        if (one.value == "cpu" and other.value.startswith("cuda")) or _on_device(one.value) == other.value:
             return other
     return None
+
+
+def _merge_names(left: Name, right: Name) -> Name | None:
+    """The type of `torch.cuda.FloatTensor if … else torch.FloatTensor`."""
+    for one, other in ((left, right), (right, left)):
+        if _on_device(one.name) == other.name and one.receiver is other.receiver is None:
+            return other
+    return None
+
+
+def _on_device(name: str) -> str:
+    """The device's type of tensors for one of the host's, "torch.cuda.FloatTensor"; empty for any other name."""
+    head, _, leaf = name.rpartition(".")
+    return f"torch.cuda.{leaf}" if head == "torch" and leaf.endswith("Tensor") else ""
 
 
 def _named_device(value: Value) -> Const | None:
@@ -258,4 +275,5 @@ _MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
     Dtype: lambda left, right: Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN),
     Array: lambda left, right: Array(),
     Instance: _merge_instances,
+    Name: _merge_names,
 }

@@ -307,13 +307,11 @@ def _type(tensor: Tensor, arguments: Arguments) -> Value:
         return STR
     if isinstance(value, Dtype):
         return tensor.with_(kind=value.kind, leaf="")
-    if isinstance(value, Name):
-        cuda = value.name.startswith("torch.cuda.")
-        return tensor.with_(kind=_TYPES.get(value.name.rpartition(".")[2], Kind.UNKNOWN), leaf="",
-                            device=Device.CUDA if cuda else Device.CPU)  # fmt: skip
-    if isinstance(value, Const) and isinstance(value.value, str):
-        cuda = value.value.startswith("torch.cuda.")
-        return tensor.with_(leaf="", kind=Kind.UNKNOWN, device=Device.CUDA if cuda else Device.CPU)
+    name = value.name if isinstance(value, Name) else value.value if isinstance(value, Const) else None
+    if isinstance(name, str) and name.startswith("torch.") and name.endswith("Tensor"):
+        device = Device.CUDA if name.startswith("torch.cuda.") else Device.CPU
+        kind = _TYPES.get(name.rpartition(".")[2], Kind.UNKNOWN)
+        return tensor.with_(kind=kind, leaf="", device=device, place="")
     return tensor.with_(kind=Kind.UNKNOWN, leaf="")
 
 

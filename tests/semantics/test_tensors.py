@@ -132,7 +132,11 @@ cuda.type()         # -> str
 cuda.type(torch.long)   # -> cuda int 2
 cuda.type(torch.LongTensor) # -> cpu int 2
 cuda.type(torch.cuda.FloatTensor)   # -> cuda float 2
-cuda.type("torch.cuda.FloatTensor") # -> cuda 2
+cuda.type("torch.cuda.FloatTensor") # -> cuda float 2
+host.type(torch.cuda.FloatTensor if n > 1 else torch.FloatTensor)   # -> cuda float 2
+host.type("torch.FloatTensor" if n > 1 else "torch.cuda.FloatTensor")   # -> cuda float 2
+(torch.cuda.LongTensor if n > 1 else torch.LongTensor)([1])     # -> cuda int
+(torch.cuda.LongTensor if n > 1 else torch.FloatTensor)([1])    # -> tensor
 host.type_as(cuda)  # -> cuda float 2
 host.pin_memory()   # -> cpu float 2 pinned
 host.pin_memory().to("cuda")    # -> cuda float 2

@@ -104,3 +104,13 @@ def filled(x: torch.Tensor):
 
 def callers(x: torch.Tensor, other: torch.Tensor):
     return x.to(other.device), x.to(other)
+
+
+def as_types_of_tensors(dataset, cuda):
+    kind = torch.cuda.FloatTensor if cuda else torch.FloatTensor
+    named = "torch.cuda.LongTensor" if cuda else "torch.LongTensor"
+    for images, labels in torch.utils.data.DataLoader(dataset, batch_size=8):
+        moved = images.type(kind), labels.type(named)  # error: TPF201, TPF201
+        cast = images.type(torch.float16), images.type(torch.FloatTensor), labels.type("torch.LongTensor")
+        filled = kind(images.size(0), 1).fill_(1.0)
+        print(moved, cast, filled)
