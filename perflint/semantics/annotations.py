@@ -230,9 +230,16 @@ def _defaulted(default: Value) -> Value:
     return default
 
 
+_OF_ARRAYS = frozenset("shape ndim reshape transpose squeeze flatten mean sum std var argmax argmin".split())
+"""What tensors have in common with arrays, and with nothing else."""
+
+
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
     if uses & torch_api.tensor_only_methods():
+        return Tensor(device, evidence=Evidence.USE)
+    if device is Device.MODEL and uses & (_OF_ARRAYS | torch_api.tensor_only_calls()):
+        # Arrays have these too, but nobody passes one to a module.
         return Tensor(device, evidence=Evidence.USE)
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")

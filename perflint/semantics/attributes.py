@@ -93,6 +93,8 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
     found = member(frame, receiver, name, order=after)
     outside = next((cls for cls in after if facts_of(frame, cls) is None), None)
     if found is None and outside is not None:
+        if is_tensor_class(frame, outside):
+            return tensors.attribute(Tensor(Device.CALLER), name)
         return Name(f"{outside}.{name}", receiver)
     return UNKNOWN if found is None else found
 

@@ -348,12 +348,26 @@ def _apply_instance(frame: Frame, callee: Instance, arguments: Arguments) -> Out
     for name in ("forward", "__call__") if is_module else ("__call__",):
         method = frame.attribute(callee, name)
         if isinstance(method, Function):
-            return target, functions.invoke(frame, method, arguments)
+            result = functions.invoke(frame, method, arguments)
+            return target, _of_module(result) if is_module and name == "forward" else result
     if callee.cls == "torch.nn.Sequential" and callee.arguments:
         return target, _sequential(frame, callee, arguments)
     if not is_module:
         return target, UNKNOWN
     return target, module_result(frame, callee, arguments)
+
+
+def _of_module(value: Value) -> Value:
+    """What a module returns: tensors of which nothing else is known are where its parameters are."""
+    if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
+        return value.with_(device=Device.MODEL, evidence=min(value.evidence, Evidence.CONVENTION))
+    if isinstance(value, Union):
+        return union(map(_of_module, value.members))
+    if isinstance(value, Sequence) and value.items is not None:
+        return Sequence(value.type, _of_module(value.element), tuple(map(_of_module, value.items)))
+    if isinstance(value, Sequence):
+        return Sequence(value.type, _of_module(value.element))
+    return value
 
 
 def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:

@@ -235,7 +235,10 @@ def f(c: Config):
 
 TENSORS = """
 class Mine(torch.Tensor):
-    pass
+    def longest(self):
+        super().max()   # -> caller 0
+        super().size(0) # -> int
+        return super().__repr__()
 def f(x: Mine):
     x                   # -> caller
     x.sum()             # -> caller 0

@@ -288,6 +288,27 @@ class Losses(nn.Module):
         return (pred - target).abs().mean()     # -> model float 0
 Losses()(cuda, cuda)            # -> cuda float 0
 
+class Unannotated(nn.Module):
+    def forward(self, q, k, mask, options, sizes):
+        b, n = q.shape
+        q               # -> model
+        k.transpose(-2, -1)     # -> model
+        mask            # -> ?
+        options["a"]    # -> ?
+        options.keys()  # -> ?
+        sizes.index(1)  # -> ?
+        return load(q), q.cpu(), {"loaded": load(q)}
+def helper(q):
+    q.shape
+    q                   # -> ?
+def load(path) -> Tensor:
+    return path.read()
+net = Unannotated()
+given = read()
+net(*given)[0]   # -> model
+net(*given)[1]   # -> cpu
+net(*given)[2]["loaded"] # -> tensor
+
 class Lazy(nn.Module):
     def __init__(self):
         super().__init__()

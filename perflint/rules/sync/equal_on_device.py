@@ -93,5 +93,16 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     sure = [confidence for _, confidence in found if confidence is not None]
     best = max(sure, key=(Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index, default=None)
-    # Tensors of which nothing is known are compared in set-up code and tests for the most part.
-    return None if best is Confidence.LOW else best
+    if best is Confidence.LOW:
+        # Tensors of which nothing is known are compared in set-up code and tests for the most part.
+        return None
+    # What callers pass is often one tensor twice, or has another shape: then torch looks no further.
+    given = site.target.endswith(".equal") and all(_is_parameter(site, node) for node in operands)
+    return Confidence.LOW if given else best
+
+
+def _is_parameter(site: CallSite, node: ast.expr) -> bool:
+    function = site.model.function(site.node)
+    if function is None or not isinstance(node, ast.Name):
+        return False
+    return any(isinstance(inner, ast.arg) and inner.arg == node.id for inner in ast.walk(function.args))

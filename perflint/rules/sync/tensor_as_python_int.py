@@ -106,9 +106,19 @@ def _numbers(site: CallSite | SubscriptSite) -> list[tuple[ast.expr, Confidence]
     if isinstance(site, SubscriptSite):
         return _indexed(site)
     first = 1 if site.target in _FUNCTIONS else 0
+    if site.target.startswith("math."):
+        return [found for node in site.node.args for found in _converted(site, node)]
     arguments = site.node.args[first:]
     arguments += [item.value for item in site.node.keywords if item.arg not in _NO_NUMBERS]
     return [found for node in arguments for found in _read(site, node)]
+
+
+def _converted(site: CallSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:
+    """What becomes a Python number whatever it is: if it may be a tensor, that is read."""
+    value = site.value(node)
+    confidence = device_confidence(value)
+    if value.tensor is not None and confidence is not None and confidence is not Confidence.LOW:
+        yield node, confidence
 
 
 def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:

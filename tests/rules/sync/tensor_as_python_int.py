@@ -18,6 +18,8 @@ class Trim(nn.Module):
         parts = x.split(longest)  # error: TPF119
         best = x.topk(longest)  # error: TPF119
         root = math.sqrt(x.sum())  # error: TPF119
+        total = x.sum() if root > 1 else 0.0
+        bad = math.isfinite(total)  # error: TPF119
         padded = F.pad(x, (0, longest))  # error: TPF119
         return trimmed, middle, steps, zeros, shaped, parts, best, root, padded
 
