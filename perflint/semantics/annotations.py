@@ -162,7 +162,13 @@ def instance_of(frame: Frame, name: str, device: Device) -> Value:
     """An object of a class; a tensor where the class is one."""
     if classes.is_tensor_class(frame, name):
         return Tensor(device, evidence=Evidence.ANNOTATION)
+    if not _TYPED_DICTS.isdisjoint(classes.lineage(frame, name)):
+        held = tuple(classes.body_of(frame, name).items())
+        return Mapping(UNKNOWN, tuple([(key, _placed(value, device)) for key, value in held]))
     return Instance(name)
+
+
+_TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 
 
 def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:

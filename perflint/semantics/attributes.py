@@ -14,6 +14,7 @@ from perflint.semantics.classes import (
     is_tensor_class,
     lineage,
     member,
+    named,
     values_of,
 )
 from perflint.semantics.frame import Frame, parts
@@ -105,6 +106,8 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, found)
     if name in ("value", "name") and is_enumeration(frame, value.cls):
         return STR if name == "name" else values_of(frame, value.cls)
+    if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):
+        return Name(f"typing.NamedTuple.{name}", value)
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if name == "module" and is_module(frame, value.cls):
@@ -113,7 +116,11 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     if value.cls == "collections.namedtuple" and value.argument(name) is not None:
         return value.argument(name) or UNKNOWN
     if facts_of(frame, value.cls) is not None:
-        return _of_unknown(frame, value, name) if is_tensor_class(frame, value.cls) else UNKNOWN
+        given = named(frame, value, name)
+        if given is not None:
+            return as_seen(frame, given)
+        own = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
+        return tensors.attribute(own, name) if is_tensor_class(frame, value.cls) else UNKNOWN
     return Name(f"{value.cls}.{name}", value)
 
 
@@ -159,7 +166,8 @@ _TYPES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "size": tup
 
 
 def _of_mapping(frame: Frame, value: Mapping, name: str) -> Value:
-    return Name(f"builtins.dict.{name}", value)
+    # A config that is annotated as a dict is often an object that has attributes, too.
+    return Name(f"builtins.dict.{name}", value) if hasattr(dict, name) else UNKNOWN
 
 
 def _of_scalar(frame: Frame, value: Value, name: str) -> Value:

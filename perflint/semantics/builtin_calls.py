@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perflint.semantics import classes
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.instances import is_instance
@@ -11,6 +12,7 @@ from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     BOOL,
     INT,
+    NEVER,
     NONE,
     STR,
     UNKNOWN,
@@ -57,7 +59,7 @@ def function(frame: Frame, name: str, arguments: Arguments) -> Value:
         if name in ("int", "float", "bool", "str") and isinstance(first, Const) and len(arguments.positional) == 1:
             return _converted(name, first)
         return Scalar(_SCALARS[name])
-    return NONE if name in ("print", "setattr", "delattr") else UNKNOWN
+    return NONE if name in ("print", "delattr") else UNKNOWN
 
 
 def _converted(name: str, value: Const) -> Value:
@@ -208,6 +210,13 @@ def _type(frame: Frame, arguments: Arguments) -> Value:
     return Class(first.cls) if isinstance(first, Instance) else UNKNOWN
 
 
+def _setattr(frame: Frame, arguments: Arguments) -> Value:
+    name = arguments.at(1)
+    if isinstance(name, Const) and isinstance(name.value, str):
+        classes.set_attribute(frame, arguments.at(0), name.value, arguments.at(2))
+    return NONE
+
+
 def _isinstance(frame: Frame, arguments: Arguments) -> Value:
     known = is_instance(frame, arguments.at(0), arguments.at(1))
     return BOOL if known is None else Const(known)
@@ -241,6 +250,7 @@ _FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
     "type": _type,
     "slice": _sliced,
     "isinstance": _isinstance,
+    "setattr": _setattr,
 }
 
 
@@ -269,7 +279,10 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
     if name == "keys":
         return Sequence("iterator", STR)
     if name == "items":
-        return Sequence("iterator", Sequence("tuple", everything, (STR, everything)))
+        pair = Sequence("tuple", everything, (STR, everything))
+        pairs = tuple([Sequence("tuple", value, (Const(key), value)) for key, value in receiver.items])
+        # What has no elements besides these, such as `**kwargs`, is known to its last key.
+        return Sequence("iterator", pair, pairs if pairs and receiver.element is NEVER else None)
     return receiver if name == "copy" else UNKNOWN
 
 

@@ -11,6 +11,7 @@ from perflint.semantics import (
     constructions,
     containers,
     distributions,
+    frameworks,
     functions,
     libraries,
     packed,
@@ -23,7 +24,7 @@ from perflint.semantics import (
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
 from perflint.semantics.lattice import union, widen
-from perflint.semantics.structure import GROWS, path_of
+from perflint.semantics.structure import GROWS, name_in, path_of
 from perflint.semantics.values import (
     FLOAT,
     NEVER,
@@ -59,6 +60,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
     """The value of a call, whose target is recorded when the frame records."""
     callee = frame.evaluate(node.func)
     arguments = _arguments(frame, node)
+    if isinstance(callee, Name) and callee.name in _NAMING:
+        arguments = _with_name(node, arguments, _NAMING[callee.name])
     target, value = apply(frame, callee, arguments, node)
     if isinstance(node.func, ast.Attribute):
         _grow(frame, callee, node.func, arguments)
@@ -69,6 +72,21 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
     return value
+
+
+_NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {
+    f"torch.nn.Module.{name}": 0 for name in ("register_buffer", "register_parameter", "register_module", "add_module")
+}
+"""Functions that set or get an attribute by its name, and which argument that is."""
+
+
+def _with_name(node: ast.Call, arguments: Arguments, position: int) -> Arguments:
+    """Arguments in which `f"layer_{i}"` is the pattern "layer_*"."""
+    if position >= len(node.args) or not isinstance(node.args[position], ast.JoinedStr) or arguments.unpacked:
+        return arguments
+    given = list(arguments.positional)
+    given[position] = Const(name_in(node.args[position]))
+    return Arguments(tuple(given), arguments.keywords)
 
 
 def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
@@ -200,13 +218,12 @@ def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments
 
 def _object_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
     method = name.rpartition(".")[2]
+    if name.startswith("typing.NamedTuple.") and isinstance(receiver, Instance):
+        return records.method(frame, receiver, method, arguments.keywords) or UNKNOWN
     if name.startswith("torch.distributions."):
         return distributions.result(name, receiver, arguments.values()) or UNKNOWN
-    if name.startswith("torch.nn.ModuleDict.") and isinstance(receiver, Instance):
+    if name.startswith(("torch.nn.ModuleDict.", "torch.nn.ParameterDict.")) and isinstance(receiver, Instance):
         return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
-    if name == "accelerate.Accelerator.prepare":
-        prepared = tuple(map(_prepared, arguments.positional))
-        return prepared[0] if len(prepared) == 1 else Sequence("tuple", union(prepared), prepared)
     if name == "torchmetrics.Metric.add_state" and isinstance(receiver, Instance):
         _register(frame, receiver, str(arguments.literal("name", 0)), arguments.get("default", 1), "buffer")
         return NONE
@@ -216,14 +233,7 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
         return FLOAT
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
         return FLOAT if method == "elapsed_time" else NONE
-    return UNKNOWN
-
-
-def _prepared(value: Value) -> Value:
-    """What accelerate makes of an object: a loader gives its batches on the device."""
-    if isinstance(value, Instance) and value.cls.endswith("DataLoader"):
-        return Sequence("iterator", Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION)))
-    return value
+    return frameworks.method(frame, name, receiver, arguments) or UNKNOWN
 
 
 def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
@@ -323,6 +333,8 @@ def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Argum
         _register(frame, receiver, str(arguments.at(0).value), arguments.get("tensor", 1), "buffer")  # type: ignore[attr-defined]
     elif name == "register_parameter" and isinstance(arguments.at(0), Const):
         _register(frame, receiver, str(arguments.at(0).value), arguments.get("param", 1), "parameter")  # type: ignore[attr-defined]
+    elif name in ("register_module", "add_module") and isinstance(arguments.at(0), Const):
+        classes.set_attribute(frame, receiver, str(arguments.at(0).value), arguments.get("module", 1) or UNKNOWN)  # type: ignore[attr-defined]
     elif name == "forward":
         return _apply_instance(frame, receiver, arguments)[1]
     return UNKNOWN
@@ -335,10 +347,7 @@ def _register(frame: Frame, receiver: Instance, name: str, value: Value | None, 
     else:
         kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf=leaf)
                       for m in (value or tensor).members])  # fmt: skip
-    if frame.owner and receiver == frame.receiver:
-        classes.note_attribute(frame, name, kept)
-        if frame.names is not None:
-            frame.bind_path(frame.names, f"self.{name}", kept)
+    classes.set_attribute(frame, receiver, name, kept)
 
 
 def _apply_instance(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
@@ -477,6 +486,8 @@ def _divergence(frame: Frame, arguments: Arguments) -> Value:
 _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     **standard.FUNCTIONS,
     **transforms.FUNCTIONS,
+    **frameworks.FUNCTIONS,
+    **records.FUNCTIONS,
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
     "torch.cuda.current_device": _current_device,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.semantics import containers, functions, libraries, torch_api
+from perflint.semantics import containers, frameworks, functions, libraries, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.knowledge import ClassFacts
@@ -14,6 +14,7 @@ from perflint.semantics.names import class_at, resolve
 from perflint.semantics.project import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
+    INT,
     NEVER,
     NONE,
     UNKNOWN,
@@ -123,10 +124,12 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     given = value.argument(name)
     if given is not None and not info.methods.get("__init__"):
         return given
-    if name in info.assigned_in:
-        _run_methods(frame, module, facts, info, name)
-        if name in facts.attributes:
-            return facts.attributes[name]
+    computed = [pattern for pattern in info.patterns if name.startswith(pattern[:-1])]
+    for known in (name, *computed):
+        if known in info.assigned_in:
+            _run_methods(frame, module, facts, info, known)
+            if known in facts.attributes:
+                return facts.attributes[known]
     inner = module.klass(f"{facts.qualname}.{name}")
     return class_at(frame.project, module, inner.node) if inner else _class_level(frame, module, facts, info).get(name)
 
@@ -238,6 +241,54 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
         facts.attributes[name] = widen(value if known is None else join(known, value))
 
 
+def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> None:
+    """Set an attribute of `self` by its name; "layer_*" stands for all that begin so."""
+    if not frame.owner or receiver != frame.receiver:
+        return
+    note_attribute(frame, name, value)
+    note_named(frame, name, value)
+    if frame.names is not None and not name.endswith("*"):
+        frame.bind_path(frame.names, f"self.{name}", value)
+
+
+def note_named(frame: Frame, name: str, value: Value) -> None:
+    """Remember what a method sets on `self` by a name that it was given: of this object's class alone."""
+    receiver = frame.receiver
+    facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
+    if facts is not None:
+        known = facts.attributes.get(name)
+        facts.attributes[name] = widen(value if known is None else join(known, value))
+
+
+def named(frame: Frame, value: Instance, name: str) -> Value | None:
+    """An attribute that a method sets by a name that it is given; None where no class does so."""
+    facts = facts_of(frame, value.cls)
+    constructor = _constructor(frame, value.cls)
+    if facts is None or constructor is None:
+        return None
+    if "__init__" not in facts.methods_run:
+        facts.methods_run.add("__init__")
+        asker = Frame(frame.project, frame.module, frame.budget, names={})
+        functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
+    return facts.attributes.get(name)
+
+
+def _constructor(frame: Frame, cls: str) -> Function | None:
+    """The constructor of a class, one of whose bases sets attributes by names that it is given."""
+    sets, found = False, None
+    for base in lineage(frame, cls):
+        facts = facts_of(frame, base)
+        module = frame.project.loaded(facts.module) if facts is not None else None
+        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        if module is None or info is None:
+            continue
+        sets = sets or "*" in info.assigned_in
+        init = info.methods.get("__init__")
+        if init is not None and found is None:
+            found = Function(module.name, init.qualname, init.node.lineno, init.node.col_offset, base)
+    return found if sets else None
+
+
 # Enumerations
 
 
@@ -263,14 +314,19 @@ def values_of(frame: Frame, cls: str) -> Value:
 
 
 def _members(frame: Frame, cls: str) -> Names:
+    # Functions in its body are its methods, lambdas too.
+    held = body_of(frame, cls).items()
+    return {name: value for name, value in held if name[:1] != "_" and not isinstance(value, Function)}
+
+
+def body_of(frame: Frame, cls: str) -> Names:
+    """What the body of a class of the project assigns or declares."""
     facts = facts_of(frame, cls)
     module = frame.project.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None
     if facts is None or module is None or info is None:
         return {}
-    # Functions in its body are its methods, lambdas too.
-    held = _class_level(frame, module, facts, info).items()
-    return {name: value for name, value in held if name[:1] != "_" and not isinstance(value, Function)}
+    return _class_level(frame, module, facts, info)
 
 
 # Protocols of objects
@@ -282,10 +338,13 @@ def iterated(frame: Frame, value: Instance) -> Value:
         return batch_of(value)
     if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
         return containers.children(value)
+    if value.cls == "torch.nn.ParameterList":
+        return libraries.indexed(value)
     method = member(frame, value, "__iter__")
     if isinstance(method, Function):
         return frame.iterate(functions.invoke(frame, method, Arguments()))
-    return UNKNOWN
+    # Without `__iter__`, by its indices.
+    return indexed(frame, value, INT)
 
 
 def batch_of(loader: Instance) -> Value:
@@ -294,14 +353,15 @@ def batch_of(loader: Instance) -> Value:
     return Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned))
 
 
-def indexed(frame: Frame, value: Instance, index: Value) -> Value:
+def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = None) -> Value:
     """What indexing an object gives."""
     if value.cls in containers.CONTAINERS:
-        return containers.child(value, index)
+        return containers.child(value, index, bounds)
     method = member(frame, value, "__getitem__")
     if isinstance(method, Function):
         return functions.invoke(frame, method, Arguments((index,)))
-    return libraries.indexed(value)
+    held = frameworks.element(frame, value, index)
+    return libraries.indexed(value) if held is None else held
 
 
 def entered(frame: Frame, manager: Value) -> Value:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.lattice import join, union, with_key
-from perflint.semantics.values import Const, Instance, Mapping, Name, Sequence, Value
+from perflint.semantics.values import Const, Device, Instance, Kind, Mapping, Name, Sequence, Tensor, Value
 
 _LIST, _DICT, _SEQUENTIAL = "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"
 CONTAINERS = frozenset({_LIST, _DICT, _SEQUENTIAL})
+PARAMETERS = frozenset({"torch.nn.ParameterList", "torch.nn.ParameterDict"})
+_PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
 _ANY = Instance("torch.nn.Module")
 
 
@@ -25,11 +27,11 @@ def children(container: Instance) -> Value:
     return found if found.members else _ANY
 
 
-def child(container: Instance, index: Value) -> Value:
+def child(container: Instance, index: Value, bounds: slice | None = None) -> Value:
     """What indexing a container gives: a module, or a container of some of them."""
     if index == Name("builtins.slice"):
         within = (("modules", Sequence("list", children(container))),)
-        return Instance(container.cls, within if container.cls == _LIST else None)
+        return Instance(container.cls, within if container.cls == _LIST else _part(container, bounds))
     key = index.value if isinstance(index, Const) else None
     if isinstance(key, str):
         held = as_mapping(container)
@@ -38,6 +40,14 @@ def child(container: Instance, index: Value) -> Value:
     if isinstance(key, int) and modules is not None and -len(modules) <= key < len(modules):
         return modules[key]
     return children(container)
+
+
+def _part(container: Instance, bounds: slice | None) -> tuple[tuple[str, Value], ...] | None:
+    """The arguments of a Sequential of some of the modules of another."""
+    modules = _one_by_one(container)
+    if modules is None or bounds is None:
+        return None
+    return tuple([(str(index), module) for index, module in enumerate(modules[bounds])])
 
 
 def _one_by_one(container: Instance) -> list[Value] | None:
@@ -55,6 +65,8 @@ def _one_by_one(container: Instance) -> list[Value] | None:
 
 def as_mapping(container: Instance) -> Mapping:
     """The modules of a ModuleDict by their keys."""
+    if container.cls in PARAMETERS:
+        return Mapping(_PARAMETER)
     for _, argument in container.arguments or ():
         if isinstance(argument, Mapping):
             return argument

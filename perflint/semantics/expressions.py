@@ -359,7 +359,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
         items = records.items(frame, receiver)
         if items is not None:
             return _sequence_item(Sequence("tuple", union(items), items), index, node)
-        return classes.indexed(frame, receiver, index)
+        return classes.indexed(frame, receiver, index, _bounds(node))
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
     return receiver if isinstance(receiver, Name) else UNKNOWN
@@ -378,22 +378,26 @@ def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:
 
 
 def _sliced(receiver: Sequence, node: ast.Slice) -> tuple[Value, ...] | None:
+    bounds = _bounds(node)
+    return None if receiver.items is None or bounds is None else receiver.items[bounds]
+
+
+def _bounds(node: ast.expr) -> slice | None:
+    """A slice whose bounds are literals."""
+    if not isinstance(node, ast.Slice):
+        return None
     bounds: list[int | None] = []
     for part in (node.lower, node.upper, node.step):
+        sign = 1
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+            part, sign = part.operand, -1
         if part is None:
             bounds.append(None)
         elif isinstance(part, ast.Constant) and isinstance(part.value, int):
-            bounds.append(part.value)
-        elif (
-            isinstance(part, ast.UnaryOp)
-            and isinstance(part.op, ast.USub)
-            and isinstance(part.operand, ast.Constant)
-            and isinstance(part.operand.value, int)
-        ):
-            bounds.append(-part.operand.value)
+            bounds.append(sign * part.value)
         else:
             return None
-    return None if receiver.items is None or bounds[2] == 0 else receiver.items[slice(*bounds)]
+    return None if bounds[2] == 0 else slice(*bounds)
 
 
 def _slice(frame: Frame, node: ast.Slice) -> Value:

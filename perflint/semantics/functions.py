@@ -46,7 +46,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if frame.recorder is not None and function.module == frame.module.name:
         frame.recorder.note(function.line, function.column, arguments)
     declared = _declared_result(frame, module, info)
-    if _is_plain(declared):
+    if _is_plain(declared) and "setattr" not in info.calls:
         return declared
     if not function.plain and decorators.is_wrapped(info):
         value = decorators.call(frame, module, info, function, arguments)
@@ -224,12 +224,18 @@ def run_body(inner: Frame, info: FunctionInfo) -> Value:
     inner.run(info.node.body)
     if info.is_generator:
         return Sequence("iterator", union(inner.yields))
-    if inner.names is not None and not classes.decorator_names(info.node) & {"abstractmethod", "overload"}:
+    is_stub = classes.decorator_names(info.node) & {"abstractmethod", "overload"} or _is_left_out(info.node.body[-1])
+    if inner.names is not None and not is_stub:
         inner.returns.append(NONE)
     result = union(inner.returns)
     if classes.decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
         return Sequence("iterator", union(inner.yields))
     return result
+
+
+def _is_left_out(last: ast.stmt) -> bool:
+    """Whether a body is only `...`: a protocol's method, whose annotation says it all."""
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
 
 def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None) -> Frame:
@@ -296,7 +302,7 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
         names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
         if arguments is not None and not arguments.unpacked:
             named = tuple([item for item in arguments.keywords if item[0] not in names])
-            names[node.kwarg.arg] = Mapping(union([value for _, value in named]), named)
+            names[node.kwarg.arg] = Mapping(NEVER, named)
     return names
 
 

@@ -169,11 +169,12 @@ def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:
 
 
 def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
-    theirs = dict(right.items)
-    both = {key: join(value, theirs[key]) for key, value in left.items if key in theirs}
-    # The values of keys that only one of them has are among its elements still.
-    one = [value for key, value in (*left.items, *right.items) if key not in both]
-    return Mapping(union([left.element, right.element, *one]), tuple(both.items()))
+    ours, theirs = dict(left.items), dict(right.items)
+    keys = list(ours | theirs)
+    # A key that only one of them is known to have is any of the elements of the other.
+    held = [(key, join(ours.get(key, left.element), theirs.get(key, right.element))) for key in keys]
+    dropped = [value for _, value in held[MOST_KEYS:]]
+    return Mapping(union([left.element, right.element, *dropped]), tuple(held[:MOST_KEYS]))
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:

@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from perflint.semantics import distributions, packed, torch_api
+from perflint.semantics import distributions, frameworks, packed, torch_api
 from perflint.semantics.values import (
     BOOL,
     UNKNOWN,
@@ -98,6 +98,9 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
         if name in _module_methods():
             return Name(f"torch.nn.Module.{name}", value)
         return None
+    held = frameworks.attribute(cls, value, name)
+    if held is not None:
+        return held
     if cls == "torch.optim.Optimizer":
         return Name(f"torch.optim.Optimizer.{name}", value)
     if torch_api.is_module(cls):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from perflint.semantics import classes
+from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
-from perflint.semantics.values import Instance, Value
+from perflint.semantics.lattice import union
+from perflint.semantics.values import Instance, Mapping, Value
 
 
 def field_names(frame: Frame, name: str) -> list[str]:
@@ -32,6 +35,28 @@ def _own_fields(frame: Frame, cls: str) -> list[str] | None:
         return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
     declared = [s.target for s in info.node.body if isinstance(s, ast.AnnAssign)]
     return [target.id for target in declared if isinstance(target, ast.Name)] or None
+
+
+def _replaced(frame: Frame, value: Value, changes: tuple[tuple[str, Value], ...]) -> Value:
+    """An object with some of its fields changed: `dataclasses.replace(batch, x=x)`."""
+    if not isinstance(value, Instance) or value.arguments is None:
+        return value
+    return Instance(value.cls, tuple((dict(value.arguments) | dict(changes)).items()))
+
+
+def method(frame: Frame, value: Instance, name: str, changes: tuple[tuple[str, Value], ...]) -> Value | None:
+    """What a method that every named tuple has returns; None for other methods."""
+    if name == "_replace":
+        return _replaced(frame, value, changes)
+    held = items(frame, value)
+    if name != "_asdict" or held is None:
+        return None
+    return Mapping(union(held), tuple(zip(field_names(frame, value.cls), held, strict=False)))
+
+
+FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
+    "dataclasses.replace": lambda frame, arguments: _replaced(frame, arguments.at(0), arguments.keywords),
+}
 
 
 def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:

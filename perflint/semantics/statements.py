@@ -318,6 +318,10 @@ def _loop(
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterable = evaluate(frame, node.iter)
     element = iterate(frame, iterable)
+    sets_by_name = frame.function is not None and "setattr" in frame.function.calls
+    if sets_by_name and frame.recorder is None and isinstance(iterable, Sequence) and iterable.items is not None:
+        for item in iterable.items:
+            _loop(frame, lambda item=item: assign(frame, node.target, item), node.body, [])  # type: ignore[misc]
     _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
 
 

@@ -62,6 +62,8 @@ class ClassInfo:
     qualname: str
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
     assigned_in: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    patterns: list[str] = field(default_factory=list)
+    """The names among these that are computed and begin with a literal: "layer_*"."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ _NO_CHILDREN = frozenset(
 
 _SETS_DEVICE = frozenset({"set_default_device", "set_default_tensor_type"})
 
-_REGISTERS = frozenset({"register_buffer", "register_parameter", "add_state"})
+_REGISTERS = frozenset({"register_buffer", "register_parameter", "register_module", "add_module", "add_state"})
 """Methods that set the attribute of the object that their first argument names."""
 
 GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
@@ -298,6 +300,9 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
         callee = node.func
         if isinstance(callee, ast.Name):
             function.calls.add(callee.id)
+            if callee.id == "setattr" and owner is not None and len(node.args) == 3:
+                if isinstance(node.args[0], ast.Name) and node.args[0].id == "self":
+                    _assigned(owner, name_in(node.args[1]), function)
         elif isinstance(callee, ast.Attribute):
             _note_method(node, callee, function, owner)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -313,8 +318,16 @@ def _note_method(node: ast.Call, callee: ast.Attribute, function: FunctionInfo, 
             _note_filled(callee.value, function, owner)
         return
     function.calls.add(callee.attr)
-    if owner is not None and callee.attr in _REGISTERS and node.args and isinstance(node.args[0], ast.Constant):
-        _assigned(owner, str(node.args[0].value), function)
+    if owner is not None and callee.attr in _REGISTERS and node.args:
+        _assigned(owner, name_in(node.args[0]), function)
+
+
+def name_in(node: ast.expr) -> str:
+    """The name that an expression gives: "layer", "layer_*" for `f"layer_{i}"`, "*" for any other."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else None
+    return f"{first.value!s}*" if isinstance(first, ast.Constant) else "*"
 
 
 def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> None:
@@ -327,6 +340,8 @@ def _note_filled(node: ast.expr, function: FunctionInfo, owner: ClassInfo | None
 
 
 def _assigned(owner: ClassInfo, attribute: str, function: FunctionInfo) -> None:
+    if attribute[1:].endswith("*") and attribute not in owner.patterns:
+        owner.patterns.append(attribute)
     methods = owner.assigned_in.setdefault(attribute, [])
     if not methods or methods[-1] is not function:
         methods.append(function)

@@ -281,7 +281,12 @@ def _tolist(tensor: Tensor, arguments: Arguments) -> Value:
     scalar = _item(tensor, arguments)
     if tensor.rank == 0:
         return scalar
-    return Sequence("list", scalar if tensor.rank == 1 else UNKNOWN)
+    if tensor.rank is None:
+        return Sequence("list", UNKNOWN)
+    nested: Value = scalar
+    for _ in range(tensor.rank):
+        nested = Sequence("list", nested)
+    return nested
 
 
 def _numpy(tensor: Tensor, arguments: Arguments) -> Value:

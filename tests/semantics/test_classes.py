@@ -230,7 +230,7 @@ class Config(typing.TypedDict):
     x: Tensor
     n: int
 def f(c: Config):
-    c["x"]              # -> ?
+    c["x"]              # -> caller
 """
 
 TENSORS = """

@@ -127,10 +127,10 @@ np.float32(1)           # -> array
 
 PACKAGES = """
 from einops import rearrange, repeat, reduce
-rearrange(cuda, "a b -> b a")   # -> cuda float
-reduce(cuda, "a b -> a", "mean")    # -> cuda float
-repeat(ints, "a -> a b", b=2)   # -> cuda int
-rearrange([cuda, cuda], "a b c -> a c b")   # -> cuda float
+rearrange(cuda, "a b -> b a")   # -> cuda float 2
+reduce(cuda, "a b -> a", "mean")    # -> cuda float 1
+repeat(ints, "a -> a b", b=2)   # -> cuda int 2
+rearrange([cuda, cuda], "a b c -> a c b")   # -> cuda float 3
 
 import timm, torchvision
 timm.create_model("resnet18")   # -> Module

@@ -65,7 +65,7 @@ for name, m in model.named_children():
 model.state_dict()["weight"]    # -> model
 next(model.parameters())    # -> model float parameter
 steps = nn.Sequential(nn.Linear(3, 3), nn.GELU())
-steps[:1]                   # -> Sequential
+steps[:1]                   # -> Sequential(Linear(in_features=3, out_features=3))
 steps[5]                    # -> GELU() | Linear(in_features=3, out_features=3)
 nn.ModuleList()[0]          # -> Module
 nn.ModuleDict({"a": nn.ReLU()}).keys()  # -> iterator[str]
@@ -231,7 +231,7 @@ class Heads(nn.Module):
         self.blocks.extend([nn.GELU()])
     def forward(self, x: Tensor):
         self.heads["last"]      # -> Identity() | Linear(in_features=3, out_features=3)
-        self.heads["a"]         # -> Identity() | Linear(in_features=3, out_features=3)
+        self.heads["a"]         # -> Linear(in_features=3, out_features=3)
         for name, head in self.heads.items():
             name                # -> str
             head(x)             # -> model float

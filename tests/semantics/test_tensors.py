@@ -42,7 +42,7 @@ METHODS = """
 cuda.item()         # -> float
 ints.sum().item()   # -> int
 mask.any().item()   # -> bool
-cuda.tolist()       # -> list[?]
+cuda.tolist()       # -> list[list[float]]
 cuda[0].tolist()    # -> list[float]
 cuda.sum().tolist() # -> float
 ints.tolist()       # -> list[int]

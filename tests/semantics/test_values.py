@@ -145,7 +145,7 @@ def test_joins_are_values_that_can_be_kept() -> None:
         ([Sequence("tuple", CPU, (CPU, NONE)), Sequence("tuple", CPU, (CUDA, NONE))], "(tensor float 2, None)"),
         ([Sequence("tuple", CPU, (CPU,)), Sequence("tuple", CPU, (CPU, CPU))], "tuple[cpu float 2]"),
         ([Mapping(CUDA, (("a", CUDA),)), Mapping(CPU, (("a", CPU),))], "{a: tensor float 2}"),
-        ([Mapping(NEVER, (("a", CUDA),)), Mapping(NEVER)], "dict[cuda float 2]"),
+        ([Mapping(NEVER, (("a", CUDA),)), Mapping(NEVER)], "{a: cuda float 2}"),
         ([Dtype("float16"), Dtype("float32")], "dtype (float)"),
         ([Dtype("float16"), Dtype("int64")], "dtype"),
         ([Array(Kind.BOOL), Array(Kind.INT)], "array"),
