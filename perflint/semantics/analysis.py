@@ -15,6 +15,7 @@ from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
     Class,
+    Device,
     Evidence,
     Function,
     Instance,
@@ -83,7 +84,9 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
             for callee in by_name.get(name, ()):
                 if name in caller.calls or callee.owner:
                     called_by.setdefault(callee, []).append(caller)
-    for info in every:
+    # What calls a model is not to be told by names: each `forward` comes after all else, the outer modules' first.
+    forwards = [info for info in every if info.owner and info.name == "forward"]
+    for info in (*(info for info in every if info not in forwards), *reversed(forwards)):
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
 
@@ -119,7 +122,12 @@ def _needs_callers(info: FunctionInfo) -> bool:
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
         ordered = ordered[1:]
-    return any(arg.annotation is None for arg in ordered)
+    return any(arg.annotation is None or _is_any(arg.annotation) for arg in ordered)
+
+
+def _is_any(annotation: ast.expr) -> bool:
+    name = annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
+    return name in ("Any", "object")
 
 
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
@@ -185,14 +193,23 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
     ordered = [*args.posonlyargs, *args.args]
     if inner.receiver is not None:
         ordered = ordered[1:]
-    for index, arg in enumerate(ordered):
-        if arg.annotation is not None:
+    device = functions.parameter_device(inner, info)
+    for index, arg in enumerate((*ordered, *args.kwonlyargs)):
+        if arg.annotation is not None and not _is_any(arg.annotation):
             continue
-        passed = [dict(keywords).get(arg.arg, positional[index] if index < len(positional) else None)
+        passed = [dict(keywords).get(arg.arg, positional[index] if index < min(len(positional), len(ordered)) else None)
                   for positional, keywords in seen]  # fmt: skip
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
-            _refine(inner, arg, union(map(functions.any_such, known)), len(known) < len(passed))
+            value = union(functions.any_such(_placed(value, device)) for value in known)
+            _refine(inner, arg, value, len(known) < len(passed))
+
+
+def _placed(value: Value, device: Device) -> Value:
+    """What `forward` gets is on the module's device, if nothing else is known."""
+    if device is Device.MODEL and isinstance(value, Tensor) and value.device in (Device.UNKNOWN, Device.CALLER):
+        return value.with_(device=device, place="")
+    return value
 
 
 def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:

@@ -239,6 +239,9 @@ def _defaulted(default: Value) -> Value:
 _OF_ARRAYS = frozenset("shape ndim reshape transpose squeeze flatten mean sum std var argmax argmin".split())
 """What tensors have in common with arrays, and with nothing else."""
 
+_BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)")
+"""Hooks of Lightning, which get a batch that is on the device, and what the step returned for it."""
+
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
@@ -251,6 +254,8 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Instance("torch.amp.GradScaler")
     if name == "device":
         return DeviceValue(Device.CALLER)
+    if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):
+        return Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION))
     if name == "batch" and device is Device.MODEL:
         return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))
     if name.endswith(("loader", "loaders")) and not name.endswith("loaders"):

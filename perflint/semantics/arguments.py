@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perflint.semantics.values import NONE, UNKNOWN, Const, Value
+from perflint.semantics.values import NONE, UNKNOWN, Const, Tensor, Value
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call passes. `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds."""
+    """What a call passes.
+
+    `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds, `spread`
+    the tensors of `**kwargs` whose names are not known.
+    """
 
     positional: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
     unpacked: bool = False
     rest: Value = UNKNOWN
+    spread: Tensor | None = None
 
     def at(self, position: int) -> Value:
         """A positional argument, UNKNOWN where there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import tensors, torch_api
+from perflint.semantics import containers, tensors, torch_api
 from perflint.semantics.classes import (
     facts_of,
     is_enumeration,
@@ -108,6 +108,9 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         return STR if name == "name" else values_of(frame, value.cls)
     if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):
         return Name(f"typing.NamedTuple.{name}", value)
+    if value.cls == "torch.nn.ModuleDict":
+        held = dict(containers.as_mapping(value).items)
+        return held[name] if name in held else Name(f"{value.cls}.{name}", value)
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if name == "module" and is_module(frame, value.cls):

@@ -23,7 +23,7 @@ from perflint.semantics import (
 )
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, parts
-from perflint.semantics.lattice import union, widen
+from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, name_in, path_of
 from perflint.semantics.values import (
     FLOAT,
@@ -118,6 +118,7 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
     keywords: list[tuple[str, Value]] = []
     unpacked = False
     rest: Value = UNKNOWN
+    spread: Value = NEVER
     for arg in node.args:
         value = frame.evaluate(arg)
         if not isinstance(arg, ast.Starred):
@@ -132,10 +133,13 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
             keywords.append((keyword.arg, value))
         elif isinstance(value, Mapping):
             keywords += value.items
-            unpacked = unpacked or (not isinstance(value.element, type(NEVER)) and not value.items)
+            if value.element is not NEVER and not value.items:
+                unpacked, spread = True, join(spread, value.element)
         else:
-            unpacked = True
-    return Arguments(tuple(positional), tuple(keywords), unpacked, rest)
+            is_batch = isinstance(value, Sequence) and value.type == "batch"
+            unpacked, spread = True, join(spread, frame.iterate(value) if is_batch else UNKNOWN)
+    tensors_of = spread if isinstance(spread, Tensor) else None
+    return Arguments(tuple(positional), tuple(keywords), unpacked, rest, tensors_of)
 
 
 def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:

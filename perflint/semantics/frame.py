@@ -74,6 +74,7 @@ class Frame:
         "constructs",
         "continues",
         "depth",
+        "filled",
         "function",
         "loops",
         "module",
@@ -120,6 +121,8 @@ class Frame:
         self.constructs = False
         """Whether it makes a module that is still on the host."""
         self.loops = 0
+        self.filled: Names = {}
+        """The dicts and lists of which the loop that runs stores each item anew."""
         self.returns: list[Value] = []
         self.rooted: dict[str, set[str]] = {}
         """The attribute paths that have been bound below a name or path."""

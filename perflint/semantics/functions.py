@@ -44,7 +44,11 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     if module is None or info is None:
         return UNKNOWN
     if frame.recorder is not None and function.module == frame.module.name:
-        frame.recorder.note(function.line, function.column, arguments)
+        seen = arguments
+        if arguments.spread is not None:
+            filled = tuple([(name, arguments.spread) for name in _filled(info, function, arguments)])
+            seen = Arguments(arguments.positional, (*arguments.keywords, *filled))
+        frame.recorder.note(function.line, function.column, seen)
     declared = _declared_result(frame, module, info)
     if _is_plain(declared) and "setattr" not in info.calls:
         return declared
@@ -57,9 +61,12 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         tuple([_passed(widen(value)) for value in arguments.positional]),
         tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
         arguments.unpacked,
+        _passed(widen(arguments.rest)),
+        arguments.spread,
     )
     budget = frame.budget
-    key = (function, arguments.positional, arguments.keywords, frame.constructs)
+    more = (("*", arguments.rest), ("**", arguments.spread or UNKNOWN)) if arguments.unpacked else ()
+    key = (function, arguments.positional, (*arguments.keywords, *more), frame.constructs)
     contexts = budget.contexts.setdefault(function, set())
     if key not in contexts and len(contexts) >= _MOST_CONTEXTS:
         # Called in too many ways to tell them apart: once more for all others.
@@ -281,6 +288,7 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
     if arguments is not None:
         given.update(arguments.keywords)
     device = parameter_device(inner, info)
+    filled = _filled(info, function, arguments) if arguments is not None else ()
     for arg in (*ordered, *node.kwonlyargs):
         passed = given.get(arg.arg)
         if passed is None and arguments is not None and arg in node.args and arg.arg not in defaults:
@@ -292,6 +300,8 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             names[arg.arg] = default
         else:
             names[arg.arg] = parameter(inner, info, arg, default, device)
+            if arguments is not None and arguments.spread is not None and arg.arg in filled:
+                names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
     if node.vararg is not None:
         declared = annotated(inner, node.vararg.annotation, device)
         names[node.vararg.arg] = Sequence("tuple", declared)
@@ -304,6 +314,39 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             named = tuple([item for item in arguments.keywords if item[0] not in names])
             names[node.kwarg.arg] = Mapping(NEVER, named)
     return names
+
+
+def _filled(info: FunctionInfo, function: Function, arguments: Arguments) -> tuple[str, ...]:
+    """The parameters that `f(**batch)` fills: those without a default, or whose default is None."""
+    if arguments.spread is None:
+        return ()
+    node = info.node.args
+    ordered = [*node.posonlyargs, *node.args]
+    optional = {
+        arg.arg
+        for arg, default in (
+            *zip(reversed(ordered), reversed(node.defaults), strict=False),
+            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+        )
+        if default is not None and not (isinstance(default, ast.Constant) and default.value is None)
+    }
+    start = len(arguments.positional) + (function.receiver is not None)
+    given = dict(arguments.keywords)
+    every = [arg.arg for arg in (*ordered[start:], *node.kwonlyargs)]
+    return tuple([name for name in every if name not in given and name not in optional])
+
+
+def _spread(value: Value, spread: Tensor, default: Value | None, device: Device) -> Value:
+    """A parameter that is one of the tensors that `**batch` passes."""
+    if spread.device is Device.UNKNOWN:
+        spread = spread.with_(device=device, place="")
+    if isinstance(value, Unknown):
+        return spread if default is None else union([spread, default])
+    tensor = value.tensor
+    if tensor is None or spread.device not in (Device.CPU, Device.CUDA):
+        return value
+    kept = [member for member in value.members if member is not tensor]
+    return union([tensor.with_(device=spread.device), *kept])
 
 
 _DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})

@@ -202,6 +202,9 @@ _DEEPEST_VALUE = 3
 _MOST_ITEMS = 16
 
 
+_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
+
+
 def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     """A value without what lies too deep in it, so that values that are built on values stay small."""
     if value.weight < (2 << depth) - 1:
@@ -212,7 +215,9 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
             return value
         if depth == 0:
             return Instance(value.cls, None, value.origin)
-        kept = _widen_named(value.arguments[:_MOST_ITEMS], depth - 1)
+        # A container is no more than the modules in it.
+        inner_depth = depth if value.cls in _CONTAINERS else depth - 1
+        kept = _widen_named(value.arguments[:_MOST_ITEMS], inner_depth)
         return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
     if isinstance(value, Sequence):
         if depth == 0:

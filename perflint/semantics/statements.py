@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from perflint.semantics import classes, containers, records
+from perflint.semantics import classes, containers, records, stores
 from perflint.semantics.annotations import annotated, spelled
 from perflint.semantics.expressions import close_over, evaluate, iterate
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
@@ -117,7 +117,10 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     index = evaluate(frame, target.slice)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
-    changed = _with_item(receiver, index, value)
+    anew = stores.stored_in_turn(frame, target, receiver, value)
+    if anew is not None:
+        frame.filled[path_of(target.value)] = anew
+    changed = anew or _with_item(receiver, index, value)
     if changed is not None:
         rebind(frame, target.value, changed)
 
@@ -130,6 +133,10 @@ def _with_item(receiver: Value, index: Value, value: Value) -> Value | None:
         return Mapping(join(receiver.element, value), receiver.items)
     if isinstance(receiver, Sequence) and receiver.type == "list":
         return Sequence("list", join(receiver.element, value))
+    if isinstance(receiver, Sequence) and receiver.type == "batch":
+        return stores.batch_with(receiver, index, value)
+    if isinstance(receiver, Tensor):
+        return receiver.with_(device=Device.UNKNOWN) if stores.is_list(receiver, value) else None
     return containers.with_item(receiver, index, value) if isinstance(receiver, Instance) else None
 
 
@@ -318,11 +325,17 @@ def _loop(
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterable = evaluate(frame, node.iter)
     element = iterate(frame, iterable)
+    before, frame.filled = frame.filled, {}
     sets_by_name = frame.function is not None and "setattr" in frame.function.calls
     if sets_by_name and frame.recorder is None and isinstance(iterable, Sequence) and iterable.items is not None:
         for item in iterable.items:
             _loop(frame, lambda item=item: assign(frame, node.target, item), node.body, [])  # type: ignore[misc]
     _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
+    if frame.names is not None:
+        # What each turn stored anew holds nothing old any more.
+        for path, value in frame.filled.items():
+            frame.bind_path(frame.names, path, value)
+    frame.filled = before
 
 
 def _while(frame: Frame, node: ast.While) -> None:
