@@ -82,7 +82,12 @@ def hot(truth: Truth, recording: dict[str, Any]) -> Truth:
         for row in recording["syncs"]
         if row["count"] >= least.get(row["file"], FEWEST)
     }
-    sites = [site for site in truth.sites if (site.file, site.line, site.end_line) in often]
+    # One run of a line may wait many times: of saving a model, that is no step.
+    sites = [
+        site
+        for site in truth.sites
+        if (site.file, site.line, site.end_line) in often and not ran[site.file].isdisjoint(site.lines)
+    ]
     result = Truth(sites=sites)
     result.ran.update(ran)
     result.synced.update(truth.synced)

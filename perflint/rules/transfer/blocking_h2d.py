@@ -117,7 +117,29 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     destination = moved.device or moved.other
     value = site.receiver if site.receiver is not None else site.value(receiver)
     source = host_confidence(value, None if destination is None else site.value(destination))
+    if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
+        # Who moves all that a dict holds has it from a loader.
+        source = Confidence.MEDIUM
     return None if source is None else weakest(source, moved.confidence)
+
+
+def _is_given(value: Value) -> bool:
+    return value.tensor is not None and value.tensor.device in (Device.CALLER, Device.UNKNOWN)
+
+
+def _is_item(site: CallSite, node: ast.expr) -> bool:
+    """Whether a name is bound by a loop over the values of a dict."""
+    if not isinstance(node, ast.Name):
+        return False
+    for outer in site.model.ancestors(site.node):
+        loops = outer.generators if isinstance(outer, (ast.DictComp, ast.ListComp, ast.GeneratorExp)) else [outer]
+        for loop in loops:
+            if isinstance(loop, (ast.For, ast.comprehension)) and node.id in {
+                name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)
+            }:
+                called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+                return isinstance(called, ast.Attribute) and called.attr in ("items", "values")
+    return False
 
 
 def _copied(site: CallSite) -> Confidence | None:

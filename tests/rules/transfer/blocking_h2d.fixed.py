@@ -52,6 +52,12 @@ def unknown_place(batches: list[torch.Tensor]):
     return [torch.from_numpy(table).cuda() for _ in batches]
 
 
+def prepared(inputs: dict[str, torch.Tensor], device: torch.device):
+    for name, value in inputs.items():
+        inputs[name] = value.to(device)
+    return {name: value.to(device) for name, value in inputs.items()}
+
+
 # Look-alikes.
 
 
@@ -92,6 +98,12 @@ def modules(model: nn.Module, device: torch.device):
 
 def other_rules(x: torch.Tensor):
     return torch.zeros(3).to(x.device), torch.tensor(1.0).cuda(), torch.tensor([1.0]).to(x)
+
+
+def given(inputs: list[torch.Tensor], weight: torch.Tensor, table: dict[str, torch.Tensor]):
+    same = [value.to(weight.device) for value in inputs]
+    table["a"] = table["a"].to(weight.device)
+    return weight.to(inputs[0].device), same
 
 
 def filled(x: torch.Tensor):
