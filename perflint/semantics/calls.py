@@ -200,7 +200,7 @@ def _apply_name(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call
         return _apply_torch(frame, name, arguments, node)
     if libraries.is_transparent(name):
         return name, arguments.at(0)
-    known = libraries.result(name, arguments.at(0))
+    known = libraries.result(name, arguments)
     if known is not None:
         return name, known
     return name, _construct_outside(frame, name, arguments, node)
@@ -248,7 +248,7 @@ def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call |
     made = tensors.function(name, _on_default_device(frame, name, arguments))
     if made is not None:
         return name, made
-    known = libraries.result(name, arguments.at(0))
+    known = libraries.result(name, arguments)
     if known is not None:
         kept = arguments.at(0)
         return name, kept if isinstance(kept, (Instance, Function)) else known

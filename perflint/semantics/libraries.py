@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from perflint.semantics import distributions, frameworks, packed, torch_api
+from perflint.semantics.arguments import Arguments
 from perflint.semantics.values import (
     BOOL,
     UNKNOWN,
@@ -144,11 +145,13 @@ def indexed(value: Instance) -> Value:
     return UNKNOWN
 
 
-def result(name: str, first: Value) -> Value | None:
+def result(name: str, arguments: Arguments) -> Value | None:
     """What a function outside the project gives; None when the facts do not know it."""
-    kind = returns(name)
+    kind, first = returns(name), arguments.at(0)
     if kind == "array":
-        return Array()
+        shaped_by = _numbers().get(name)
+        is_number = shaped_by is not None and not arguments.unpacked and arguments.get(*shaped_by) is None
+        return Scalar("int" if name in _POSITIONS else "float") if is_number else Array()
     if kind == "follow":
         tensor = first.tensor
         if tensor is None and isinstance(first, Sequence):
@@ -162,6 +165,20 @@ def result(name: str, first: Value) -> Value | None:
         return Instance("torch.nn.Module")
     cls = _facts()["objects"].get(name)
     return None if cls is None else Instance(cls)
+
+
+_POSITIONS = frozenset({"numpy.random.choice", "numpy.random.randint", "numpy.argmax", "numpy.argmin"})
+"""Functions whose numbers are mostly used as positions."""
+
+
+@cache
+def _numbers() -> dict[str, tuple[str, int]]:
+    """The argument that makes an array of a function's number, by its name and position."""
+    found: dict[str, tuple[str, int]] = {}
+    for argument, names in _facts()["numbers"].items():
+        keyword, _, position = argument.partition(" ")
+        found.update(dict.fromkeys(names.split(), (keyword, int(position))))
+    return found
 
 
 _ARRAY_SCALARS = {"item": "float", "tobytes": "bytes"}

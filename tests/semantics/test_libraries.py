@@ -102,6 +102,11 @@ def collate(batch):
 NUMPY = """
 np.zeros(3)             # -> array
 np.random.rand(3)       # -> array
+np.random.rand()        # -> float
+np.random.randint(9)    # -> int
+np.random.randint(0, 9, 3)  # -> array
+np.random.choice(names, size=2)     # -> array
+np.random.choice(names) # -> int
 np.zeros(3).shape       # -> tuple[int]
 np.zeros(3).shape[0]    # -> int
 np.zeros(3).ndim        # -> int
@@ -113,7 +118,9 @@ np.zeros(3).astype(int) # -> array
 np.zeros(3).T           # -> array
 np.array([1, 2]) > 1    # -> array bool
 np.pi                   # -> float
-np.sum(host)            # -> array
+np.sum(host)            # -> float
+np.sum(host, 1)         # -> array
+np.max(*rows)           # -> array
 np.asarray(host)        # -> array
 np.allclose(host, host) # -> bool
 torch.from_numpy(np.zeros(3)).cuda()    # -> cuda
