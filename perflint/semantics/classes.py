@@ -124,12 +124,13 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     given = value.argument(name)
     if given is not None and not info.methods.get("__init__"):
         return given
-    computed = [pattern for pattern in info.patterns if name.startswith(pattern[:-1])]
-    for known in (name, *computed):
-        if known in info.assigned_in:
-            _run_methods(frame, module, facts, info, known)
-            if known in facts.attributes:
-                return facts.attributes[known]
+    known = name
+    if info.patterns and name not in info.assigned_in:
+        known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
+    if known in info.assigned_in:
+        _run_methods(frame, module, facts, info, known)
+        if known in facts.attributes:
+            return facts.attributes[known]
     inner = module.klass(f"{facts.qualname}.{name}")
     return class_at(frame.project, module, inner.node) if inner else _class_level(frame, module, facts, info).get(name)
 
@@ -275,6 +276,13 @@ def named(frame: Frame, value: Instance, name: str) -> Value | None:
 
 def _constructor(frame: Frame, cls: str) -> Function | None:
     """The constructor of a class, one of whose bases sets attributes by names that it is given."""
+    known = frame.project.knowledge.constructors
+    if cls not in known:
+        known[cls] = _find_constructor(frame, cls)
+    return known[cls]
+
+
+def _find_constructor(frame: Frame, cls: str) -> Function | None:
     sets, found = False, None
     for base in lineage(frame, cls):
         facts = facts_of(frame, base)

@@ -58,6 +58,8 @@ class Knowledge:
     """Which classes are module classes, or bases of one in their file."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     """What functions are annotated to return, by module and position."""
+    constructors: dict[str, Function | None] = field(default_factory=dict)
+    """The constructors of classes that set attributes by names they are given; None for the other classes."""
     wrappers: dict[tuple[str, int, int], Value | None] = field(default_factory=dict)
     """What decorators make of functions, by module and position; None for those that they keep."""
     resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)
