@@ -201,8 +201,20 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
                   for positional, keywords in seen]  # fmt: skip
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
-            value = union(functions.any_such(_placed(value, device)) for value in known)
+            value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
+
+
+def _agreed(values: list[Value]) -> list[Value]:
+    """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
+    devices = {value.device for value in values if isinstance(value, Tensor)} - {Device.UNKNOWN}
+    device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
+    if device not in (Device.CUDA, Device.MODEL):
+        return values
+    return [
+        value.with_(device=device, place="") if isinstance(value, Tensor) and value.device is Device.UNKNOWN else value
+        for value in values
+    ]
 
 
 def _placed(value: Value, device: Device) -> Value:

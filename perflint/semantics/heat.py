@@ -44,20 +44,37 @@ class Work:
     """What a stretch of code does of that for which training and evaluation loops are there.
 
     `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
-    loop that does either.
+    loop that does either. `calls_run` and `calls_loop` say so of the functions of this file that it calls.
     """
 
     steps: bool = False
     runs: bool = False
     loops: bool = False
+    calls_run: bool = False
+    calls_loop: bool = False
 
     def __or__(self, other: Work) -> Work:
-        return Work(self.steps or other.steps, self.runs or other.runs, self.loops or other.loops)
+        return Work(
+            self.steps or other.steps,
+            self.runs or other.runs,
+            self.loops or other.loops,
+            self.calls_run or other.calls_run,
+            self.calls_loop or other.calls_loop,
+        )
+
+    def called(self) -> Work:
+        """What it is to the code that calls it."""
+        return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
 
     @property
     def any(self) -> bool:
         """Whether it does any of it."""
-        return self.steps or self.runs or self.loops
+        return self != _NO_WORK
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether a loop that repeats it steps each time, rather than once an epoch."""
+        return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
 
 
 _NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
@@ -177,9 +194,9 @@ class HeatMap:
             work = work | self._work_inside(loop.test)
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.is_over_batches(loop.iter):
             return Heat.HOT
-        if work.steps or (work.runs and not work.loops):
+        if work.is_turn:
             return Heat.HOT
-        if work.loops:
+        if work.loops or work.calls_loop:
             # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
             # loops inside one of these runs many times.
             return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
@@ -227,7 +244,7 @@ class HeatMap:
     def is_work(self, call: ast.Call) -> bool:
         """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
         work = self.work_of_call(call)
-        return work.steps or work.runs
+        return work.steps or work.runs or work.calls_run
 
     def work_of_call(self, call: ast.Call) -> Work:
         """What a call does of what training and evaluation loops are for."""
@@ -241,11 +258,11 @@ class HeatMap:
         callee = self._model.value(call.func)
         if not isinstance(callee, Function):
             return _NO_WORK
-        work = self._work_of_function(callee)
-        if isinstance(callee.receiver, Instance) and not work.any:
+        work = self._work_of_function(callee).called()
+        name = callee.qualname.rpartition(".")[2]
+        if isinstance(callee.receiver, Instance) and name not in _COLD_FUNCTIONS:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
-            name = callee.qualname.rpartition(".")[2]
-            return _RUNS if name not in _COLD_FUNCTIONS and self._model.is_module(callee.receiver) else _NO_WORK
+            return work | _RUNS if self._model.is_module(callee.receiver) else work
         return work
 
     def _work_of_function(self, function: Function) -> Work:
@@ -326,8 +343,9 @@ class HeatMap:
     def _may_call(self, node: ast.Call) -> Iterator[str]:
         """What a call may call: full names, and names of methods with a dot in front."""
         target = self._model.target(node)
+        members = self._model.value(node.func).members
         if target:
-            yield target
+            yield from {target, *(f"{m.module}.{m.qualname}" for m in members if isinstance(m, Function))}
         elif isinstance(node.func, ast.Attribute):
             # Of an object that is not known: any method of this file of that name.
             yield "." + node.func.attr

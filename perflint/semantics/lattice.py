@@ -263,7 +263,10 @@ def join_tensors(left: Tensor, right: Tensor) -> Tensor:
 
 def join_devices(left: Device, right: Device) -> Device:
     """Where a value is that is at one place or the other."""
-    return left if left is right else Device.UNKNOWN
+    if left is right:
+        return left
+    # A module's device is the GPU in what is linted.
+    return Device.MODEL if {left, right} == {Device.CUDA, Device.MODEL} else Device.UNKNOWN
 
 
 def without(value: Value, *unwanted: Value) -> Value:

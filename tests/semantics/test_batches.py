@@ -138,6 +138,25 @@ class Log:
     def run(self):
         self.log("loss", cuda.sum(), 3)
 
+def log(value):
+    value                   # -> cuda float 2
+def run(loader):
+    log(cuda)
+    log(torch.zeros(2, 3, device=somewhere()))
+
+def log(value):
+    value                   # -> tensor float 2
+def run(loader):
+    log(cuda)
+    log(host)
+    log(torch.zeros(2, 3, device=somewhere()))
+
+def log(value):
+    value                   # -> tensor float 2
+def run(loader):
+    log(host)
+    log(torch.zeros(2, 3, device=somewhere()))
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()

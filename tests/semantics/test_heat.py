@@ -363,6 +363,35 @@ def train_accumulated(model: nn.Module, micro_batches):
         optimizer.step()                # hot
         print(x)                        # hot
 
+def decode(model: nn.Module, x):
+    for _ in range(9):
+        x = model(x)                    # hot
+    return x
+def decode_all(model: nn.Module, prompts):
+    for prompt in prompts:
+        out = decode(model, prompt)     # hot
+        score = model(out).mean()       # hot
+        print(out)                      # hot
+
+class LM(nn.Module):
+    def generate(self, x):
+        for _ in range(9):
+            x = self(x)                 # hot
+        return x
+def generate_all(model: LM, prompts):
+    for prompt in prompts:
+        print(model.generate(prompt))   # hot
+
+def one_batch(model: nn.Module, x):
+    return model(x)                     # warm
+def epochs(model: nn.Module, loader):
+    for epoch in range(9):
+        one_epoch(model, loader)        # warm
+        print(one_batch(model, loader)) # warm
+def one_epoch(model: nn.Module, loader):
+    for x in loader:
+        model(x).sum().backward()       # hot
+
 def play(agent_step, env):
     for t in range(100):
         env.step(t)                     # warm
@@ -399,6 +428,22 @@ def evaluate(model: nn.Module, loader, metric: Loss):
     for x in loader:
         model(x)
         metric.update(x)                # hot
+
+class Hits:
+    def update(self, x):
+        x.item()                        # hot
+class Misses:
+    def update(self, x):
+        x.item()                        # hot
+class Neither:
+    def update(self, x):
+        x.item()                        # warm
+def evaluate_all(model: nn.Module, loader):
+    metrics = [Hits(), Misses()]
+    for x in loader:
+        model(x)
+        for metric in metrics:
+            metric.update(x)            # hot
 
 class Printer:
     def on_loss(self, loss):

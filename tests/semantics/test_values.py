@@ -123,7 +123,7 @@ def test_joins_are_values_that_can_be_kept() -> None:
     [
         ([CUDA, CUDA], "cuda float 2"),
         ([CUDA, CPU], "tensor float 2"),
-        ([CUDA, MODEL], "tensor float 2"),
+        ([CUDA, MODEL], "model float 2"),
         ([CUDA, CUDA.with_(kind=Kind.BOOL)], "cuda 2"),
         ([CUDA, CUDA.with_(rank=1)], "cuda float"),
         ([CUDA.with_(leaf="buffer"), CUDA], "cuda float 2"),
