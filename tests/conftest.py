@@ -6,8 +6,17 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` writes what the code does now over the golden files."""
+    """`--update-golden` writes what the code does now over the golden files; `--slow` takes minutes."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files instead of comparing with them")
+    parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes minutes, unless it is asked for."""
+    if not config.getoption("--slow"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes: run with --slow"))
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.verdicts import Verdict, verdicts
 from perflint.findings import Heat, Problem, Span
+from perflint.semantics.depth import deep_stack
 from perflint.semantics.describe import describe
 from perflint.semantics.heat_reasons import HeatReasons
 from perflint.semantics.model import Model
@@ -78,6 +79,11 @@ def explain(source: Source, project: Project, settings: Settings, line: int, col
     `ast.parse` does.
     """
     _check_position(source, line, column)
+    with deep_stack():
+        return _explain(source, project, settings, line, column)
+
+
+def _explain(source: Source, project: Project, settings: Settings, line: int, column: int | None) -> Explanation:
     model = Model(source, project)
     statement = _statement_at(model, line)
     places = _places(model, line)

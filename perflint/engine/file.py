@@ -12,6 +12,7 @@ from perflint.engine.profiles import STRICTER, shows
 from perflint.findings import Confidence, Effect, Finding, Problem, Report
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
+from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.source.suppressions import Suppressions
@@ -72,7 +73,7 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
     findings: list[Finding] = []
     if not rules.rules:
         return findings
-    with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)):
+    with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)), deep_stack():
         crashed: set[Rule] = set()
         for site in Model(source, project).sites():
             for rule in rules.listening(site):

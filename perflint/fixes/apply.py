@@ -235,7 +235,7 @@ def _compiles(text: str, only_parse: bool) -> bool:
         warnings.simplefilter("ignore", SyntaxWarning)
         try:
             compile(text, "<fixed>", "exec", flags, dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return True
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from perflint.semantics import classes, functions, statements
+from perflint.semantics.depth import deep_stack
 from perflint.semantics.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at
@@ -27,14 +26,11 @@ from perflint.semantics.values import (
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 
-_STACK = 8_000
-"""Python frames; the interpreter takes about a dozen for each level of nesting."""
-
 
 def analyse(project: Project, module: Module) -> Recorder:
     """Run a file's top level, then each of its functions once, and record what is seen."""
     recorder = Recorder()
-    with _deep_stack():
+    with deep_stack():
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
         top = Frame(project, module, budget, names={}, recorder=recorder)
         module.names = top.names
@@ -55,15 +51,8 @@ def _run(part: Callable[[], None]) -> None:
         return
 
 
-@contextmanager
-def _deep_stack() -> Iterator[None]:
-    """Room for the chain of calls and imports that a file may start."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _STACK))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+_MOST_CALLERS = 64
+"""Functions that are run before the one that they call."""
 
 
 def _order(module: Module) -> Iterator[FunctionInfo]:
@@ -78,15 +67,19 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
     for info in every:
         by_name.setdefault(info.name, []).append(info)
     done: set[FunctionInfo] = set()
-    called_by: dict[FunctionInfo, list[FunctionInfo]] = {}
+    callers: dict[str, list[FunctionInfo]] = {}
     for caller in every:
         for name in caller.calls | caller.asks:
-            for callee in by_name.get(name, ()):
-                if name in caller.calls or callee.owner:
-                    called_by.setdefault(callee, []).append(caller)
+            if name in by_name and len(callers.setdefault(name, [])) < _MOST_CALLERS:
+                callers[name].append(caller)
+    called_by = {
+        callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
+        for callee in every
+    }
     # What calls a model is not to be told by names: each `forward` comes after all else, the outer modules' first.
     forwards = [info for info in every if info.owner and info.name == "forward"]
-    for info in (*(info for info in every if info not in forwards), *reversed(forwards)):
+    others = [info for info in every if not (info.owner and info.name == "forward")]
+    for info in (*others, *reversed(forwards)):
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
 
@@ -143,7 +136,7 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
 
 def parameters(project: Project, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
     """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
-    with _deep_stack():
+    with deep_stack():
         top = Frame(project, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=module.names or {})
         inner = _activation(top, info)
         alone = dict(inner.names or {})

@@ -75,7 +75,7 @@ def annotated(frame: Frame, node: ast.expr | None, device: Device = Device.CALLE
 def _quoted(frame: Frame, text: str, device: Device) -> Value:
     try:
         return annotated(frame, _parsed(text), device)
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return UNKNOWN
 
 

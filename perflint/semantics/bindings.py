@@ -205,6 +205,10 @@ def _join(left: _State, right: _State) -> _State:
     return left | right
 
 
+_DEEPEST_REPEATED_LOOP = 6
+"""Loops nested deeper run once a pass: twice each would take time without end."""
+
+
 class _Flow:
     """Runs through a scope and follows one path. `state` is None where code cannot be reached."""
 
@@ -216,6 +220,7 @@ class _Flow:
         self.state: _State = frozenset({_UNBOUND})
         self.breaks: _State = None
         self.continues: _State = None
+        self.loops = 0
         self.ever: set[Binding] = set()
         """All bindings, wherever they reach."""
 
@@ -316,13 +321,17 @@ class _Flow:
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, start: Callable[[], None]) -> None:
         outer = self.breaks, self.continues
         breaks: _State = None
-        for _ in range(2):
+        self.loops += 1
+        for _ in range(2 if self.loops <= _DEEPEST_REPEATED_LOOP else 1):
             self.breaks = self.continues = None
             before = self.state
             start()
             self.run(node.body)
             self.state = _join(before, _join(self.state, self.continues))
             breaks = _join(breaks, self.breaks)
+            if self.state == before:
+                break
+        self.loops -= 1
         self.breaks, self.continues = outer
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
             # Endless: what comes after it comes from a `break`.

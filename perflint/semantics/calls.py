@@ -229,7 +229,9 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
     if name.startswith(("torch.nn.ModuleDict.", "torch.nn.ParameterDict.")) and isinstance(receiver, Instance):
         return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
     if name == "torchmetrics.Metric.add_state" and isinstance(receiver, Instance):
-        _register(frame, receiver, str(arguments.literal("name", 0)), arguments.get("default", 1), "buffer")
+        state = arguments.literal("name", 0)
+        if isinstance(state, str):
+            _register(frame, receiver, state, arguments.get("default", 1), "buffer")
         return NONE
     if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
         return arguments.at(0)
@@ -333,12 +335,13 @@ def _module_method(frame: Frame, name: str, receiver: Instance, arguments: Argum
         return Sequence("iterator", Sequence("tuple", union(pair_), pair_))
     if name == "state_dict":
         return Mapping(Tensor(Device.MODEL))
-    if name == "register_buffer" and isinstance(arguments.at(0), Const):
-        _register(frame, receiver, str(arguments.at(0).value), arguments.get("tensor", 1), "buffer")  # type: ignore[attr-defined]
-    elif name == "register_parameter" and isinstance(arguments.at(0), Const):
-        _register(frame, receiver, str(arguments.at(0).value), arguments.get("param", 1), "parameter")  # type: ignore[attr-defined]
-    elif name in ("register_module", "add_module") and isinstance(arguments.at(0), Const):
-        classes.set_attribute(frame, receiver, str(arguments.at(0).value), arguments.get("module", 1) or UNKNOWN)  # type: ignore[attr-defined]
+    given = arguments.literal("name", 0)
+    if name == "register_buffer" and isinstance(given, str):
+        _register(frame, receiver, given, arguments.get("tensor", 1), "buffer")
+    elif name == "register_parameter" and isinstance(given, str):
+        _register(frame, receiver, given, arguments.get("param", 1), "parameter")
+    elif name in ("register_module", "add_module") and isinstance(given, str):
+        classes.set_attribute(frame, receiver, given, arguments.get("module", 1) or UNKNOWN)
     elif name == "forward":
         return _apply_instance(frame, receiver, arguments)[1]
     return UNKNOWN

@@ -63,6 +63,8 @@ _DEVICES = {
 }
 _MOST_ITEMS = 4
 _LONGEST_LITERAL = 40
+_LONGEST_NUMBER = 1024
+"""Bits."""
 
 
 def describe(value: Value, module: str = "") -> str:
@@ -219,7 +221,9 @@ def _noun(value: Tensor) -> str:
 def _literal(value: Const) -> str:
     if value.value is ...:
         return "..."
-    text = repr(value.value)
+    # Python refuses to write out very long whole numbers, except as powers of two.
+    is_long = isinstance(value.value, int) and value.value.bit_length() > _LONGEST_NUMBER
+    text = hex(value.value) if is_long else repr(value.value)  # type: ignore[arg-type]
     return text if len(text) <= _LONGEST_LITERAL else f"{text[: _LONGEST_LITERAL - 4]}...{text[-1]}"
 
 

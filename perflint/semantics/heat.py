@@ -35,7 +35,7 @@ _COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_".split())
 _SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
 """Names of what mostly runs seldom; code that runs each step may call it all the same."""
 
-_LONGEST_CHAIN = 64
+_LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
 
@@ -93,6 +93,8 @@ class HeatMap:
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._work: dict[ast.stmt, Work] = {}
+        self._depth = 0
+        """Functions, one called by the other, whose work is looked for."""
         """By loop, by function and by the first statement of a block."""
 
     def of(self, node: ast.AST) -> Heat:
@@ -271,7 +273,12 @@ class HeatMap:
         info = module.function(function.line, function.column) if function.module == module.name else None
         if info is None or isinstance(info.node, ast.Lambda) or by_name(info) is Heat.COLD:
             return _NO_WORK
-        return self._work_of(info.node.body)
+        if self._depth >= _LONGEST_CHAIN:
+            return _NO_WORK
+        self._depth += 1
+        work = self._work_of(info.node.body)
+        self._depth -= 1
+        return work
 
     def is_over_batches(self, node: ast.expr) -> bool:
         """Whether a loop over something goes over the batches of a loader."""
@@ -374,4 +381,5 @@ def _is_step(call: ast.Call) -> bool:
 
 
 def _mentions(node: ast.expr, text: str) -> bool:
-    return text in ast.unparse(node).lower()
+    words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
+    return any(isinstance(word, str) and text in word.lower() for word in words)

@@ -36,6 +36,8 @@ class Model:
         self.source = source
         self.project = project
         self.module: Module = project.module_of(source)
+        self._functions: dict[ast.AST, FunctionNode | None] = {}
+        """The functions around nodes that were asked for, and around those in between."""
 
     @cached_property
     def _recorder(self) -> Recorder:
@@ -107,12 +109,19 @@ class Model:
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function or lambda around a node; None at module or class level."""
+        passed: list[ast.AST] = []
+        found: FunctionNode | None = None
         for around in self.ancestors(node):
             if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                return around
-            if isinstance(around, ast.ClassDef):
-                return None
-        return None
+                found = around
+            elif around in self._functions:
+                found = self._functions[around]
+            elif not isinstance(around, ast.ClassDef):
+                passed.append(around)
+                continue
+            break
+        self._functions.update(dict.fromkeys(passed, found))
+        return found
 
     def sites(self) -> Iterator[Site]:
         """All sites of the file, construct by construct, each in source order."""

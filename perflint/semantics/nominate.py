@@ -89,13 +89,15 @@ def _subscript(model: Model, node: ast.Subscript) -> Iterator[Site]:
 
 def _tested(construct: str, model: Model, node: ast.expr) -> Iterator[Site]:
     """The expressions whose truth a test asks for: through `and`, `or` and `not`."""
-    if isinstance(node, ast.BoolOp):
-        for operand in node.values:
-            yield from _tested(construct, model, operand)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from _tested(construct, model, node.operand)
-    elif not isinstance(node, ast.Constant):
-        yield TruthSite(model, node, construct)
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.BoolOp):
+            stack += reversed(node.values)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            stack.append(node.operand)
+        elif not isinstance(node, ast.Constant):
+            yield TruthSite(model, node, construct)
 
 
 def _if(model: Model, node: ast.If) -> Iterator[Site]:

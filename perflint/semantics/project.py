@@ -197,7 +197,7 @@ class Project:
             with tokenize.open(path) as file:
                 text = file.read()
             tree = parse(text)
-        except (OSError, SyntaxError, ValueError, RecursionError):
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             # What cannot be read tells nothing; it is reported where it is checked itself.
             self._broken.add(path)
             return None

@@ -229,7 +229,7 @@ def _named_tuple(frame: Frame, arguments: Arguments) -> Value:
 def _make_tuple(frame: Frame, arguments: Arguments) -> Value:
     names = arguments.at(0)
     assert isinstance(names, Sequence)
-    fields = [str(name.value) for name in names.items or () if isinstance(name, Const)]
+    fields = [name.value for name in names.items or () if isinstance(name, Const) and isinstance(name.value, str)]
     given = dict(zip(fields, arguments.positional[1:], strict=False)) | dict(arguments.keywords)
     return Instance("collections.namedtuple", tuple([(name, given.get(name, UNKNOWN)) for name in fields]))
 

@@ -324,8 +324,8 @@ def _note_method(node: ast.Call, callee: ast.Attribute, function: FunctionInfo, 
 
 def name_in(node: ast.expr) -> str:
     """The name that an expression gives: "layer", "layer_*" for `f"layer_{i}"`, "*" for any other."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
     first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else None
     return f"{first.value!s}*" if isinstance(first, ast.Constant) else "*"
 

@@ -95,8 +95,8 @@ def makes_tensors(name: str) -> bool:
 def default_device(value: Value) -> Device:
     """What `torch.set_default_device` and `set_default_tensor_type` mean by their argument."""
     if isinstance(value, (Const, Name)):
-        named = value.name if isinstance(value, Name) else str(value.value)
-        if named.startswith("torch."):
+        named = value.name if isinstance(value, Name) else value.value
+        if isinstance(named, str) and named.startswith("torch."):
             return Device.CUDA if named.startswith("torch.cuda.") else Device.CPU
     return device_of(value)
 

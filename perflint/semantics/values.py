@@ -358,6 +358,10 @@ class TypeForm(Value):
     promised: Value
     base: Value = UNKNOWN
 
+    @property
+    def weight(self) -> int:
+        return 1 + 2 * (self.promised.weight + self.base.weight)
+
 
 @dataclass(frozen=True, slots=True)
 class Super(Value):

@@ -144,7 +144,7 @@ def _of_options(call: ast.Call) -> Iterator[Evidence]:
         value = keyword.value
         if not isinstance(value, ast.Constant):
             continue
-        if keyword.arg in ("precision", "mixed_precision") and isinstance(value.value, (int, str)):
+        if keyword.arg in ("precision", "mixed_precision") and (value.value == 16 or isinstance(value.value, str)):
             option = str(value.value).partition("-")[0]
         elif keyword.arg in ("bf16", "fp16") and value.value is True:
             option = keyword.arg

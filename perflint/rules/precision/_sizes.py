@@ -218,7 +218,8 @@ def _known(value: Value | None) -> tuple[int | None, bool]:
     """A number, and whether it is only the default of one."""
     by_default = isinstance(value, Scalar)
     constant = value.default if isinstance(value, Scalar) else value
-    if isinstance(constant, Const) and isinstance(constant.value, int) and not isinstance(constant.value, bool):
+    # No dimension is larger, and no larger number can always be written out.
+    if isinstance(constant, Const) and type(constant.value) is int and abs(constant.value) < 1 << 63:
         return constant.value, by_default
     return None, False
 

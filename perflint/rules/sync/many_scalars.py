@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, Span
 from perflint.fixes.edits import replace
@@ -116,10 +117,20 @@ def _group(site: CallSite) -> list[Read]:
     return found
 
 
+_KNOWN: WeakKeyDictionary[Model, dict[ast.stmt, list[Read]]] = WeakKeyDictionary()
+
+
 def _reads(model: Model, statement: ast.stmt) -> list[Read]:
     """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
     if not isinstance(statement, _SIMPLE):
         return []
+    known = _KNOWN.setdefault(model, {})
+    if statement not in known:
+        known[statement] = _find_reads(model, statement)
+    return known[statement]
+
+
+def _find_reads(model: Model, statement: ast.stmt) -> list[Read]:
     around = next(loops_around(model, statement), None)
     found = []
     for call in walk(statement):
