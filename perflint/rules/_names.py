@@ -7,9 +7,11 @@ serves for annotations, for branches that never run and for the files around.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from perflint.semantics.structure import children
+from perflint.semantics.structure import Structure
 
 Import = ast.Import | ast.ImportFrom
 
@@ -28,31 +30,17 @@ class Binding:
 class Names:
     """What the imports of a file, at any depth, make of its names."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, structure: Structure) -> None:
         self.bound: dict[str, list[Binding]] = {}
-        self._others: dict[str, list[ast.AST]] = {}
-        self._scan(tree)
-
-    def _scan(self, tree: ast.Module) -> None:
-        stack: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
-        while stack:
-            outer, scope = stack.pop()
-            for node in children(outer):
-                kind = type(node)
-                if kind is ast.Name:
-                    if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
-                        self._others.setdefault(node.id, []).append(scope)  # type: ignore[attr-defined]
-                    continue
-                if kind is ast.Constant:
-                    continue
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    for alias in node.names:
-                        binding = _binding(node, alias)
-                        self.bound.setdefault(binding.local, []).append(binding)
-                name = _bound_by(node)
-                if name is not None:
-                    self._others.setdefault(name, []).append(scope)
-                stack.append((node, node if isinstance(node, _SCOPES) else scope))
+        for statement in _imports(structure):
+            for alias in statement.names:
+                binding = _binding(statement, alias)
+                self.bound.setdefault(binding.local, []).append(binding)
+        self._others: dict[str, list[ast.AST | None]] = {}
+        """The scopes in which something else binds one of these names; None for the module."""
+        for node, name in _stores(structure):
+            if name in self.bound:
+                self._others.setdefault(name, []).append(_scope(structure, node))
 
     def full_name(self, node: ast.AST) -> str:
         """The full name that an expression spells; empty where the file leaves a choice."""
@@ -68,13 +56,40 @@ class Names:
         return ".".join([names.pop(), *reversed(attributes)])
 
     def is_rebound(self, local: str) -> bool:
-        """Whether something other than an import binds a name in the module or one of its functions."""
+        """Whether something other than an import binds an imported name in the module or one of its functions."""
         return any(not isinstance(scope, ast.ClassDef) for scope in self._others.get(local, ()))
 
 
-def _is_around(scope: ast.AST, node: ast.Name) -> bool:
+def _imports(structure: Structure) -> list[Import]:
+    found = [*structure.nodes.get(ast.Import, ()), *structure.nodes.get(ast.ImportFrom, ())]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _stores(structure: Structure) -> Iterator[tuple[ast.AST, str]]:
+    """The nodes that bind a name without importing it."""
+    nodes: dict[type[ast.AST], list[Any]] = structure.nodes
+    for node in nodes.get(ast.Name, ()):
+        if type(node.ctx) is not ast.Load:
+            yield node, node.id
+    for node in nodes.get(ast.arg, ()):
+        yield node, node.arg
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler):
+        for node in nodes.get(kind, ()):
+            if node.name is not None:
+                yield node, node.name
+
+
+def _scope(structure: Structure, node: ast.AST) -> ast.AST | None:
+    """The function or class directly around a node."""
+    around = structure.parents.get(node)
+    while around is not None and not isinstance(around, _SCOPES):
+        around = structure.parents.get(around)
+    return around
+
+
+def _is_around(scope: ast.AST | None, node: ast.Name) -> bool:
     """Whether what is bound in a scope is what a name means; a class's own names reach no further than its body."""
-    if isinstance(scope, ast.Module):
+    if scope is None:
         return True
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         return False
@@ -89,11 +104,3 @@ def _binding(statement: Import, alias: ast.alias) -> Binding:
         return Binding(statement, alias.asname, alias.name)
     root = alias.name.partition(".")[0]
     return Binding(statement, root, root)
-
-
-def _bound_by(node: ast.AST) -> str | None:
-    if isinstance(node, ast.arg):
-        return node.arg
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
-        return node.name
-    return None

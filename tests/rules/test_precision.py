@@ -9,16 +9,22 @@ import pytest
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.findings import Confidence, Finding, Severity
-from perflint.rules.precision._region import Format, region
+from perflint.rules.precision._region import Format, Region, region
 from perflint.rules.precision.dims_not_multiple import DimsNotMultiple
 from perflint.rules.precision.vocab_not_padded import VocabNotPadded
 from perflint.rules.registry import RuleSet
+from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 
 
+def region_of(text: str) -> Region:
+    source = Source("example.py", text)
+    return region(Model(source, Project([])))
+
+
 def formats(text: str) -> set[Format]:
-    return set(region(Source("example.py", f"import torch\n{text}\n")).formats)
+    return set(region_of(f"import torch\n{text}\n").formats)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +78,8 @@ def test_no_evidence(text: str) -> None:
 
 
 def test_convolutions_in_plain_float32() -> None:
-    assert region(Source("a.py", "torch.backends.cudnn.allow_tf32 = False")).float32_convolutions
-    assert not region(Source("a.py", "torch.backends.cudnn.allow_tf32 = True")).float32_convolutions
+    assert region_of("torch.backends.cudnn.allow_tf32 = False").float32_convolutions
+    assert not region_of("torch.backends.cudnn.allow_tf32 = True").float32_convolutions
 
 
 MODEL = """

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from perflint.rules._names import Names
 from perflint.semantics.structure import walk
 
+_AMP = re.compile(r"amp\b")
 _MENTIONED = re.compile(r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)")
 _DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp(?:\.autocast_mode|\.grad_scaler)?\.(\w+)")
 _MEMBERS = {
@@ -47,7 +48,7 @@ class Reference:
 
 def mentions_deprecated(text: str) -> bool:
     """Whether a file may refer to a deprecated name: a cheap look before any walk."""
-    return "amp" in text and _MENTIONED.search(text) is not None
+    return _AMP.search(text) is not None and _MENTIONED.search(text) is not None
 
 
 def references(tree: ast.Module, names: Names) -> Iterator[Reference]:

@@ -95,7 +95,7 @@ class DeprecatedAmp(Rule):
         source = site.model.source
         if not _amp.mentions_deprecated(source.text):
             return
-        names = Names(source.tree)
+        names = Names(site.model.module.structure)
         found = sorted(_amp.references(source.tree, names), key=lambda each: source.span(each.node))
         moved = _Imports(site.model, names, found)
         for reference in found:

@@ -13,8 +13,8 @@ from perflint.semantics.values import Instance
 
 def freezes_norms(model: Model) -> bool:
     """Whether a file puts norms, but not whole models, in evaluation mode: their statistics then stay."""
-    for node in model.everything():
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "eval":
+    for node in model.nodes(ast.Call):
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "eval":
             continue
         value = model.value(node.func.value)
         if isinstance(value, Instance) and is_norm(value):
@@ -29,8 +29,8 @@ def touches_bias(model: Model, cls: str) -> bool:
 
     Code that asks first, as in `if m.bias is not None`, does not.
     """
-    for node in model.everything():
-        if isinstance(node, ast.Attribute) and node.attr == "bias" and not _is_self(node.value):
+    for node in model.nodes(ast.Attribute):
+        if node.attr == "bias" and not _is_self(node.value):
             if not _is_another(model, node.value, cls) and not _is_asked(model, node):
                 return True
     return False

@@ -27,12 +27,11 @@ class Neighbours:
 
 def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
     """The neighbours in all of a file's sequences that nothing takes apart."""
-    for node in model.everything():
-        if isinstance(node, ast.ClassDef) and _is_plain_sequential(model, names, node):
-            for first, second in _added(model, node):
+    for definition in model.nodes(ast.ClassDef):
+        if _is_plain_sequential(model, names, definition):
+            for first, second in _added(model, definition):
                 yield Neighbours(first, second, True)
-        if not isinstance(node, ast.Call):
-            continue
+    for node in model.nodes(ast.Call):
         if names.full_name(node.func) == _SEQUENTIAL:
             certain = _stays_whole(model, node)
         elif _is_base_constructor(model, names, node):
@@ -245,8 +244,8 @@ def _stays_whole(model: Model, call: ast.Call) -> bool | None:
 
 
 def _attribute_stays_whole(model: Model, name: str) -> bool | None:
-    for node in model.everything():
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+    for node in model.nodes(ast.Attribute):
+        if node.attr == name and isinstance(node.ctx, ast.Load):
             if not _keeps_whole(model, node):
                 return None
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -110,7 +111,7 @@ class BiasBeforeNorm(Rule):
         text = model.source.text
         if "Norm" not in text or ("Conv" not in text and "Linear" not in text):
             return
-        pairs = {pair.layer.call: pair for pair in _pairs(model, Names(model.source.tree))}
+        pairs = {pair.layer.call: pair for pair in _pairs(model, Names(model.module.structure))}
         if not pairs:
             return
         frozen, published = freezes_norms(model), is_published(model)
@@ -130,12 +131,25 @@ class BiasBeforeNorm(Rule):
 
 
 def _pairs(model: Model, names: Names) -> Iterator[_Pair]:
+    calls = model.nodes(ast.Call)
+    norms = [call.lineno for call in calls if norm(model, names, call) is not None]
+    layers = [call.lineno for call in calls if layer(model, names, call) is not None] if norms else []
+    if not layers:
+        return
+    norms.sort()
+    layers.sort()
     for each in neighbours(model, names):
         yield from _pair(model, names, each.first, each.second, each.certain)
-    for node in model.everything():
-        if isinstance(node, ast.ClassDef):
+    for node in model.nodes(ast.ClassDef):
+        if _holds_any(node, norms) and _holds_any(node, layers):
             for first, second in handed_over(model, node):
                 yield from _pair(model, names, first, second, True)
+
+
+def _holds_any(definition: ast.ClassDef, lines: list[int]) -> bool:
+    """Whether any of some sorted lines lies in a class."""
+    after = bisect_left(lines, definition.lineno)
+    return after < len(lines) and lines[after] <= (definition.end_lineno or definition.lineno)
 
 
 def _pair(model: Model, names: Names, first: ast.expr, second: ast.expr, certain: bool) -> Iterator[_Pair]:

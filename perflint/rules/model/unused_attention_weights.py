@@ -99,7 +99,7 @@ class UnusedAttentionWeights(Rule):
         assert isinstance(node, cst.Call)
         text = site.model.source.text
         read_elsewhere = "register_forward_hook" in text or "create_graph" in text
-        half = region(site.model.source).half is not None
+        half = region(site.model).half is not None
         in_half, in_float = cost("attention-weights-step-bfloat16"), cost("attention-weights-step-float32")
         figure = f"{in_half.slower} {in_half.where}, {in_float.slower} in {in_float.dtype}"
         yield self.finding(

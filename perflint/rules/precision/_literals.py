@@ -18,8 +18,8 @@ def rewritten(model: Model, old: int, new: int) -> tuple[Edit, ...]:
     an index, an argument of anything but a layer.
     """
     edits: list[Edit] = []
-    for node in model.everything():
-        if isinstance(node, ast.Constant) and type(node.value) is int and node.value == old:
+    for node in model.nodes(ast.Constant):
+        if type(node.value) is int and node.value == old:
             if not _is_a_size(model, node):
                 return ()
             edits.append(Edit(model.source.span(node), str(new)))

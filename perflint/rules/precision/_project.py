@@ -25,7 +25,7 @@ _REGIONS: WeakKeyDictionary[Project, dict[str, Region]] = WeakKeyDictionary()
 
 def setting(model: Model) -> Setting:
     """The formats that the layers of a file compute in."""
-    own = region(model.source)
+    own = region(model)
     if own.formats:
         return Setting(own, True)
     formats: set[Format] = set()

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from perflint.rules._names import Names
-from perflint.semantics.structure import walk
-from perflint.source.text import Source
+from perflint.semantics.model import Model
+from perflint.semantics.structure import scan, walk
 
-_EIGHT_BITS = re.compile(r"[Ii]nt8|8bit|_int_mm|fp8|float8|transformer_engine|modelopt|pytorch_quantization")
-_WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{_EIGHT_BITS.pattern}")
+_EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 transformer_engine modelopt pytorch_quantization".split())
+_WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(_EIGHT_BITS)}")
 
 
 class Format(Enum):
@@ -60,21 +60,21 @@ class Region:
 
 def mentions_eight_bits(text: str) -> bool:
     """Whether a file may compute in INT8 or FP8: a cheap look before any walk."""
-    return _EIGHT_BITS.search(text) is not None
+    return any(word in text for word in _EIGHT_BITS)
 
 
-def region(source: Source) -> Region:
+def region(model: Model) -> Region:
     """What a file says of the formats that it computes in."""
-    if not _WORDS.search(source.text):
+    if not _WORDS.search(model.source.text):
         return Region()
-    names = Names(source.tree)
-    formats = {each.format for each in (*_of_runs(source.tree, names), *_of_values(source.tree, names))}
-    return Region(frozenset(formats), _switches_off_tf32(source.tree))
+    tree, names = model.source.tree, Names(model.module.structure)
+    formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}
+    return Region(frozenset(formats), _switches_off_tf32(tree))
 
 
 def region_of_runs(tree: ast.Module) -> Region:
     """The formats in which a file runs models, its own or those that it imports."""
-    return Region(frozenset(each.format for each in _of_runs(tree, Names(tree))), _switches_off_tf32(tree))
+    return Region(frozenset(each.format for each in _of_runs(tree, Names(scan(tree)))), _switches_off_tf32(tree))
 
 
 def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:

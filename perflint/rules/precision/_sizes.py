@@ -101,8 +101,8 @@ def _layers(model: Model) -> Layers:
     embeddings: list[tuple[ast.Call, Size]] = []
     put_out: set[int] = set()
     taken_in: set[int] = set()
-    for node in model.everything():
-        if not isinstance(node, ast.Call) or not model.target(node).startswith("torch.nn."):
+    for node in model.nodes(ast.Call):
+        if not model.target(node).startswith("torch.nn."):
             continue
         made = model.value(node)
         if not isinstance(made, Instance) or made.arguments is None:
@@ -194,12 +194,11 @@ def _fields(model: Model) -> dict[str, ast.Assign | ast.AnnAssign]:
     """The numbers that the bodies of classes assign, by name; those that something else assigns too are left out."""
     found: dict[str, ast.Assign | ast.AnnAssign] = {}
     unclear: set[str] = set()
-    for node in model.everything():
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            unclear.add(node.attr)
-        elif isinstance(node, ast.keyword) and node.arg and _number(node.value) is not None:
-            unclear.add(node.arg)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(model.parent(node), ast.ClassDef):
+    unclear.update(node.attr for node in model.nodes(ast.Attribute) if not isinstance(node.ctx, ast.Load))
+    unclear.update(node.arg for node in model.nodes(ast.keyword) if node.arg and _number(node.value) is not None)
+    assignments: list[ast.Assign | ast.AnnAssign] = [*model.nodes(ast.Assign), *model.nodes(ast.AnnAssign)]
+    for node in assignments:
+        if isinstance(model.parent(node), ast.ClassDef):
             target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
             if isinstance(target, ast.Name) and _number(node.value) is not None:
                 if target.id in found:

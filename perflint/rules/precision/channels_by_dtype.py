@@ -81,7 +81,7 @@ class ChannelsByDtype(Rule):
         text = site.model.source.text
         if not mentions_eight_bits(text) or ("Linear" not in text and "Conv" not in text):
             return
-        format = region(site.model.source).eight_bits
+        format = region(site.model).eight_bits
         if format is None:
             return
         published = is_published(site.model)

@@ -152,8 +152,8 @@ def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], (ast.Attribute, ast.Name)):
         return False
     weight = f"{ast.unparse(parent.targets[0])}.weight"
-    for node in model.everything():
-        if isinstance(node, ast.Attribute) and node.attr == "weight" and ast.unparse(node) == weight:
+    for node in model.nodes(ast.Attribute):
+        if node.attr == "weight" and ast.unparse(node) == weight:
             for around in model.ancestors(node):
                 if isinstance(around, ast.BinOp):
                     return isinstance(around.op, ast.MatMult)
