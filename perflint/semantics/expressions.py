@@ -359,7 +359,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
         items = records.items(frame, receiver)
         if items is not None:
             return _sequence_item(Sequence("tuple", union(items), items), index, node)
-        return classes.indexed(frame, receiver, index, _bounds(node))
+        return attributes.as_seen(frame, classes.indexed(frame, receiver, index, _bounds(node)))
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
     return receiver if isinstance(receiver, Name) else UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TypeGuard
 
 from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
@@ -14,6 +15,7 @@ from perflint.semantics.values import (
     Class,
     Const,
     Device,
+    DeviceValue,
     Evidence,
     Instance,
     Kind,
@@ -50,6 +52,8 @@ def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
     elif isinstance(test, ast.Call):
         _call(frame, test, names, truth)
     elif isinstance(test, (ast.Name, ast.Attribute)):
+        if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
+            _refine(frame, test.value, names, lambda value: _placed(value, test.attr == "is_cuda", truth))
         if truth:
             _refine(frame, test, names, lambda value: without(value, NONE))
 
@@ -85,9 +89,40 @@ def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None
                 _refine(frame, test.left, names, lambda value: NONE)
             else:
                 _refine(frame, test.left, names, lambda value: without(value, NONE))
+    elif isinstance(right, ast.Constant) and isinstance(right.value, str) and _is_device_type(test.left):
+        if isinstance(operator, (ast.Eq, ast.NotEq)):
+            _device_type(frame, test.left, right.value, names, isinstance(operator, ast.Eq) is truth)
     elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
         # `mode == "auto"`: there, it is that text and no tensor.
         _refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
+
+
+def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == "type"
+
+
+def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
+    """What `device.type == "cuda"` says of the device, and of the tensor whose device it is."""
+    if kind != "cuda" and not truth:
+        # Not on the host, or not on one of the devices that are not CUDA's: that leaves several.
+        return
+    on_device = (kind == "cuda") is truth
+    device = node.value
+    _refine(frame, device, names, lambda value: value if value.tensor else _placed(value, on_device, True))
+    if isinstance(device, ast.Attribute) and device.attr == "device":
+        _refine(frame, device.value, names, lambda value: _placed(value, on_device, True))
+
+
+def _placed(value: Value, is_cuda: bool, truth: bool) -> Value:
+    """What is on the device, or is not, where it could be either."""
+    device = Device.CUDA if is_cuda is truth else Device.CPU
+    if isinstance(value, Tensor) and value.device not in (Device.META, device):
+        return value.with_(device=device, place="")
+    if isinstance(value, DeviceValue):
+        return DeviceValue(device)
+    if isinstance(value, Union):
+        return union(_placed(inner, is_cuda, truth) for inner in value.members)
+    return value
 
 
 def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
@@ -147,7 +182,13 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
     narrowed = union(kept)
     if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
         narrowed = _as_declared(narrowed, wanted[0])
-    return _is_tensor(narrowed, True) if truth and isinstance(narrowed, Tensor) else narrowed
+    if not isinstance(narrowed, Tensor):
+        return narrowed
+    is_option = any(not isinstance(member, Tensor) and member != NONE for member in value.members)
+    if is_option and narrowed.device is Device.CALLER:
+        # Who takes numbers, lists or arrays as well seldom gets a tensor of the device.
+        return narrowed.with_(evidence=Evidence.USE)
+    return _is_tensor(narrowed, True) if truth else narrowed
 
 
 def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:

@@ -274,8 +274,10 @@ def _if(frame: Frame, node: ast.If) -> None:
     before = frame.names
     decided = truth(test)
     after: list[Names | None] = []
+    told: list[Names] = []
     for branch, body in ((True, node.body), (False, node.orelse)):
         frame.names = narrow(frame, node.test, before, branch)
+        told.append(_told(before, frame.names))
         returned, yielded = len(frame.returns), len(frame.yields)
         run(frame, body)
         if decided is (not branch) and frame.recorder is None:
@@ -284,6 +286,31 @@ def _if(frame: Frame, node: ast.If) -> None:
             frame.names = None
         after.append(frame.names)
     frame.names = join_names(after[0], after[1])
+    if before is not None and frame.names is not None and None not in after:
+        _forget_test(frame.names, before, told, after)
+
+
+def _told(before: Names | None, narrowed: Names | None) -> Names:
+    """What a test says of the names."""
+    if before is None or narrowed is None:
+        return {}
+    return {name: value for name, value in narrowed.items() if before.get(name) is not value}
+
+
+def _forget_test(names: Names, before: Names, told: list[Names], after: list[Names | None]) -> None:
+    """Behind an `if` its test says nothing any more: names that no branch has bound are what they were."""
+    for name in told[0].keys() | told[1].keys():
+        was = before.get(name)
+        # A test may also tell of a type that nothing else told of; that stays.
+        if (
+            was is not None
+            and len(names[name].members) <= len(was.members)
+            and all(
+                branch is not None and branch.get(name) is known.get(name, was)
+                for branch, known in zip(after, told, strict=True)
+            )
+        ):
+            names[name] = was
 
 
 def truth(value: Value) -> bool | None:

@@ -183,8 +183,10 @@ def train(model: nn.Module, loader, optimizer, log_every=100, verbose=False):
             optimizer.zero_grad()       # hot
             if i % 100 == 0:
                 print(loss.item())      # cold
-        if (i + 1) % 4 == 0:
+        if (i + 1) % 10 == 0:
             scheduler.step()            # cold
+        if i % 5 == 0:
+            print(loss)                 # hot
         message = f"{loss}" if i % 10 == 0 else None    # hot
 
 def train(model: nn.Module, loader):

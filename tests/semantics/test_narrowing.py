@@ -203,3 +203,43 @@ def test_none(case: Case) -> None:
 @table(TYPES)
 def test_types(case: Case) -> None:
     check(case)
+
+
+DEVICES = """
+def f(x: Tensor, device: torch.device):
+    if x.device.type == "cuda":
+        x           # -> cuda
+    else:
+        x           # -> cpu
+    if x.device.type != "cuda":
+        return x    # -> cpu
+    x               # -> cuda
+
+def f(x: Tensor):
+    low = x.cpu() if x.device.type == "mps" else x
+    low             # -> tensor
+    if x.is_cuda:
+        x           # -> cuda
+    if not x.is_cpu:
+        x           # -> cuda
+    if x.device.type != "cpu":
+        x           # -> caller
+    if x.type == "cuda":
+        x           # -> caller
+
+def f(device: torch.device):
+    if device.type == "cuda":
+        torch.zeros(3, device=device)   # -> cuda float 1
+    else:
+        torch.zeros(3, device=device)   # -> cpu float 1
+
+def f(x: Union[Tensor, float]):
+    if isinstance(x, Tensor):
+        x.sum().item()  # -> float
+        return x        # -> caller
+"""
+
+
+@table(DEVICES)
+def test_devices(case: Case) -> None:
+    check(case)
