@@ -62,5 +62,5 @@ class Knowledge:
     """The constructors of classes that set attributes by names they are given; None for the other classes."""
     wrappers: dict[tuple[str, int, int], Value | None] = field(default_factory=dict)
     """What decorators make of functions, by module and position; None for those that they keep."""
-    resolved: dict[tuple[Path, str], Value] = field(default_factory=dict)
-    """What imported names stand for, by the root of the importing module and full name."""
+    resolved: dict[Path, dict[str, Value]] = field(default_factory=dict)
+    """What imported names stand for, by the root of the importing module, then by full name."""

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics.values import (
+    BOOL,
+    FLOAT,
+    INT,
     NEVER,
     UNKNOWN,
     Array,
@@ -37,13 +40,17 @@ _MOST_ALTERNATIVES = 6
 
 def join(left: Value, right: Value) -> Value:
     """The least value that covers both. Tensors join field by field."""
-    if left is right or left == right or right is NEVER:
+    if left is right or right is NEVER:
         return left
     if left is NEVER:
         return right
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
+    kind, other = type(left), type(right)
+    if kind is Unknown or other is Unknown:
         return _with_unknown(left, right)
-    return union((*left.members, *right.members))
+    if kind is Union or other is Union:
+        return left if left == right else union((*left.members, *right.members))
+    merged = _merge(left, right)
+    return Union((left, right)) if merged is None else merged
 
 
 def _with_unknown(left: Value, right: Value) -> Value:
@@ -100,13 +107,15 @@ _SCALARS = (Const, Scalar)
 
 
 def _merge_scalars(left: Value, right: Value) -> Value | None:
-    chosen = _chosen_device(left, right)
-    if chosen is not None:
-        return chosen
     kind = scalar_type(left)
     if kind != scalar_type(right) or kind == "None":
         return None
-    return Scalar(kind, _named_device(left) or _named_device(right))
+    if kind != "str":
+        return _ANY.get(kind) or Scalar(kind)
+    return _chosen_device(left, right) or Scalar(kind, _named_device(left) or _named_device(right))
+
+
+_ANY = {scalar.type: scalar for scalar in (INT, FLOAT, BOOL)}
 
 
 def _merge_instances(left: Instance, right: Instance) -> Instance | None:

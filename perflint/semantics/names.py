@@ -82,12 +82,11 @@ def resolve(frame: Frame, module: Module, value: Value) -> Value:
     if not isinstance(value, Name) or value.receiver is not None:
         return value
     name = value.name
-    known = frame.project.knowledge.resolved.get((module.root, name))
+    known = module.resolved.get(name)
     if known is None:
         # Imports may go round in circles: while one is resolved it is a plain name.
-        frame.project.knowledge.resolved[module.root, name] = value
-        known = _resolve(frame, module, name)
-        frame.project.knowledge.resolved[module.root, name] = known
+        module.resolved[name] = value
+        known = module.resolved[name] = _resolve(frame, module, name)
     return known
 
 

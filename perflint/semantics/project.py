@@ -38,6 +38,8 @@ class Module:
         """What the module's top level defines, once it has been run."""
         self.starred: dict[str, Value | None] = {}
         """Names looked for behind `import *` so far."""
+        self.resolved: dict[str, Value] = {}
+        """What imported names stand for, by full name; all modules of one root share it."""
         self.is_run = False
         """Whether the top level has been run to its end."""
         self.constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = {}
@@ -206,6 +208,7 @@ class Project:
         return module
 
     def _keep(self, module: Module) -> None:
+        module.resolved = self.knowledge.resolved.setdefault(module.root, {})
         old = self._loaded.pop(module.name, None)
         self._weight += module.weight - (old.weight if old else 0)
         self._loaded[module.name] = module

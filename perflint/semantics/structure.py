@@ -86,9 +86,13 @@ class Structure:
 
 
 _NO_CHILDREN = frozenset(
-    "ctx op ops id attr arg kind type_comment name asname module level is_async simple conversion names".split()
+    """ctx op ops id attr arg kind type_comment name asname module level is_async simple conversion names
+    kwd_attrs""".split()
 )
 """Fields that hold no statement, expression, argument or pattern that anyone asks for."""
+
+_WITH_GAPS = (ast.Dict, ast.arguments)
+"""Nodes with lists in which None stands for what is left out."""
 
 _SETS_DEVICE = frozenset({"set_default_device", "set_default_tensor_type"})
 
@@ -101,21 +105,27 @@ GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
 _LONGEST_PATH = 16
 """Attributes in a row that are followed by their names."""
 
-_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+_fields: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly inside a node, in source order; faster than `ast.iter_child_nodes`."""
-    fields = _fields.get(type(node))
+    kind = type(node)
+    fields = _fields.get(kind)
     if fields is None:
-        fields = _fields[type(node)] = tuple(f for f in node._fields if f not in _NO_CHILDREN)
+        fields = _fields[kind] = tuple(f for f in node._fields if f not in _NO_CHILDREN)
     found: list[ast.AST] = []
     for field_name in fields:
         value = getattr(node, field_name, None)
-        if type(value) is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
+        if not value:
+            continue
+        if type(value) is not list:
+            if isinstance(value, ast.AST):
+                found.append(value)
+        elif kind in _WITH_GAPS:
+            found += [item for item in value if item is not None]
+        else:
+            found += value
     return found
 
 
@@ -228,16 +238,18 @@ class _Walker:
                 nodes[kind] = [node]
             if function is not None:
                 function.size += 1
+            if kind is ast.Name:
+                names.add(node.id)  # type: ignore[attr-defined]
+                continue
+            if kind is ast.Constant:
+                continue
             if isinstance(node, _FUNCTIONS):
                 self._function(node, prefix, function, owner)
                 continue
             if isinstance(node, ast.ClassDef):
                 self._class(node, prefix, function)
                 continue
-            if isinstance(node, ast.Name):
-                names.add(node.id)
-                continue
-            if function is not None:
+            if function is not None and kind in _NOTED:
                 _note(node, function, owner)
             if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
                 _note_default(node, parent, structure)
@@ -288,6 +300,9 @@ _Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
 def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) -> None:
     if isinstance(parent, ast.Call) and isinstance(node.value, ast.Name) and node.value.id == "torch":
         structure.default_devices += parent.args[:1]
+
+
+_NOTED = (ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom)
 
 
 def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:

@@ -9,6 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import TypeVar, dataclass_transform
+
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def _immutable(cls: type[_Class]) -> type[_Class]:
+    """A dataclass that is frozen to the type checker alone: a run makes millions, and that halves its time."""
+    return dataclass(slots=True, unsafe_hash="__hash__" not in vars(cls))(cls)
 
 
 class Device(Enum):
@@ -71,7 +80,7 @@ class Value:
         return 1
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Unknown(Value):
     """Cannot tell."""
 
@@ -79,7 +88,7 @@ class Unknown(Value):
 UNKNOWN = Unknown()
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Never(Value):
     """No value at all: the element of an empty list, the result of a function that raises."""
 
@@ -91,7 +100,7 @@ class Never(Value):
 NEVER = Never()
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Tensor(Value):
     """A torch.Tensor. `rank` is the number of dimensions, None when unknown.
 
@@ -130,7 +139,7 @@ class Tensor(Value):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Const(Value):
     """A Python literal: None, Ellipsis, a bool, int, float, str or bytes."""
 
@@ -146,7 +155,7 @@ class Const(Value):
 NONE = Const(None)
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Scalar(Value):
     """A Python `int`, `float`, `bool`, `str`, `bytes` or `complex` that is not known.
 
@@ -161,7 +170,7 @@ class Scalar(Value):
 INT, FLOAT, BOOL, STR = Scalar("int"), Scalar("float"), Scalar("bool"), Scalar("str")
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class DeviceValue(Value):
     """A torch.device. `place` tells one unknown device from another, as in `Tensor`."""
 
@@ -169,7 +178,7 @@ class DeviceValue(Value):
     place: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Dtype(Value):
     """A torch.dtype; `name` as in `torch.<name>`, empty when unknown.
 
@@ -198,7 +207,7 @@ def _weight(named: tuple[tuple[str, Value], ...]) -> int:
     return sum([value.weight for _, value in named])
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Sequence(Value):
     """A list, tuple, set, torch.Size, generator or other iterable of `element`.
 
@@ -230,7 +239,7 @@ class Sequence(Value):
         return self.element.tensor if self.type == "batch" else None
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Mapping(Value):
     """A dict; `items` holds the values of the keys that are known."""
 
@@ -254,14 +263,14 @@ class Mapping(Value):
         return self.element
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Array(Value):
     """A numpy.ndarray (or pandas column, PIL image: host data that numpy handles)."""
 
     kind: Kind = Kind.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Origin:
     """Where an object was constructed: a module's dotted name and a position in it."""
 
@@ -271,7 +280,7 @@ class Origin:
     """Line from 1 and UTF-8 offset from 0, as in `ast`."""
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Instance(Value):
     """An object of a class that is no tensor.
 
@@ -301,14 +310,14 @@ class Instance(Value):
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Class(Value):
     """A class object. Project classes are looked up by name in the `Project`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Function(Value):
     """A function of the linted project: `module` and the position of its `def` or `lambda`.
 
@@ -332,7 +341,7 @@ class Function(Value):
         return 1 + held + sum([value.weight for _, value in self.captured])
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Name(Value):
     """A module, function or attribute outside the project, by full name: "torch.nonzero".
 
@@ -347,7 +356,7 @@ class Name(Value):
         return 1 if self.receiver is None else 1 + 2 * self.receiver.weight
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class TypeForm(Value):
     """A type that is spelled out, as the value of an expression: `tuple[int, str]`, `str | None`.
 
@@ -363,7 +372,7 @@ class TypeForm(Value):
         return 1 + 2 * (self.promised.weight + self.base.weight)
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Super(Value):
     """`super()` in a method of `owner`, for the object `receiver`."""
 
@@ -375,7 +384,7 @@ class Super(Value):
         return 1 + 2 * self.receiver.weight
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Partial(Value):
     """functools.partial(function, …)."""
 
@@ -395,7 +404,7 @@ class Partial(Value):
         _set(self, "weight", weight)
 
 
-@dataclass(frozen=True, slots=True)
+@_immutable
 class Union(Value):
     """One of several values."""
 
