@@ -211,18 +211,6 @@ def tensor_only_calls() -> frozenset[str]:
     return tensor_only_methods() | frozenset(_file("functions")["methods"]["tensor_only_calls"].split())
 
 
-@cache
-def data_dependent() -> frozenset[str]:
-    """Functions that must read data on the host to give their result."""
-    return frozenset(_file("syncs")["data_dependent_output"]["names"].split())
-
-
-@cache
-def dynamic_shape() -> frozenset[str]:
-    """Functions whose result's shape depends on data."""
-    return frozenset(_file("syncs")["dynamic_output_shape"]["names"].split())
-
-
 def table(name: str) -> Mapping[str, Any]:
     """A file of facts as it is, for what only one reader asks of it."""
     return _file(name)
