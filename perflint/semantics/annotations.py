@@ -176,6 +176,8 @@ def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:
     name = base.name if isinstance(base, (Name, Class)) else ""
     last = name.rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not inner and last not in ("tuple", "Tuple"):
+        return _plain(frame, base, device)
     if name == "typing.Optional":
         return union([annotated(frame, inner[0], device), NONE])
     if name == "typing.Union":

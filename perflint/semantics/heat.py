@@ -118,12 +118,12 @@ class HeatMap:
         if isinstance(node, (ast.ExceptHandler, ast.Raise)) or self.guard(parent, node) is not None:
             return Heat.COLD
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return self._function(parent) if node in parent.body else self._known[parent]
+            return self._function(parent) if isinstance(node, ast.stmt) else self._known[parent]
         around = self._known[parent]
-        if isinstance(parent, (ast.For, ast.AsyncFor)) and node in parent.body:
+        if isinstance(parent, (ast.For, ast.AsyncFor)) and _is_in_body(parent, node):
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
-            return self._loop(parent, around) if node not in parent.orelse else around
+            return self._loop(parent, around) if node is parent.test or _is_in_body(parent, node) else around
         if isinstance(parent, ast.Assert) and node is parent.msg:
             return Heat.COLD
         return around
@@ -134,7 +134,7 @@ class HeatMap:
         """The test that lets a node run only now and then, if one does."""
         test: ast.expr | None = None
         if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
-            is_body = node in parent.body if isinstance(parent, ast.If) else node is parent.body
+            is_body = _is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
             if rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
                 test = parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
@@ -145,15 +145,13 @@ class HeatMap:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
         if self._guards is None:
             self._guards = {}
-            for branch in self._model.nodes(ast.If):
-                if leaves(branch.body) and rarely(branch.test, False):
-                    after = self._after(branch)
-                    if self._work_of(after).steps:
-                        continue
-                    for later in after:
-                        if later in self._guards:
-                            break
-                        self._guards[later] = branch.test
+            tests = [node for node in self._model.nodes(ast.If) if leaves(node.body) and rarely(node.test, False)]
+            leaving: set[ast.stmt] = set(tests)
+            for parent in dict.fromkeys(self._model.parent(branch) for branch in tests):
+                for name in ("body", "orelse", "finalbody"):
+                    block = getattr(parent, name, ())
+                    if isinstance(block, list) and not leaving.isdisjoint(block):
+                        self._guard_rest(block, leaving)
             for operation in self._model.nodes(ast.BoolOp):
                 for index, value in enumerate(operation.values):
                     if rarely(value, isinstance(operation.op, ast.And)):
@@ -161,19 +159,26 @@ class HeatMap:
                         break
         return self._guards
 
+    def _guard_rest(self, block: list[ast.stmt], leaving: set[ast.stmt]) -> None:
+        """Guard what follows the first branch of a block that mostly leaves it, unless that steps an optimizer."""
+        assert self._guards is not None
+        rest, steps_after = _NO_WORK, [False] * len(block)
+        for index in reversed(range(len(block))):
+            steps_after[index] = rest.steps
+            rest = rest | self._work_inside(block[index])
+        test: ast.expr | None = None
+        for statement, steps in zip(block, steps_after, strict=True):
+            if test is not None:
+                self._guards[statement] = test
+            elif statement in leaving and not steps:
+                assert isinstance(statement, ast.If)
+                test = statement.test
+
     def _holds_step(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
         """Whether a branch steps an optimizer: gradients are accumulated, and the branch is the step."""
         if isinstance(parent, ast.IfExp):
             return False
         return self._work_of(parent.body if is_body else parent.orelse).steps
-
-    def _after(self, statement: ast.stmt) -> list[ast.stmt]:
-        parent = self._model.parent(statement)
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(parent, name, ())
-            if isinstance(block, list) and statement in block:
-                return block[block.index(statement) + 1 :]
-        return []
 
     def _selects_within_step(self, test: ast.expr) -> bool:
         """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
@@ -371,6 +376,14 @@ def by_name(info: FunctionInfo) -> Heat | None:
     if (name in _HOT_METHODS or _HOT_HOOK.fullmatch(name)) and (info.owner or name == "forward"):
         return Heat.HOT
     return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
+
+
+def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
+    """Whether a part of a compound statement is in its first block; told by its place, for blocks may be long."""
+    if not isinstance(node, ast.stmt) or not parent.orelse:
+        return isinstance(node, ast.stmt)
+    start = parent.orelse[0]
+    return (node.lineno, node.col_offset) < (start.lineno, start.col_offset)
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -85,6 +85,12 @@ def early_returns(n: int) -> str:
 
 
 @growing(120)
+def rare_steps(n: int) -> str:
+    body = _lines("if step % 9 != 0 or step > #:\n    continue\nx = x + 1", n)
+    return _block("def f(x):", _block("for step in range(9):", body) + "return x.item()")
+
+
+@growing(120)
 def guards(n: int) -> str:
     return _block("def f(x, debug):", "return " + " or ".join(["(debug and x.item())"] * n))
 
@@ -506,6 +512,16 @@ torch.nn.Linear({_HUGE}, 3), torch.nn.Embedding({_HUGE}, x), torch.nn.Conv2d(x, 
 _odd("odd texts", "x = '\\ud800'\nd = {'\\ud800': x, '\\0': 1}\ny = d['\\ud800'].z, f'{x!r:{x}}', b'\\xff'\nprint(x % y, '%s' % (d,))\n")
 _odd("odd annotations", "def f(a: '\\0', b: '(', c: '\"\\'f\\'\"', d: 'a' * 9, e: f = f, *g: *h, **i: 'x' + 1) -> 'f(': pass\nx: 'x' = f\n")
 _odd("types of themselves", "T = list['T']\nU = dict[U, 'U'] | U\ndef f(x: T, y: 'U') -> 'T': return f(x[0], y)\nz: T = f(z, z)[0][0]\n")
+_odd("nothing in brackets", """
+import typing, torch
+from jaxtyping import Float
+from typing import *
+def f(a: list[()], b: dict[()], c: tuple[()], d: Optional[()], e: Union[()], g: Literal[()], h: Coroutine[()]) -> Float[()]:
+    return list[()], dict[()](), tuple[()](a), Optional[()], Union[()][()], Callable[(), ()][()], a[()][b[()]]
+x: Annotated[()] = f[()](*(), **{}) or torch.rand(())[()] or torch.stack(()) or torch.nn.Sequential()[()] or max() or print(())
+(), [] = (), []
+for () in (): pass
+""")
 _odd("records of themselves", """
 from dataclasses import dataclass
 from enum import Enum

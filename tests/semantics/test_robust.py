@@ -166,7 +166,7 @@ _BLOCKS = (
 
 
 def _expressions() -> st.SearchStrategy[str]:
-    leaves = st.one_of(_NAMES, st.sampled_from(["1", "None", "'cuda'", "torch.rand(3).cuda()", "super()"]))
+    leaves = st.one_of(_NAMES, st.sampled_from(["1", "None", "()", "...", "'cuda'", "torch.rand(3).cuda()", "super()"]))
 
     def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         pairs = st.builds(str.format, st.sampled_from(_PAIRS), inner, inner)
