@@ -19,6 +19,7 @@ VERBS = {
     "explain": "say what perflint believes of a line, and why",
     "rule": "print the page of a rule",
     "rules": "list all rules",
+    "trace": "run a program and record what its lines do to the GPU",
 }
 """The verbs, which are modules of this package, and what each does."""
 

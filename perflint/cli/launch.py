@@ -1,0 +1,39 @@
+"""The process that `perflint trace` becomes: the tracer, and the program."""
+
+from __future__ import annotations
+
+import sys
+
+# Before the program: it may change where modules are looked for.
+from perflint.output.terminal import Style, wants_colours
+from perflint.output.trace import trace_text
+from perflint.output.writer import message_text
+from perflint.tracer.file import TraceError
+from perflint.tracer.options import Options
+from perflint.tracer.runner import run_program
+from perflint.tracer.session import Session
+
+
+def main() -> None:
+    """Run what the command line says: the options as JSON, whether to colour, `script` or `module`, the program."""
+    options, colour, kind, *program = sys.argv[1:]
+    if not sys.flags.safe_path:
+        # The folder that `-m` put there for perflint.
+        del sys.path[0]
+
+    def done(session: Session, error: TraceError | None) -> None:
+        # What the program made of `sys.stderr` is its own.
+        stream = sys.__stderr__
+        if stream is None or stream.closed or session.trace is None:
+            return
+        style = Style(wants_colours(colour, stream))
+        stream.write(trace_text(session.trace, session.written, style))
+        if error is not None:
+            stream.write(message_text("error", error.message, error.help, style))
+        stream.flush()
+
+    run_program(Options.from_json(options), kind == "module", program, done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Run a program and record what its lines do to the GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
+from importlib.util import find_spec
+from pathlib import Path
+
+from perflint.cli import options as shared
+from perflint.config.errors import ConfigurationError
+from perflint.tracer.options import DEFAULT_OUTPUT, Options
+
+_EXIT_CODES = (
+    "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync; "
+    "2 for a fault in the usage. Everything after SCRIPT or MODULE is the program's."
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint trace`."""
+    parser.usage = "perflint trace [options] SCRIPT [ARGUMENTS]\n       perflint trace [options] -m MODULE [ARGUMENTS]"
+    parser.epilog = _EXIT_CODES
+    defaults = Options("", "")
+    parser.add_argument("program", nargs=REMAINDER, metavar="SCRIPT ARGUMENTS", help="run as `python` would run it")
+    parser.add_argument("-m", nargs=REMAINDER, dest="module", metavar="MODULE ARGUMENTS", help="run a module")
+    group = parser.add_argument_group("what to record")
+    group.add_argument(
+        "--steps",
+        type=_count,
+        default=defaults.steps,
+        metavar="N",
+        help="steps after warm-up; 0 for all (default: %(default)s)",
+    )
+    group.add_argument(
+        "--warmup",
+        type=_count,
+        default=defaults.warmup,
+        metavar="N",
+        help="steps to let pass; 0 to record from the start (default: %(default)s)",
+    )
+    group.add_argument(
+        "--window",
+        type=_count,
+        default=defaults.window,
+        metavar="N",
+        help="steps to run torch's profiler for, after the others; 0 for none (default: %(default)s)",
+    )
+    group.add_argument(
+        "--own",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a folder or file whose lines are yours; without it, all that are not of an installed package",
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("--output", "-o", default=DEFAULT_OUTPUT, metavar="FILE", help="(default: %(default)s)")
+    group.add_argument(
+        "--fail-on-sync",
+        action="store_true",
+        help="exit with 1 where a recorded step has a sync that `perflint.allow_sync` does not allow",
+    )
+    shared.add_colour(group)
+
+
+def run(arguments: Namespace) -> int:
+    """Become the program, with the tracer beside it. Raises ConfigurationError for faults in the usage."""
+    program = arguments.program
+    if arguments.module is not None:
+        # argparse ends the arguments of an option at `--`.
+        program = [*arguments.module, *program]
+    elif program[:1] == ["--"]:
+        program = program[1:]
+    if not program:
+        raise ConfigurationError("there is no program to trace", "perflint trace SCRIPT, or perflint trace -m MODULE")
+    _check(arguments, program[0])
+    options = Options(
+        output=os.path.abspath(arguments.output),
+        root=os.getcwd(),
+        steps=arguments.steps,
+        warmup=arguments.warmup,
+        window=arguments.window,
+        own=tuple(os.path.abspath(path) for path in arguments.own),
+        fail_on_sync=arguments.fail_on_sync,
+    )
+    kind = "script" if arguments.module is None else "module"
+    # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    launch = [sys.executable, *flags, "-m", "perflint.cli.launch", options.to_json(), arguments.color, kind, *program]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":
+        os.execv(sys.executable, launch)
+    return subprocess.run(launch).returncode
+
+
+def _check(arguments: Namespace, program: str) -> None:
+    """Raise ConfigurationError for what cannot be run or written."""
+    if find_spec("torch") is None:
+        raise ConfigurationError("the tracer needs torch", "pip install 'torch-perflint[trace]'")
+    if arguments.module is None and not os.path.exists(program):
+        raise ConfigurationError(f"there is no file {program}", "`-m MODULE` runs a module")
+    folder = Path(arguments.output).absolute().parent
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder} to write to", "create it, or name another `--output`")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise ArgumentTypeError(f"`{text}` is no number of steps")
+    return int(text)

@@ -1,0 +1,82 @@
+"""What a trace says, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from perflint.output.summary import count
+from perflint.output.terminal import Style, printable, width
+from perflint.tracer.events import Failure, PageableCopy, Place, Step, Sync, Trace
+
+SHOWN = 10
+"""Lines of code."""
+_NO_GPU = "The program used no GPU, so there was nothing to see."
+_NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
+
+
+def trace_text(trace: Trace, written: Path | None, style: Style) -> str:
+    """The summary of a trace: what a step takes, and the lines that cost most in it."""
+    return "".join(f"{line}\n" for line in (*_overview(trace, style), *_lines(trace, style), *_notes(trace, written)))
+
+
+def _overview(trace: Trace, style: Style) -> Iterator[str]:
+    header = trace.header
+    steps = trace.of(Step)
+    rank = f" (rank {header.rank} of {header.world_size})" if header.world_size > 1 else ""
+    title = style(f"perflint trace{rank}:", "bold")
+    if trace.step_ms is None:
+        yield f"{title} {_NO_STEPS if header.devices else _NO_GPU}"
+        return
+    profiled = [step for step in steps if step.profiled]
+    text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms (told by: {header.step_source})"
+    if profiled:
+        idle = sum(step.idle_ms for step in profiled) / sum(step.ms for step in profiled)
+        text += f"; under the profiler the GPU was idle for {idle:.0%} of it"
+    elif header.devices:
+        text += "; too few steps for the profiler, so costs are not known"
+    yield text
+    if not header.devices:
+        yield _NO_GPU
+
+
+def _lines(trace: Trace, style: Style) -> Iterator[str]:
+    syncs = [sync for sync in trace.of(Sync) if not sync.origin and not sync.allowed]
+    rows = sorted(_rows(trace, [sync for sync in syncs if sync.hits.steps]), key=lambda row: row[:2], reverse=True)
+    if not rows:
+        if trace.header.devices and trace.header.steps:
+            yield "No line synchronised in a recorded step."
+        return
+    yield style(f"{'ms/step':>9} {'syncs/step':>11}  line", "bold")
+    places = [printable(f"{place.file}:{place.line}") for _, _, place in rows[:SHOWN]]
+    widest = max(map(width, places))
+    for (cost, often, place), name in zip(rows, places, strict=False):
+        known = f"{cost:9.3f}" if cost >= 0 else f"{'?':>9}"
+        yield f"{known} {often:11.2f}  {name}{' ' * (widest - width(name))}  {printable(place.text)}"
+    if len(rows) > SHOWN:
+        yield f"{len(rows) - SHOWN} more {'lines' if len(rows) > SHOWN + 1 else 'line'} synchronised."
+
+
+def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[tuple[float, float, Place]]:
+    """The cost of each place in milliseconds per step, -1 where it is not known, and its syncs per step."""
+    hits: dict[Place, int] = {}
+    for sync in syncs:
+        hits[sync.place] = hits.get(sync.place, 0) + sync.hits.steps
+    for place, often in hits.items():
+        cost = trace.cost_ms(place)
+        yield -1.0 if cost is None else cost, often / max(trace.header.steps, 1), place
+
+
+def _notes(trace: Trace, written: Path | None) -> Iterator[str]:
+    copies = [copy for copy in trace.of(PageableCopy) if copy.hits.steps and not copy.allowed]
+    allowed = sum(sync.hits.steps for sync in trace.of(Sync) if sync.allowed)
+    if copies:
+        places = ", ".join(printable(f"{copy.place.file}:{copy.place.line}") for copy in copies[:3])
+        more = f" and {len(copies) - 3} more" if len(copies) > 3 else ""
+        yield f"Copied with non_blocking=True from or to memory that is not pinned: {places}{more}."
+    if allowed:
+        yield f"{count(allowed, 'sync')} allowed by `allow_sync`."
+    for failure in trace.of(Failure):
+        yield printable(f"{failure.part}: {failure.message}")
+    if written is not None:
+        yield f"Written to {printable(str(written))}."

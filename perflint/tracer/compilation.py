@@ -1,0 +1,80 @@
+"""What torch.compile could not do, from its own records: nothing is switched on for it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from types import CodeType
+from typing import Any
+
+from perflint.tracer.events import CudagraphSkip, GraphBreak, Recompile
+from perflint.tracer.places import Locator, Owner
+
+REASON_LIMIT = 2000
+_CUDAGRAPHS = "torch._inductor.cudagraph_utils.__cudagraphs"
+
+
+class _Skips(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasons: Counter[str] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if "cudagraphs due to" in text:
+            self.reasons[_cut(text)] += 1
+
+
+class CompilationWatch:
+    """Reads at the end what the compiler has noted, and listens to its log for skipped CUDA graphs."""
+
+    def __init__(self) -> None:
+        self._skips = _Skips()
+
+    def start(self) -> None:
+        """Listen from here on."""
+        logging.getLogger(_CUDAGRAPHS).addHandler(self._skips)
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        logging.getLogger(_CUDAGRAPHS).removeHandler(self._skips)
+
+    def records(self, locator: Locator) -> tuple[GraphBreak | Recompile | CudagraphSkip, ...]:
+        """What happened in the process up to now."""
+        utils = sys.modules.get("torch._dynamo.utils")
+        skips = tuple(CudagraphSkip(reason, count) for reason, count in self._skips.reasons.items())
+        if utils is None:
+            return skips
+        return (*_breaks(utils, locator), *_recompiles(utils, locator), *skips)
+
+
+def _breaks(utils: Any, locator: Locator) -> tuple[GraphBreak, ...]:
+    found: Counter[tuple[Any, str]] = Counter()
+    for entry in getattr(utils, "graph_break_reasons", ()):
+        mine = [frame for frame in entry.user_stack if locator.owner(frame.filename) is Owner.USER]
+        # The stack of a graph break is outermost first.
+        at = (mine or entry.user_stack)[-1:]
+        place = locator.line(at[0].filename, at[0].lineno or 1, at[0].name) if at else None
+        found[place, _cut(str(entry.reason))] += 1
+    return tuple(GraphBreak(place, reason, count) for (place, reason), count in found.items())
+
+
+def _recompiles(utils: Any, locator: Locator) -> tuple[Recompile, ...]:
+    found: Counter[tuple[str, int, str, str]] = Counter()
+    for code, reasons in dict(getattr(utils, "guard_failures", {})).items():
+        if isinstance(code, CodeType):
+            for reason in reasons:
+                file = locator.name(code.co_filename)
+                found[file, code.co_firstlineno, code.co_qualname, _cut(_without_number(str(reason)))] += 1
+    return tuple(Recompile(*key, count) for key, count in found.items())
+
+
+def _without_number(reason: str) -> str:
+    """A guard's failure without the number of the compiled code in front."""
+    head, colon, rest = reason.partition(": ")
+    return rest if colon and head.replace("/", "").isdigit() else reason
+
+
+def _cut(text: str) -> str:
+    return text[:REASON_LIMIT]

@@ -1,0 +1,354 @@
+"""What a trace holds. Times are in milliseconds unless a name says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An expression of the user's code; lines and columns from 1, columns in characters, end exclusive."""
+
+    file: str
+    """Below the root of the trace with slashes, otherwise absolute."""
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+    """The qualified name of the function, `<module>` for the file itself."""
+    text: str
+    """The first of its lines, stripped, at most `places.TEXT_LIMIT` characters."""
+    digest: str
+    """Of the text of its lines without the space around them, to find lines that have moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How often something happened."""
+
+    steps: int
+    """In recorded steps."""
+    outside: int = 0
+    """In set-up, in warm-up and after the recorded steps, as far as somebody watched there."""
+    windows: tuple[int, ...] = ()
+    """In recorded steps, by windows of `Header.steps_per_window` of them; zeros at the end are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was traced, and how. The first record of a file."""
+
+    perflint: str
+    python: str
+    torch: str
+    """Empty where the program never imported it."""
+    devices: tuple[str, ...]
+    """The names of the GPUs that the process could use; empty where it used none."""
+    program: tuple[str, ...]
+    """The program and its arguments; empty for a trace of a `with` block."""
+    root: str
+    """The folder that places are relative to."""
+    started: str
+    """The time in UTC, ISO 8601."""
+    step_source: str
+    """What told the steps: `marked`, `optimizer`, `loader`, `module`; empty where there were none."""
+    warmup: int
+    steps: int
+    """How many recorded steps ended, those of the timeline included."""
+    steps_per_window: int
+    ended: str
+    """`finished`, `exit STATUS`, `interrupted`, or the type of the exception that ended the program;
+    `running` where the program did not live to say."""
+    lines_recorded: bool
+    """Whether `CandidateLine` records name every line that ran; otherwise only those of some steps."""
+    rank: int = 0
+    world_size: int = 1
+    simulated: bool = False
+    """Whether there was no GPU and devices are only what tensors would have been on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of the user's as it was when it was traced."""
+
+    file: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Recorded steps that followed each other."""
+
+    index: int
+    """Of the first, from 0."""
+    count: int
+    """One, or more where a long run was summed up."""
+    ms: float
+    """Of one step on the host, the mean where there are more."""
+    profiled: bool = False
+    """Whether the profiler ran: `ms` is then too long, and the following are known."""
+    busy_ms: float = 0.0
+    """How long the GPU did anything."""
+    idle_ms: float = 0.0
+    kernels: int = 0
+    copies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A place where the host waited for the GPU."""
+
+    place: Place
+    kind: str
+    """`implicit` (torch's sync debug mode saw it) or `explicit` (`torch.cuda.synchronize`, `Event.synchronize`)."""
+    hits: Hits
+    allowed: str = ""
+    """The reason that `perflint.allow_sync` gave."""
+    origin: str = ""
+    """`module-move` for a whole module on its way to the device, `compile` for the compiler's own."""
+    thread: str = "MainThread"
+    inner: str = ""
+    """`file:line` of the innermost frame, which may be torch's."""
+    stack: tuple[str, ...] = ()
+    """`file:line function`, innermost first, without frames of torch and the standard library."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageableCopy:
+    """A copy with `non_blocking=True` whose memory on the host is not pinned: it may block all the same."""
+
+    place: Place
+    direction: str
+    """`host-to-device` or `device-to-host`."""
+    bytes: int
+    """Of the largest."""
+    hits: Hits
+    allowed: str = ""
+    stack: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateLine:
+    """A line of the user's code that ran."""
+
+    file: str
+    line: int
+    in_steps: bool
+    """In a recorded step."""
+    outside: bool = False
+    """In set-up, in warm-up or after the recorded steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """A tensor as a module got or gave it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    layout: str
+    """`contiguous`, `channels_last`, `channels_last_3d`, `strided`, or torch's name of a sparse layout."""
+    requires_grad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCall:
+    """Calls of one module with the same kinds of arguments."""
+
+    name: str
+    """From the root module, with dots; empty for the root."""
+    type: str
+    settings: str
+    """What `extra_repr` says."""
+    made: Place | None
+    """Where the user's code constructed it."""
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    training: bool
+    grad: bool
+    inference: bool
+    autocast: str
+    """Its dtype; empty where it is off."""
+    count: int
+    steps: int
+    """In how many recorded steps calls were watched at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBreak:
+    """Where torch.compile gave up on one graph."""
+
+    place: Place | None
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Why torch.compile compiled a function again."""
+
+    file: str
+    line: int
+    """Of the function."""
+    function: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CudagraphSkip:
+    """Why the compiler did not use CUDA graphs."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorChurn:
+    """What recorded steps asked of the caching allocator and of the driver."""
+
+    device: int
+    steps: int
+    allocations: int
+    segments_allocated: int
+    """`cudaMalloc`; in steady state there should be none."""
+    segments_freed: int
+    """`cudaFree`, which synchronises."""
+    retries: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Time in which the GPU had nothing to do, summed over what has the same cause, place and step."""
+
+    step: int
+    """The index of the step."""
+    cause: str
+    """`sync`: the host had just waited for the GPU and had queued nothing; `loader`: it waited for
+    data; `host`: it was behind for another reason."""
+    place: Place | None
+    """Of the sync; None where no line is known for it."""
+    count: int
+    ms: float
+    """From the end of the work that the host waited for to the start of the next."""
+    blocked_ms: float = 0.0
+    """How long the host waited: as far ahead of the GPU it would have been without the sync."""
+    behind_ms: float = 0.0
+    """Further gaps until the host waited again, in which it was still catching up."""
+
+    @property
+    def cost_ms(self) -> float:
+        """What the step would save without the sync: the gaps that the lost lead would have filled."""
+        return min(self.blocked_ms, self.ms + self.behind_ms) if self.cause == "sync" else self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Work of one name on the GPU in the profiled steps."""
+
+    name: str
+    kind: str
+    """`kernel`, `copy` or `set`."""
+    count: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One piece of work on the GPU, for a picture of the profiled steps."""
+
+    step: int
+    start_us: float
+    """From the start of the first profiled step."""
+    us: float
+    stream: int
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A part of the tracer that could not do its work."""
+
+    part: str
+    message: str
+
+
+Record = (
+    SourceFile
+    | Step
+    | Sync
+    | PageableCopy
+    | CandidateLine
+    | ModuleCall
+    | GraphBreak
+    | Recompile
+    | CudagraphSkip
+    | AllocatorChurn
+    | Gap
+    | Kernel
+    | Activity
+    | Failure
+)
+KINDS: dict[str, type] = {
+    "source": SourceFile,
+    "step": Step,
+    "sync": Sync,
+    "pageable": PageableCopy,
+    "line": CandidateLine,
+    "module": ModuleCall,
+    "graph-break": GraphBreak,
+    "recompile": Recompile,
+    "cudagraph-skip": CudagraphSkip,
+    "allocator": AllocatorChurn,
+    "gap": Gap,
+    "kernel": Kernel,
+    "activity": Activity,
+    "failure": Failure,
+}
+"""The records that follow the header, by the `record` that a line of the file says it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace: its header, and its records by kind in the order of the file."""
+
+    header: Header
+    records: tuple[Record, ...] = ()
+
+    def of(self, kind: type[R]) -> tuple[R, ...]:
+        """The records of a kind."""
+        return tuple(record for record in self.records if isinstance(record, kind))
+
+    @property
+    def step_ms(self) -> float | None:
+        """The median time of a step without the profiler, else with it; None without steps."""
+        steps = self.of(Step)
+        times = [step.ms for step in steps if not step.profiled] or [step.ms for step in steps]
+        return median(times) if times else None
+
+    @property
+    def profiled_steps(self) -> int:
+        """How many steps the timeline covers."""
+        return sum(step.count for step in self.of(Step) if step.profiled)
+
+    @property
+    def unallowed_syncs(self) -> tuple[Sync, ...]:
+        """The syncs of recorded steps that nothing allows and that are the program's own."""
+        return tuple(sync for sync in self.of(Sync) if sync.hits.steps and not sync.allowed and not sync.origin)
+
+    def cost_ms(self, place: Place) -> float | None:
+        """What the syncs of a place cost per step: `Gap.cost_ms`.
+
+        None without a timeline; then nobody knows.
+        """
+        if not self.profiled_steps:
+            return None
+        gaps = (gap for gap in self.of(Gap) if gap.cause == "sync" and gap.place == place)
+        return sum(gap.cost_ms for gap in gaps) / self.profiled_steps

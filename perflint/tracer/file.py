@@ -1,0 +1,178 @@
+"""The trace file: gzip-compressed JSON lines, the header first, the count of records last.
+
+Each line is an object whose `record` says which class of `events` its other keys fill. A reader
+passes over kinds and keys that it does not know, so that newer minor versions can be read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import MISSING, asdict, fields
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
+
+from perflint.config.errors import ConfigurationError
+from perflint.tracer.events import KINDS, Header, Record, Trace
+
+FORMAT = "perflint-trace"
+VERSION = 1
+LINE_LIMIT = 1 << 20
+"""Bytes of a line. What the tracer writes is far below."""
+SIZE_LIMIT = 256 << 20
+"""Bytes of a file, uncompressed."""
+NUMBER_LIMIT = 1 << 63
+_INFINITE = (float("inf"), float("-inf"))
+"""What JSON makes of `1e999`."""
+_RERECORD = "record it anew with `perflint trace`"
+_NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+class TraceError(ConfigurationError):
+    """A trace that cannot be read or recorded."""
+
+
+def write_trace(path: Path, trace: Trace) -> None:
+    """Write a trace in one go: the file is there whole, or as it was before. Raises OSError."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0, compresslevel=6) as packed:
+                for line in _lines(trace):
+                    packed.write(line)
+            file.close()
+            os.chmod(file.name, 0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            file.close()
+            os.unlink(file.name)
+            raise
+
+
+def _lines(trace: Trace) -> Iterator[bytes]:
+    yield _line({"record": "header", "format": FORMAT, "version": VERSION, **asdict(trace.header)})
+    for record in trace.records:
+        yield _line({"record": _NAMES[type(record)], **asdict(record)})
+    yield _line({"record": "end", "records": len(trace.records)})
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace. Raises TraceError for a file that is missing, foreign, cut off or malformed."""
+    try:
+        with path.open("rb") as file:
+            return _read(file, str(path))
+    except (gzip.BadGzipFile, zlib.error):
+        raise TraceError(f"{path} is no trace, or damaged: it is not compressed as one", _RERECORD) from None
+    except EOFError:
+        raise _cut_off(str(path)) from None
+    except OSError as error:
+        help = "`perflint trace SCRIPT` records one"
+        raise TraceError(f"{path} cannot be read: {error.strerror or error}", help) from None
+
+
+def _read(file: BinaryIO, name: str) -> Trace:
+    documents = _documents(file, name)
+    first = next(documents, None)
+    if first is None:
+        raise _cut_off(name)
+    header = _header(first, name)
+    records: list[Record] = []
+    for count, document in enumerate(documents):
+        kind = document.get("record")
+        if kind == "end":
+            if document.get("records") != count or next(documents, None) is not None:
+                raise TraceError(f"{name} is damaged: its last line does not fit the others", _RERECORD)
+            return Trace(header, tuple(records))
+        if isinstance(kind, str) and kind in KINDS:
+            records.append(_decoded(KINDS[kind], document, f"{name}, line {count + 2}"))
+    raise _cut_off(name)
+
+
+def _header(document: dict[str, Any], name: str) -> Header:
+    if document.get("format") != FORMAT:
+        raise TraceError(f"{name} is no trace: its first line is no header of one", _RERECORD)
+    version = document.get("version")
+    if version != VERSION:
+        help = f"this perflint reads version {VERSION}; {_RERECORD}, or use the perflint that wrote it"
+        raise TraceError(f"{name} has version {str(version)[:20]} of the format", help)
+    header: Header = _decoded(Header, document, f"{name}, line 1")
+    return header
+
+
+def _cut_off(name: str) -> TraceError:
+    return TraceError(f"{name} is cut off: its end is missing", f"copy it whole, or {_RERECORD}")
+
+
+def _documents(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
+    """The objects of the lines. Never holds more than a line."""
+    size = 0
+    with gzip.GzipFile(fileobj=file) as unpacked, io.BufferedReader(unpacked) as lines:
+        while line := lines.readline(LINE_LIMIT + 1):
+            size += len(line)
+            if len(line) > LINE_LIMIT or size > SIZE_LIMIT:
+                raise TraceError(f"{name} is larger than any trace", _RERECORD)
+            if not line.endswith(b"\n"):
+                raise _cut_off(name)
+            try:
+                document = json.loads(line, parse_constant=_no_number)
+            except (ValueError, RecursionError):
+                raise TraceError(f"{name} is no trace, or damaged: a line is not JSON", _RERECORD) from None
+            if not isinstance(document, dict):
+                raise TraceError(f"{name} is no trace, or damaged: a line is no object", _RERECORD)
+            yield document
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
+
+
+@cache
+def _schema(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    """The name, type and need of each field."""
+    hints = get_type_hints(kind)
+    return tuple((field.name, hints[field.name], field.default is MISSING) for field in fields(kind))
+
+
+def _decoded(kind: type, document: dict[str, Any], where: str) -> Any:
+    values = {}
+    for name, hint, needed in _schema(kind):
+        if name in document:
+            values[name] = _value(hint, document[name], f"{where}: `{name}`")
+        elif needed:
+            raise TraceError(f"{where}: `{name}` is missing", _RERECORD)
+    return kind(**values)
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """A value checked against a type of `events`: scalars, tuples of one type, dataclasses, and None."""
+    if hint is float and type(value) is int:
+        value = float(value) if abs(value) < NUMBER_LIMIT else value
+    if hint in (bool, float, str) and type(value) is hint and value not in _INFINITE:
+        return value
+    if hint is int and type(value) is int and abs(value) < NUMBER_LIMIT:
+        return value
+    if get_origin(hint) is tuple and isinstance(value, list):
+        return tuple(_value(get_args(hint)[0], item, where) for item in value)
+    if get_origin(hint) is UnionType:
+        (inner,) = (choice for choice in get_args(hint) if choice is not NoneType)
+        return None if value is None else _value(inner, value, where)
+    if isinstance(hint, type) and hint not in (bool, int, float, str) and isinstance(value, dict):
+        return _decoded(hint, value, where)
+    expected = getattr(hint, "__name__", str(hint))
+    raise TraceError(f"{where} is not of the type {expected}", _RERECORD)

@@ -1,0 +1,261 @@
+"""What the profiler's events say of the GPU's idle time, and whose fault it is.
+
+The events are those of Kineto's Chrome traces, with marks of the tracer among them: `perflint:step:N`
+where step N begins, `perflint:end` where the last one ends, `perflint:sync:N` just after the N-th
+place synchronised. Times are in microseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from perflint.tracer.events import Activity, Gap, Kernel, Place, Step
+
+STEP, END, SYNC = "perflint:step:", "perflint:end", "perflint:sync:"
+ACTIVITY_LIMIT = 20_000
+NAME_LIMIT = 300
+SHORTEST_US = 1.0
+"""Shorter gaps are the time between two launches."""
+_KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
+_LAUNCHES = ("cuda_runtime", "cuda_driver")
+_ADJACENT_US = 50.0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A stretch of time."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The host waited for the GPU."""
+
+    time: Interval
+    place: int | None
+    """The number of the place, where a mark names it."""
+
+
+@dataclass(slots=True)
+class Events:
+    """What of a profile is looked at, by kind, each in the order of time."""
+
+    work: list[tuple[Interval, str, str, int]] = field(default_factory=list)
+    """On the GPU: when, kind, name, stream."""
+    calls: dict[Any, list[tuple[Interval, str]]] = field(default_factory=lambda: defaultdict(list))
+    """Of the runtime, by thread."""
+    marks: dict[Any, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
+    """Of syncs, by thread: when, number of the place."""
+    loads: list[Interval] = field(default_factory=list)
+    steps: list[tuple[float, int]] = field(default_factory=list)
+    """When each began, its index; the last is the end of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a profile shows."""
+
+    steps: tuple[Step, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    activities: tuple[Activity, ...] = ()
+
+
+def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place], skip: int = 0) -> Analysis:
+    """Steps, gaps and work of a profile, without its first `skip` steps."""
+    sorted_out = sort_out(events)
+    sorted_out.steps = sorted_out.steps[skip:]
+    if len(sorted_out.steps) < 2:
+        return Analysis()
+    busy = merged(interval for interval, *_ in sorted_out.work)
+    idle = [Interval(left.end, right.start) for left, right in pairwise(busy) if right.start - left.end >= SHORTEST_US]
+    return Analysis(
+        _steps(sorted_out, busy),
+        _gaps(sorted_out, idle, places),
+        _kernels(sorted_out),
+        _activities(sorted_out),
+    )
+
+
+def sort_out(events: Iterable[dict[str, Any]]) -> Events:
+    """Keep what is of use, by kind."""
+    kept = Events()
+    for event in events:
+        if event.get("ph") != "X":
+            continue
+        category, name = event.get("cat", ""), str(event.get("name", ""))
+        start = float(event["ts"])
+        time = Interval(start, start + float(event.get("dur", 0)))
+        if category in _KINDS:
+            stream = event.get("args", {}).get("stream", 0)
+            kept.work.append((time, _KINDS[category], name[:NAME_LIMIT], stream if isinstance(stream, int) else 0))
+        elif category in _LAUNCHES:
+            kept.calls[event.get("tid")].append((time, name))
+        elif category in ("user_annotation", "cpu_op"):
+            _sort_annotation(kept, name, time, event.get("tid"))
+    kept.work.sort(key=lambda item: item[0])
+    kept.steps.sort()
+    kept.loads.sort()
+    for calls in kept.calls.values():
+        calls.sort()
+    for marks in kept.marks.values():
+        marks.sort(key=lambda mark: mark[0])
+    return kept
+
+
+def _sort_annotation(kept: Events, name: str, time: Interval, thread: Any) -> None:
+    if name.startswith(STEP):
+        kept.steps.append((time.start, int(name.removeprefix(STEP))))
+    elif name == END:
+        kept.steps.append((time.start, -1))
+    elif name.startswith(SYNC):
+        kept.marks[thread].append((time.start, int(name.removeprefix(SYNC))))
+    elif name.startswith("enumerate(DataLoader)"):
+        kept.loads.append(time)
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """The union of intervals that are in the order of their starts."""
+    union: list[Interval] = []
+    for interval in intervals:
+        if union and interval.start <= union[-1].end:
+            union[-1] = Interval(union[-1].start, max(union[-1].end, interval.end))
+        else:
+            union.append(interval)
+    return union
+
+
+def waits(events: Events) -> list[Wait]:
+    """When the host waited, and for which place: the marks of a call follow its waits, in their order."""
+    found: list[Wait] = []
+    for thread in events.calls.keys() | events.marks.keys():
+        pending = _blocking(events.calls.get(thread, []))
+        marks = events.marks.get(thread, [])
+        taken = 0
+        at = 0
+        while at < len(marks):
+            ready = bisect_right(pending, marks[at][0], key=lambda time: time.end)
+            group = [mark for mark in marks[at:] if _ready(pending, mark[0]) == ready]
+            own = pending[max(taken, ready - len(group)) : ready]
+            found += [Wait(time, None) for time in pending[taken : ready - len(own)]]
+            found += [Wait(time, number) for time, (_, number) in zip(own, group[len(group) - len(own) :], strict=True)]
+            # A mark without a wait of its own: the driver's call has another name.
+            found += [Wait(Interval(when, when), number) for when, number in group[: len(group) - len(own)]]
+            taken, at = ready, at + len(group)
+        found += [Wait(time, None) for time in pending[taken:]]
+    return sorted(found, key=lambda wait: wait.time.end)
+
+
+def _ready(pending: list[Interval], when: float) -> int:
+    return bisect_right(pending, when, key=lambda time: time.end)
+
+
+def _blocking(calls: list[tuple[Interval, str]]) -> list[Interval]:
+    """The calls that wait. A copy just before belongs to it: one of pageable memory blocks by itself."""
+    found = []
+    before: tuple[Interval, str] | None = None
+    for time, name in calls:
+        if "Synchronize" in name or (name.startswith(("cudaMemcpy", "hipMemcpy")) and "Async" not in name):
+            start = time.start
+            if before is not None and "Memcpy" in before[1] and start - before[0].end < _ADJACENT_US:
+                start = before[0].start
+            found.append(Interval(start, time.end))
+        before = (time, name)
+    return found
+
+
+def _steps(events: Events, busy: list[Interval]) -> tuple[Step, ...]:
+    found = []
+    starts = [time.start for time, *_ in events.work]
+    for (start, index), (end, _) in pairwise(events.steps):
+        inside = events.work[bisect_left(starts, start) : bisect_left(starts, end)]
+        kinds = Counter(kind for _, kind, _, _ in inside)
+        busy_us = sum(max(min(time.end, end) - max(time.start, start), 0.0) for time in busy)
+        ms = (end - start) / 1000
+        busy_ms = busy_us / 1000
+        found.append(Step(index, 1, ms, True, busy_ms, max(ms - busy_ms, 0.0), kinds["kernel"], kinds["copy"]))
+    return tuple(found)
+
+
+def _gaps(events: Events, idle: list[Interval], places: Sequence[Place]) -> tuple[Gap, ...]:
+    """Each idle interval of the steps once: to the first wait that ended in it, else to the loader or the host."""
+    sums: dict[tuple[int, str, int | None], list[float]] = {}
+    begins = [start for start, _ in events.steps]
+    all_waits = waits(events)
+    taken: set[int] = set()
+    starts = [interval.start for interval in idle]
+
+    def add(when: float, cause: str, place: int | None, *values: float) -> None:
+        at = bisect_right(begins, when) - 1
+        if 0 <= at < len(begins) - 1:
+            total = sums.setdefault((events.steps[at][1], cause, place), [0.0] * 4)
+            for number, value in enumerate((1.0, *values)):
+                total[number] += value
+
+    for number, wait in enumerate(all_waits):
+        after = wait.time.end
+        until = all_waits[number + 1].time.start if number + 1 < len(all_waits) else float("inf")
+        at = bisect_right(starts, after) - 1
+        first = 0.0
+        if at >= 0 and idle[at].end > after and at not in taken:
+            taken.add(at)
+            first = idle[at].end - idle[at].start
+        rest = range(at + 1, bisect_left(starts, until))
+        behind = sum(idle[later].end - idle[later].start for later in rest if idle[later].end <= until)
+        add(after, "sync", wait.place, first, wait.time.end - wait.time.start, behind)
+    for at, interval in enumerate(idle):
+        if at not in taken:
+            cause = "loader" if _overlap(events.loads, interval) > (interval.end - interval.start) / 2 else "host"
+            add(interval.start, cause, None, interval.end - interval.start)
+    return tuple(
+        Gap(
+            step,
+            cause,
+            places[place] if place is not None and place < len(places) else None,
+            int(total[0]),
+            *(value / 1000 for value in total[1:]),
+        )
+        for (step, cause, place), total in sums.items()
+    )
+
+
+def _overlap(intervals: list[Interval], with_: Interval) -> float:
+    near = intervals[: bisect_left(intervals, Interval(with_.end, with_.end))]
+    return sum(max(min(time.end, with_.end) - max(time.start, with_.start), 0.0) for time in near)
+
+
+def _in_steps(events: Events) -> list[tuple[Interval, str, str, int]]:
+    begin, end = events.steps[0][0], events.steps[-1][0]
+    return [work for work in events.work if begin <= work[0].start < end]
+
+
+def _kernels(events: Events) -> tuple[Kernel, ...]:
+    totals: dict[tuple[str, str], list[float]] = {}
+    for time, kind, name, _ in _in_steps(events):
+        total = totals.setdefault((name, kind), [0, 0.0])
+        total[0] += 1
+        total[1] += (time.end - time.start) / 1000
+    ordered = sorted(totals.items(), key=lambda item: -item[1][1])
+    return tuple(Kernel(name, kind, int(count), ms) for (name, kind), (count, ms) in ordered)
+
+
+def _activities(events: Events) -> tuple[Activity, ...]:
+    begins = [start for start, _ in events.steps]
+    return tuple(
+        Activity(
+            events.steps[bisect_right(begins, time.start) - 1][1],
+            round(time.start - begins[0], 3),
+            round(time.end - time.start, 3),
+            stream,
+            kind,
+            name,
+        )
+        for time, kind, name, stream in _in_steps(events)[:ACTIVITY_LIMIT]
+    )

@@ -1,0 +1,115 @@
+"""Sees which lines of the user's code run.
+
+With Python 3.12 the interpreter tells of a line only once until it is asked anew, which costs next
+to nothing. Before, a trace function sees each line, so only the first recorded steps are watched.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+"""The interpreter's, since Python 3.12."""
+TRACED_SECONDS = 5.0
+"""How long a trace function watches."""
+Line = tuple[str, int]
+
+
+class Lines:
+    """Collects the lines that run in some files."""
+
+    def __init__(self, is_mine: Callable[[str], bool]) -> None:
+        self.sees_all = False
+        """Whether each line that ran since `start` was seen."""
+        self._is_mine = is_mine
+        self._seen: set[Line] = set()
+        self._tool = -1
+        self._until: float | None = None
+
+    def start(self) -> None:
+        """Watch from here on."""
+        if _monitoring is not None:
+            self._start_monitoring()
+
+    def take(self) -> set[Line]:
+        """The lines that ran since the last time; watches anew."""
+        taken, self._seen = self._seen, set()
+        if self._tool >= 0:
+            _monitoring.restart_events()
+        elif _monitoring is None and self._until is None and sys.gettrace() is None:
+            self._start_tracing()
+        return taken
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        if self._tool >= 0:
+            self._clear()
+            _monitoring.free_tool_id(self._tool)
+            self._tool = -1
+        self._stop_tracing()
+
+    def _clear(self) -> None:
+        _monitoring.set_events(self._tool, 0)
+        for event in (_monitoring.events.PY_START, _monitoring.events.LINE):
+            _monitoring.register_callback(self._tool, event, None)
+
+    def _start_monitoring(self) -> None:
+        # 3 and 4 have no owner by convention, unlike those of debuggers, coverage, profilers and optimizers.
+        free = [number for number in (3, 4) if _monitoring.get_tool(number) is None]
+        if not free:
+            return
+        self.sees_all = True
+        self._tool = free[0]
+        _monitoring.use_tool_id(self._tool, "perflint")
+        _monitoring.register_callback(self._tool, _monitoring.events.PY_START, self._started)
+        _monitoring.register_callback(self._tool, _monitoring.events.LINE, self._line)
+        _monitoring.set_events(self._tool, _monitoring.events.PY_START)
+        for frame in self._running():
+            self._started(frame.f_code, 0)
+
+    def _started(self, code: CodeType, _: int) -> Any:
+        if self._tool >= 0 and self._is_mine(code.co_filename):
+            _monitoring.set_local_events(self._tool, code, _monitoring.events.LINE)
+        return _monitoring.DISABLE
+
+    def _line(self, code: CodeType, line: int) -> Any:
+        self._seen.add((code.co_filename, line))
+        return _monitoring.DISABLE
+
+    def _running(self) -> Iterator[FrameType]:
+        """The frames of this thread that are of the files."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if self._is_mine(frame.f_code.co_filename):
+                yield frame
+            frame = frame.f_back
+
+    def _start_tracing(self) -> None:
+        self._until = time.monotonic() + TRACED_SECONDS
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+        for frame in self._running():
+            frame.f_trace = self._trace
+
+    def _stop_tracing(self) -> None:
+        self._until = 0.0
+        # Somebody else's since then is left alone.
+        if sys.gettrace() == self._trace:
+            sys.settrace(None)
+        if threading.gettrace() == self._trace:
+            threading.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        if time.monotonic() > (self._until or 0.0):
+            self._stop_tracing()
+            return None
+        if not self._is_mine(frame.f_code.co_filename):
+            return None
+        if event == "line":
+            self._seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return self._trace

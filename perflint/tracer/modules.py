@@ -1,0 +1,230 @@
+"""What modules are called with, and where they were made."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from perflint.tracer.events import ModuleCall, Place, TensorFacts
+from perflint.tracer.places import Locator
+
+if TYPE_CHECKING:
+    import torch
+
+STEPS = 2
+"""Recorded steps whose calls are looked at: they cost some microseconds each."""
+TENSOR_LIMIT = 8
+CALL_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What tells calls of a module apart."""
+
+    name: str
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    training: bool
+    grad: bool
+    inference: bool
+    autocast: str
+
+
+class MadeAt:
+    """Notes where the user's code constructs modules."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator = locator
+        self._frames: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()
+        self._undo = ExitStack()
+
+    def start(self) -> None:
+        """Note from here on. Needs torch."""
+        import torch
+
+        cls: Any = torch.nn.Module
+        original = cls.__init__
+
+        @functools.wraps(original)
+        def watched(module: Any, *arguments: Any, **named: Any) -> None:
+            original(module, *arguments, **named)
+            if _is_hashable(module) and (found := self._locator.find(_outside(module, sys._getframe(1)))):
+                self._frames[module] = found.place
+
+        cls.__init__ = watched
+
+        def undo() -> None:
+            # Somebody else's on top of ours stays.
+            if cls.__init__ is watched:
+                cls.__init__ = original
+
+        self._undo.callback(undo)
+
+    def stop(self) -> None:
+        """Note no more."""
+        self._undo.close()
+
+    def get(self, module: Any) -> Place | None:
+        """Where a module was made, if anybody saw it."""
+        return self._frames.get(module) if _is_hashable(module) else None
+
+
+def _is_hashable(module: Any) -> bool:
+    """Whether a module can be looked up: a class may define equality and no hash."""
+    return getattr(type(module), "__hash__", None) is not None
+
+
+def _outside(module: Any, frame: FrameType | None) -> FrameType | None:
+    """The frame around the constructors of a module."""
+    while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is module:
+        frame = frame.f_back
+    return frame
+
+
+class ModuleCalls:
+    """Records calls while it listens."""
+
+    def __init__(self, made: Callable[[Any], Place | None]) -> None:
+        self._made = made
+        self._calls: Counter[tuple[int, _Call]] = Counter()
+        self._facts: dict[int, tuple[str, str, Place | None]] = {}
+        self._names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
+        self._thread = threading.local()
+        self._undo = ExitStack()
+        self.steps = 0
+
+    def start(self) -> None:
+        """Listen from here on. Needs torch."""
+        from torch.compiler import is_compiling
+        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+        def before(module: Any, _: Any) -> None:
+            if not is_compiling():
+                self._roots.append(module)
+
+        def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
+            if not is_compiling():
+                roots = self._roots
+                self._note(module, roots[0] if roots else module, (arguments, named), output)
+
+        def left(*_: Any) -> None:
+            if not is_compiling() and self._roots:
+                self._roots.pop()
+
+        self._undo.callback(register_module_forward_pre_hook(before).remove)
+        self._undo.callback(register_module_forward_hook(after, with_kwargs=True).remove)
+        # Also where `forward` raised.
+        self._undo.callback(register_module_forward_hook(left, always_call=True).remove)
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        self._undo.close()
+
+    @property
+    def _roots(self) -> list[Any]:
+        """The modules that run on this thread, outermost first."""
+        if not hasattr(self._thread, "roots"):
+            self._thread.roots = []
+        roots: list[Any] = self._thread.roots
+        return roots
+
+    def _note(self, module: Any, root: Any, inputs: Any, output: Any) -> None:
+        import torch
+
+        if len(self._calls) >= CALL_LIMIT:
+            return
+        call = _Call(
+            self._name(module, root),
+            tuple(_facts(inputs)),
+            tuple(_facts(output)),
+            bool(module.training),
+            torch.is_grad_enabled(),
+            torch.is_inference_mode_enabled(),
+            _autocast(),
+        )
+        self._calls[id(module), call] += 1
+        if id(module) not in self._facts:
+            kind = type(module)
+            own = kind.__module__.startswith("torch.nn.")
+            settings = module.extra_repr() if own else ""
+            self._facts[id(module)] = (f"{kind.__module__}.{kind.__qualname__}", settings, self._made(module))
+
+    def _name(self, module: Any, root: Any) -> str:
+        if not _is_hashable(root):
+            return ""
+        names = self._names.get(root)
+        if names is None or id(module) not in names:
+            names = self._names[root] = {id(inner): name for name, inner in root.named_modules()}
+        return names.get(id(module), "")
+
+    def records(self) -> tuple[ModuleCall, ...]:
+        """What was called, and how often."""
+        return tuple(
+            ModuleCall(
+                call.name,
+                *self._facts[number],
+                call.inputs,
+                call.outputs,
+                call.training,
+                call.grad,
+                call.inference,
+                call.autocast,
+                count,
+                self.steps,
+            )
+            for (number, call), count in self._calls.items()
+        )
+
+
+def _facts(value: Any) -> Iterator[TensorFacts]:
+    for _, tensor in zip(range(TENSOR_LIMIT), _tensors(value, 0), strict=False):
+        yield _tensor_facts(tensor)
+
+
+def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth < 4 and isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item, depth + 1)
+    elif depth < 4 and isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item, depth + 1)
+
+
+def _tensor_facts(tensor: torch.Tensor) -> TensorFacts:
+    shape = () if tensor.is_nested else tuple(int(size) for size in tensor.shape)
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return TensorFacts(shape, dtype, str(tensor.device), _layout(tensor), tensor.requires_grad)
+
+
+def _layout(tensor: torch.Tensor) -> str:
+    import torch
+
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return str(tensor.layout).removeprefix("torch.")
+    if tensor.is_contiguous():
+        return "contiguous"
+    for rank, name in ((4, "channels_last"), (5, "channels_last_3d")):
+        if tensor.dim() == rank and tensor.is_contiguous(memory_format=getattr(torch, name)):
+            return name
+    return "strided"
+
+
+def _autocast() -> str:
+    import torch
+
+    for device in ("cuda", "cpu"):
+        if torch.is_autocast_enabled(device):
+            return str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+    return ""

@@ -1,0 +1,149 @@
+"""Sees the syncs that torch's sync debug mode warns of, and the explicit ones."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+MESSAGE = "called a synchronizing CUDA operation"
+_WARN, _DEFAULT = 1, 0
+Note = Callable[[str, FrameType | None], None]
+"""Is told of a sync: its kind, and the frame that made it."""
+
+_listeners: list[Note] = []
+_installed = ExitStack()
+_is_armed = False
+
+
+def listen(note: Note) -> Callable[[], None]:
+    """Tell of each sync from now on, on the thread that made it; gives what ends that.
+
+    Where torch has yet to be imported, `arm` is to be called then. The program's own warnings and
+    filters stay as they are. CUDA is not initialised: where it is not yet, the mode is set as soon as
+    the program does that.
+    """
+    _listeners.append(note)
+    if len(_listeners) == 1:
+        _install()
+
+    def end() -> None:
+        _listeners.remove(note)
+        if not _listeners:
+            _uninstall()
+
+    return end
+
+
+def _tell(kind: str, frame: FrameType | None) -> None:
+    for note in tuple(_listeners):
+        note(kind, frame)
+
+
+class _Pattern:
+    """The message pattern of a warning filter.
+
+    The interpreter asks the filters in their order and on the thread that warns, so that the first
+    one sees each sync, and as its action is "ignore" nobody else does. It needs no `showwarning`,
+    which belongs to the program, and is not forgotten by the registries of what was warned of once.
+    """
+
+    def match(self, text: str) -> bool:
+        if MESSAGE not in text:
+            return False
+        _tell("implicit", sys._getframe(1))
+        return True
+
+
+_FILTER = ("ignore", _Pattern(), Warning, None, 0)
+
+
+def _install() -> None:
+    # What the program adds goes before ours: put it back to the front each time.
+    for name in ("filterwarnings", "simplefilter", "resetwarnings"):
+        _replace(warnings, name, _then_first(getattr(warnings, name)))
+    _put_first()
+    _installed.callback(_remove)
+    if "torch" in sys.modules:
+        arm()
+
+
+def arm() -> None:
+    """torch has been imported since `listen`."""
+    global _is_armed
+    if _is_armed or not _listeners:
+        return
+    _is_armed = True
+    import torch
+
+    _replace(torch.cuda, "synchronize", _explicit(torch.cuda.synchronize))
+    _replace(torch.cuda.Event, "synchronize", _explicit(torch.cuda.Event.synchronize))
+    _set_mode(_WARN)
+
+
+def _uninstall() -> None:
+    global _is_armed
+    _installed.close()
+    if _is_armed:
+        _is_armed = False
+        _set_mode(_DEFAULT)
+
+
+def _put_first() -> None:
+    filters: list[Any] = warnings.filters  # type: ignore[assignment]
+    _remove()
+    filters.insert(0, _FILTER)
+
+
+def _remove() -> None:
+    filters: list[Any] = warnings.filters  # type: ignore[assignment]
+    while _FILTER in filters:
+        filters.remove(_FILTER)
+
+
+def _then_first(change: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(change)
+    def changed(*arguments: Any, **named: Any) -> None:
+        # `stacklevel` has no meaning here: no function of the warnings module that is wrapped takes it.
+        change(*arguments, **named)
+        if _listeners:
+            _put_first()
+
+    return changed
+
+
+def _explicit(wait: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(wait)
+    def watched(*arguments: Any, **named: Any) -> Any:
+        result = wait(*arguments, **named)
+        # Also after the end: a program may have imported this function by name.
+        if _listeners:
+            _tell("explicit", sys._getframe(1))
+        return result
+
+    return watched
+
+
+def _replace(owner: Any, name: str, value: Any) -> None:
+    _installed.callback(setattr, owner, name, getattr(owner, name))
+    setattr(owner, name, value)
+
+
+def _set_mode(mode: int) -> None:
+    import torch
+
+    cuda: Any = torch.cuda
+
+    def set_now() -> None:
+        if mode == _DEFAULT or _listeners:
+            torch._C._cuda_set_sync_debug_mode(mode)
+
+    if cuda.is_initialized():
+        set_now()
+    elif mode == _WARN:
+        # The public function would initialise CUDA; this runs when the program has just done that.
+        cuda._lazy_call(set_now)

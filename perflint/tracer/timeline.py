@@ -1,0 +1,79 @@
+"""Runs torch's profiler for a few steps."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from perflint.tracer.events import Place
+from perflint.tracer.gaps import END, STEP, SYNC, Analysis, analyse
+
+SKIPPED = 1
+"""The profiler's own start disturbs the first step."""
+
+
+class Timeline:
+    """The profiler, with marks that tie its events to steps and to the user's lines."""
+
+    def __init__(self) -> None:
+        self._profile: Any = None
+        self.places: list[Place] = []
+        self._numbers: dict[Place, int] = {}
+
+    @staticmethod
+    def can_run() -> bool:
+        """Whether there is a GPU in use, and no other profiler."""
+        import torch
+
+        cuda: Any = torch.cuda
+        return cuda.is_initialized() and not torch.autograd.profiler._is_profiler_enabled
+
+    @property
+    def runs(self) -> bool:
+        """Whether the profiler is on."""
+        return self._profile is not None
+
+    def start(self) -> None:
+        """Start the profiler. Raises RuntimeError where it cannot."""
+        from torch.profiler import ProfilerActivity, profile
+
+        started = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+        started.start()
+        self._profile = started
+
+    def step(self, index: int) -> None:
+        """A step begins."""
+        _mark(f"{STEP}{index}")
+
+    def sync(self, place: Place) -> None:
+        """A place has just synchronised."""
+        number = self._numbers.setdefault(place, len(self.places))
+        if number == len(self.places):
+            self.places.append(place)
+        _mark(f"{SYNC}{number}")
+
+    def abandon(self) -> None:
+        """Stop, and forget what was seen."""
+        profile, self._profile = self._profile, None
+        profile.stop()
+
+    def stop(self) -> Analysis:
+        """Stop, and say what the events show. Raises RuntimeError or OSError where they cannot be had."""
+        _mark(END)
+        profile, self._profile = self._profile, None
+        profile.stop()
+        with tempfile.TemporaryDirectory(prefix="perflint-") as folder:
+            path = Path(folder) / "events.json"
+            profile.export_chrome_trace(str(path))
+            with path.open(encoding="utf-8", errors="replace") as file:
+                events = json.load(file)["traceEvents"]
+        return analyse(events, self.places, SKIPPED)
+
+
+def _mark(name: str) -> None:
+    from torch.autograd.profiler import record_function
+
+    with record_function(name):
+        pass

@@ -1,0 +1,1 @@
+"""Tests of the tracer, on the host."""

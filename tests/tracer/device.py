@@ -1,0 +1,59 @@
+"""A library that synchronises as torch's own code does: it warns, below the user's code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflint.tracer.events import Trace
+from perflint.tracer.file import read_trace
+
+ROOT = Path(__file__).parents[2]
+DEVICE = """
+import warnings
+
+def sync():
+    warnings.warn("called a synchronizing CUDA operation (Triggered internally)")
+
+class Module:
+    def to(self):
+        sync()
+"""
+HEAD = "import sys\nsys.path.append('site-packages')\nimport device\n"
+"""Three lines in front of each program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A program that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def python(folder: Path, *arguments: str, executable: str = sys.executable, **environment: str) -> Done:
+    """Run the interpreter in a folder."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    done = subprocess.run(
+        [executable, *arguments],
+        cwd=folder,
+        env=kept | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def traced(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ()) -> tuple[Trace, Done]:
+    """Trace a program from its start; the trace, and the finished process."""
+    (folder / "site-packages").mkdir(exist_ok=True)
+    (folder / "site-packages" / "device.py").write_text(DEVICE)
+    (folder / "program.py").write_text(HEAD + program)
+    command = ["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, "program.py", *arguments]
+    done = python(folder, *command)
+    return read_trace(folder / "perflint-trace.jsonl.gz"), done

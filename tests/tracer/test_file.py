@@ -1,0 +1,221 @@
+"""The file: what is written is read back, and what is no trace is refused with a reason."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflint.tracer import file as module
+from perflint.tracer.events import KINDS, Header, Hits, Place, Record, Step, Sync, Trace
+from perflint.tracer.file import TraceError, read_trace, write_trace
+from tests.tracer.device import ROOT
+
+HEADER = Header(
+    "0.1.0", "3.12.3", "2.11.0", ("GPU",), ("train.py", "-x"), "/root", "2026-01-01T00:00:00+00:00", "optimizer",
+    5, 10, 1, "finished", True,
+)  # fmt: skip
+PLACE = Place("a.py", 3, 5, 3, 12, "f", "x.item()", "00ff00ff00ff00ff")
+TRACE = Trace(HEADER, (Step(0, 1, 1.5), Sync(PLACE, "implicit", Hits(3, 1, (1, 2)), stack=("a.py:3 f",))))
+
+
+def written(folder: Path, trace: Trace = TRACE) -> Path:
+    path = folder / "a.jsonl.gz"
+    write_trace(path, trace)
+    return path
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def packed(path: Path, *lines: object) -> Path:
+    text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode("utf-8", "surrogatepass")))
+    return path
+
+
+def strategy(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type that events have."""
+    if is_dataclass(hint):
+        return records(hint)
+    if get_origin(hint) is tuple:
+        return st.lists(strategy(get_args(hint)[0]), max_size=3).map(tuple)
+    if get_args(hint):
+        return st.none() | strategy(next(choice for choice in get_args(hint) if choice is not type(None)))
+    scalars: dict[type, st.SearchStrategy[Any]] = {
+        str: st.text(max_size=20),
+        int: st.integers(-(2**62), 2**62),
+        float: st.floats(allow_nan=False, allow_infinity=False),
+        bool: st.booleans(),
+    }
+    return scalars[hint]
+
+
+def records(kind: Any) -> st.SearchStrategy[Any]:
+    hints = get_type_hints(kind)
+    return st.builds(kind, **{field.name: strategy(hints[field.name]) for field in fields(kind)})
+
+
+@given(st.data())
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    any_record: st.SearchStrategy[Record] = st.one_of([records(kind) for kind in KINDS.values()])
+    trace = Trace(data.draw(records(Header)), tuple(data.draw(st.lists(any_record, max_size=6))))
+    assert read_trace(written(tmp_path_factory.getbasetemp(), trace)) == trace
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
+    assert written(tmp_path).read_bytes() == written(tmp_path).read_bytes()
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.jsonl.gz"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX's")
+def test_the_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    assert written(tmp_path).stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = written(tmp_path).read_bytes()
+    bad = Trace(HEADER, (Step(0, 1, float("nan")),))
+    with pytest.raises(ValueError, match="JSON"):
+        write_trace(tmp_path / "a.jsonl.gz", bad)
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
+    whole = written(tmp_path).read_bytes()
+    path = tmp_path / "cut.gz"
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(TraceError) as caught:
+            read_trace(path)
+        assert "cut.gz" in caught.value.message and caught.value.help
+
+
+def test_lines_cut_off_anywhere_are_refused(tmp_path: Path) -> None:
+    text = gzip.decompress(written(tmp_path).read_bytes())
+    path = tmp_path / "cut.gz"
+    for length in range(len(text)):
+        path.write_bytes(gzip.compress(text[:length], 1))
+        with pytest.raises(TraceError, match="cut"):
+            read_trace(path)
+
+
+def test_changed_bytes_are_refused_or_read(tmp_path: Path) -> None:
+    """The checksum sees to it; no other exception than TraceError comes out."""
+    whole = written(tmp_path).read_bytes()
+    path = tmp_path / "changed.gz"
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            assert read_trace(path) == TRACE
+        except TraceError as error:
+            assert error.help
+
+
+HEAD = {"record": "header", "format": "perflint-trace", "version": 1}
+GOOD = HEAD | {
+    "perflint": "", "python": "", "torch": "", "devices": [], "program": [], "root": "", "started": "",
+    "step_source": "", "warmup": 0, "steps": 0, "steps_per_window": 1, "ended": "", "lines_recorded": False,
+}  # fmt: skip
+END = {"record": "end", "records": 1}
+HOSTILE = {
+    "nothing": [],
+    "no JSON": ["{"],
+    "a list": [[1]],
+    "a number": ["7"],
+    "deep": ["[" * 100_000],
+    "another format": [{"format": "other"}],
+    "newer": [HEAD | {"version": 2}],
+    "version of another type": [HEAD | {"version": [1] * 1000}],
+    "header without fields": [HEAD],
+    "header of other types": [GOOD | {"devices": "abc"}],
+    "a long number": [json.dumps(GOOD).replace('"warmup": 0', '"warmup": ' + "9" * 5000)],
+    "a great number": [GOOD | {"warmup": 10**30}],
+    "no number": [GOOD, '{"record":"step","index":0,"count":1,"ms":NaN}', END],
+    "infinite": [GOOD, '{"record":"step","index":0,"count":1,"ms":1e999}', END],
+    "true for a number": [GOOD, {"record": "step", "index": True, "count": 1, "ms": 1}, END],
+    "a step without time": [GOOD, {"record": "step", "index": 0, "count": 1}, END],
+    "a place that is none": [GOOD, {"record": "graph-break", "place": 1, "reason": "", "count": 1}, END],
+    "too few": [GOOD, END],
+    "more after the end": [GOOD, END | {"records": 0}, {}],
+    "two ends": [GOOD, END | {"records": 0}, END],
+    "kind of another type": [GOOD, {"record": ["step"]}, END | {"records": 2}],
+    "a line without end": [json.dumps(GOOD) + "x" * module.LINE_LIMIT],
+}
+
+
+@pytest.mark.parametrize("lines", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_content_is_refused(tmp_path: Path, lines: list[object]) -> None:
+    with pytest.raises(TraceError) as caught:
+        read_trace(packed(tmp_path / "a.gz", *lines))
+    assert caught.value.help and len(caught.value.message) < 300
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x1f\x8b", b"\x80\x04K\x01.", b"\x00" * 1000])
+def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(TraceError):
+        read_trace(tmp_path / "a")
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(TraceError, match="cannot be read"):
+            read_trace(path)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SIZE_LIMIT", 10_000)
+    with pytest.raises(TraceError, match="larger"):
+        read_trace(packed(tmp_path / "a", GOOD, *[{"record": "unknown"}] * 1000))
+
+
+def test_a_long_line_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LINE_LIMIT", 1000)
+    with pytest.raises(TraceError, match="larger"):
+        read_trace(packed(tmp_path / "a", "x" * 1_000_000))
+
+
+def test_unknown_records_and_keys_are_passed_over(tmp_path: Path) -> None:
+    path = packed(tmp_path / "a", GOOD | {"new": 1}, {"record": "later"}, END)
+    trace = read_trace(path)
+    assert trace.records == () and trace.header.steps == 0
+    step = {"record": "step", "index": 0, "count": 1, "ms": 2, "new": [1]}
+    assert read_trace(packed(path, GOOD, step, END)).of(Step) == (Step(0, 1, 2.0),)
+
+
+def test_the_records_say_what_they_are(tmp_path: Path) -> None:
+    header, step, sync, end = lines_of(written(tmp_path))
+    assert (header["record"], header["format"], header["version"]) == ("header", "perflint-trace", 1)
+    assert (step["record"], sync["record"], end) == ("step", "sync", {"record": "end", "records": 2})
+    assert sync["place"]["file"] == "a.py" and sync["kind"] == "implicit"
+
+
+def test_a_reader_needs_no_torch(tmp_path: Path) -> None:
+    written(tmp_path)
+    code = (
+        "import sys; from pathlib import Path; from perflint.tracer.file import read_trace\n"
+        "from perflint.output.trace import trace_text; import perflint.tracer.gaps\n"
+        "assert read_trace(Path('a.jsonl.gz')).step_ms == 1.5\n"
+        "assert not {'torch', 'numpy', 'libcst'} & set(sys.modules)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
+
+
+def test_times_of_steps() -> None:
+    trace = replace(TRACE, records=(Step(0, 1, 9.0), Step(1, 1, 1.0), Step(2, 1, 3.0), Step(3, 1, 50.0, profiled=True)))
+    assert trace.step_ms == 3.0 and trace.profiled_steps == 1
+    assert Trace(HEADER).step_ms is None and Trace(HEADER).cost_ms(PLACE) is None
