@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import containers, tensors, torch_api
+from perflint.semantics import arrays, containers, tensors, torch_api
 from perflint.semantics.classes import (
     facts_of,
     is_enumeration,
@@ -181,15 +181,7 @@ def _of_scalar(frame: Frame, value: Value, name: str) -> Value:
 
 
 def _of_array(frame: Frame, value: Array, name: str) -> Value:
-    if name in ("shape", "strides"):
-        return Sequence("tuple", INT)
-    if name in ("ndim", "size", "nbytes", "itemsize"):
-        return INT
-    if name in ("T", "real", "imag", "flat", "values"):
-        return value
-    if name == "device":
-        return DeviceValue(Device.CPU)
-    return Name(f"numpy.ndarray.{name}", value)
+    return arrays.attribute(value, name)
 
 
 def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:

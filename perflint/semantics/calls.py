@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.semantics import (
+    arrays,
     builtin_calls,
     classes,
     constructions,
@@ -214,7 +215,7 @@ def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments
     if name.startswith("torch.nn.Module.") and isinstance(receiver, Instance):
         return name, _module_method(frame, name[16:], receiver, arguments)
     if name.startswith("numpy.ndarray."):
-        return name, libraries.array_method(name[14:], receiver)
+        return name, arrays.method(name[14:], receiver, arguments)
     if name.endswith((".from_pretrained", ".load_from_checkpoint")):
         return name, receiver if isinstance(receiver, Instance) else Instance("torch.nn.Module")
     return name, _object_method(frame, name, receiver, arguments)

@@ -249,7 +249,8 @@ def _dtype(words: _Words, value: Dtype) -> str:
 
 def _array(words: _Words, value: Array) -> str:
     kind = "" if value.kind is Kind.UNKNOWN else f"{value.kind.value} "
-    return f"{kind}array on the host (NumPy or alike)"
+    rank = "" if value.rank is None else f" of rank {value.rank}"
+    return f"{kind}array{rank} on the host (NumPy or alike)"
 
 
 def _listed(words: Iterable[str]) -> str:

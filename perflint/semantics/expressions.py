@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import attributes, calls, classes, ranks, records
+from perflint.semantics import arrays, attributes, calls, classes, ranks, records
 from perflint.semantics.annotations import spelled
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.lattice import MOST_KEYS, join, union
@@ -61,7 +61,7 @@ def iterate(frame: Frame, value: Value) -> Value:
         rank = None if value.rank is None else max(value.rank - 1, 0)
         return value.with_(rank=rank, leaf="")
     if isinstance(value, Array):
-        return UNKNOWN
+        return arrays.iterated(value)
     if isinstance(value, Mapping):
         return STR
     if isinstance(value, Const) and isinstance(value.value, str):
@@ -179,7 +179,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
                 for m in result.members
             )
         if isinstance(left, Array) or isinstance(right, Array):
-            return Array(Kind.BOOL)
+            return Array(Kind.BOOL, arrays.combined(left, right, ast.BitAnd).rank)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return UNKNOWN
     if len(node.ops) == 1 and values[1] == NONE and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -354,7 +354,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
             else (join(receiver.element, union(value for _, value in receiver.items)))
         )
     if isinstance(receiver, Array):
-        return Array(receiver.kind)
+        return Array(receiver.kind, ranks.indexed(receiver, index, node))
     if isinstance(receiver, Instance):
         items = records.items(frame, receiver)
         if items is not None:

@@ -74,6 +74,10 @@ def _mapping(frame: Frame, value: Value, name: str) -> bool | None:
 
 
 def _array(frame: Frame, value: Value, name: str) -> bool | None:
+    assert isinstance(value, Array)
+    if value.rank == 0:
+        # NumPy's numbers are some of Python's as well.
+        return None
     return False if name in _UNRELATED and name != "numpy.ndarray" else None
 
 

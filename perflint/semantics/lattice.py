@@ -291,7 +291,9 @@ _MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
     Mapping: _merge_mappings,
     DeviceValue: _merge_devices,
     Dtype: lambda left, right: Dtype("", left.kind if left.kind is right.kind else Kind.UNKNOWN),
-    Array: lambda left, right: Array(),
+    Array: lambda left, right: Array(
+        left.kind if left.kind is right.kind else Kind.UNKNOWN, left.rank if left.rank == right.rank else None
+    ),
     Instance: _merge_instances,
     Name: _merge_names,
 }

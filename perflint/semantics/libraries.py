@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from perflint.semantics import distributions, frameworks, packed, torch_api
+from perflint.semantics import arrays, distributions, frameworks, packed, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.values import (
     BOOL,
@@ -149,9 +149,7 @@ def result(name: str, arguments: Arguments) -> Value | None:
     """What a function outside the project gives; None when the facts do not know it."""
     kind, first = returns(name), arguments.at(0)
     if kind == "array":
-        shaped_by = _numbers().get(name)
-        is_number = shaped_by is not None and not arguments.unpacked and arguments.get(*shaped_by) is None
-        return Scalar("int" if name in _POSITIONS else "float") if is_number else Array()
+        return _array(name, arguments)
     if kind == "follow":
         tensor = first.tensor
         if tensor is None and isinstance(first, Sequence):
@@ -167,25 +165,33 @@ def result(name: str, arguments: Arguments) -> Value | None:
     return None if cls is None else Instance(cls)
 
 
-_POSITIONS = frozenset({"numpy.random.choice", "numpy.random.randint", "numpy.argmax", "numpy.argmin"})
-"""Functions whose numbers are mostly used as positions."""
+def _array(name: str, arguments: Arguments) -> Value:
+    """What a function of arrays gives: an array, or one number."""
+    shaped_by = _numbers().get(name)
+    if shaped_by is None:
+        rule = _arrays().get(name)
+        return Array() if rule is None else arrays.made(rule, arguments)
+    argument, position, holds = shaped_by
+    if arguments.unpacked or arguments.get(argument, position) is not None:
+        dimensions = f"size {position}" if argument == "size" else _DIMENSIONS[argument]
+        return arrays.made(f"{dimensions} {holds}", arguments)
+    return Scalar("int" if holds == "int" else "float")
+
+
+_DIMENSIONS = {"axis": "reduced", "each": "each"}
 
 
 @cache
-def _numbers() -> dict[str, tuple[str, int]]:
-    """The argument that makes an array of a function's number, by its name and position."""
-    found: dict[str, tuple[str, int]] = {}
-    for argument, names in _facts()["numbers"].items():
-        keyword, _, position = argument.partition(" ")
-        found.update(dict.fromkeys(names.split(), (keyword, int(position))))
+def _arrays() -> dict[str, str]:
+    """What the file says of functions that give arrays."""
+    return {name: rule for rule, names in _facts()["arrays"].items() for name in names.split()}
+
+
+@cache
+def _numbers() -> dict[str, tuple[str, int, str]]:
+    """The argument that makes an array of a function's number, by name and position, and what the array holds."""
+    found: dict[str, tuple[str, int, str]] = {}
+    for rule, names in _facts()["numbers"].items():
+        argument, position, holds = rule.split()
+        found.update(dict.fromkeys(names.split(), (argument, int(position), holds)))
     return found
-
-
-_ARRAY_SCALARS = {"item": "float", "tobytes": "bytes"}
-
-
-def array_method(name: str, receiver: Value) -> Value:
-    """The result of a method of a numpy array."""
-    if name == "tolist":
-        return Sequence("list")
-    return Scalar(_ARRAY_SCALARS[name]) if name in _ARRAY_SCALARS else Array()

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import ranks
+from perflint.semantics import arrays, ranks
 from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     FLOAT,
@@ -45,7 +45,7 @@ def binary(left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, Union) or isinstance(right, Union):
         return union(binary(a, op, b) for a in left.members for b in right.members)
     if isinstance(left, Array) or isinstance(right, Array):
-        return Array()
+        return arrays.combined(left, right, type(op))
     if isinstance(left, Sequence) or isinstance(right, Sequence):
         return _sequence_operation(left, op, right)
     return _arithmetic(left, op, right)
@@ -62,7 +62,7 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
         device=device,
         place=place,
         kind=kind,
-        rank=ranks.product(tensors) if op is ast.MatMult else ranks.broadcast(tensors),
+        rank=ranks.product([tensor.rank for tensor in tensors]) if op is ast.MatMult else ranks.broadcast(tensors),
         evidence=max(tensor.evidence for tensor in tensors),
     )
     # A tensor that meets a number or an array stays one; two unions may have met elsewhere.

@@ -1,4 +1,4 @@
-"""Ranks: how many dimensions a tensor has after an operation, None where that is not known."""
+"""Ranks: how many dimensions a tensor or array has after an operation, None where that is not known."""
 
 from __future__ import annotations
 
@@ -7,22 +7,46 @@ from collections.abc import Iterable
 
 from perflint.semantics import torch_api
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.values import NONE, Const, Kind, Scalar, Sequence, Tensor, Value, scalar_type
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    Const,
+    Kind,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    scalar_type,
+)
 
 
 def broadcast(tensors: Iterable[Tensor]) -> int | None:
     """The rank of an element-wise operation."""
-    ranks = [tensor.rank for tensor in tensors]
+    return widest([tensor.rank for tensor in tensors])
+
+
+def widest(ranks: list[int | None]) -> int | None:
+    """The rank of an element-wise operation on operands of some ranks."""
     known = [rank for rank in ranks if rank is not None]
     return max(known, default=None) if len(known) == len(ranks) else None
 
 
-def product(tensors: list[Tensor]) -> int | None:
+def product(ranks: list[int | None]) -> int | None:
     """The rank of `a @ b`: a vector's only dimension goes."""
-    rank = broadcast(tensors)
-    if rank is None or len(tensors) != 2:
+    rank = widest(ranks)
+    if rank is None or len(ranks) != 2:
         return None
-    return rank - 1 if any(tensor.rank == 1 for tensor in tensors) else rank
+    return max(rank - ranks.count(1), 0)
+
+
+def nested_list(element: Value, rank: int | None) -> Value:
+    """What `tolist` gives of a tensor or array with elements of a kind."""
+    if rank is None:
+        return Sequence("list", UNKNOWN)
+    for _ in range(rank):
+        element = Sequence("list", element)
+    return element
 
 
 def of_result(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> int | None:
@@ -32,7 +56,7 @@ def of_result(facts: torch_api.Result, arguments: Arguments, operands: list[Tens
     if facts.rank is not None:
         return facts.rank
     if facts.dims == "reduce":
-        return _reduced(operands[0].rank, arguments) if operands else None
+        return reduced(operands[0].rank, arguments) if operands else None
     if not facts.shape and facts.device == "cpu-factory":
         # The size comes after other numbers: `randint(9, (2, 3))`.
         sizes = [value for value in arguments.values() if isinstance(value, Sequence)]
@@ -61,12 +85,12 @@ def _length(sizes: Sequence) -> int | None:
     return None if sizes.items is None else len(sizes.items)
 
 
-def _reduced(rank: int | None, arguments: Arguments) -> int | None:
-    """The rank after a reduction over `dim`, which other numbers may come before: `x.norm(2, 1)`."""
+def reduced(rank: int | None, arguments: Arguments) -> int | None:
+    """The rank after a reduction over `dim` or `axis`, which other numbers may come before: `x.norm(2, 1)`."""
     positional = arguments.positional
     if rank is None or arguments.unpacked or any(scalar_type(value) == "bool" for value in positional):
         return None
-    kept = arguments.keyword("keepdim") or Const(False)
+    kept = arguments.keyword("keepdim") or arguments.keyword("keepdims") or Const(False)
     if kept != Const(False):
         return rank if kept == Const(True) else None
     dims = arguments.keyword("dim") or arguments.keyword("axis")
@@ -76,8 +100,8 @@ def _reduced(rank: int | None, arguments: Arguments) -> int | None:
     return max(rank - count, 0) if count else None
 
 
-def indexed(receiver: Tensor, index: Value, node: ast.expr) -> int | None:
-    """The rank after an index of integers, slices, None, Ellipsis, lists, tensors and masks."""
+def indexed(receiver: Tensor | Array, index: Value, node: ast.expr) -> int | None:
+    """The rank after an index of integers, slices, None, Ellipsis, lists, tensors, arrays and masks."""
     if receiver.rank is None:
         return None
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -92,9 +116,9 @@ def indexed(receiver: Tensor, index: Value, node: ast.expr) -> int | None:
             rank -= 1
         elif isinstance(value, Sequence) and value.type == "list" and isinstance(value.element, (Const, Scalar)):
             rank, gathered = rank - 1, max(gathered, 1)
-        elif isinstance(value, Tensor) and value.rank is not None and value.kind is Kind.BOOL:
+        elif isinstance(value, (Tensor, Array)) and value.rank is not None and value.kind is Kind.BOOL:
             rank, gathered = rank - value.rank, max(gathered, 1)
-        elif isinstance(value, Tensor) and value.rank is not None and value.kind is Kind.INT:
+        elif isinstance(value, (Tensor, Array)) and value.rank is not None and value.kind is Kind.INT:
             rank, gathered = rank - 1, max(gathered, value.rank)
         else:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from perflint.semantics import ranks, torch_api
+from perflint.semantics import arrays, ranks, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
@@ -278,19 +278,11 @@ def _item(tensor: Tensor, arguments: Arguments) -> Value:
 
 
 def _tolist(tensor: Tensor, arguments: Arguments) -> Value:
-    scalar = _item(tensor, arguments)
-    if tensor.rank == 0:
-        return scalar
-    if tensor.rank is None:
-        return Sequence("list", UNKNOWN)
-    nested: Value = scalar
-    for _ in range(tensor.rank):
-        nested = Sequence("list", nested)
-    return nested
+    return ranks.nested_list(_item(tensor, arguments), tensor.rank)
 
 
 def _numpy(tensor: Tensor, arguments: Arguments) -> Value:
-    return Array(tensor.kind)
+    return Array(tensor.kind, tensor.rank)
 
 
 def _size(tensor: Tensor, arguments: Arguments) -> Value:
@@ -371,7 +363,7 @@ def _tensor_constructor(arguments: Arguments) -> Value:
     else:
         device = Device.UNKNOWN if arguments.unpacked else Device.CPU
     place = "" if given is None else place_of(given)
-    return Tensor(device, _literal_kind(data, arguments), _literal_rank(data), place=place)
+    return Tensor(device, _literal_kind(data, arguments), arrays.rank_of(data), place=place)
 
 
 def _as_tensor(arguments: Arguments) -> Value:
@@ -389,17 +381,12 @@ def _literal_kind(data: Value, arguments: Arguments) -> Kind:
     given = arguments.get("dtype", None)
     if given is not None and given != NONE:
         return given.kind if isinstance(given, Dtype) else Kind.UNKNOWN
-    while isinstance(data, Sequence):
-        data = data.element
-    return _kind_of_numbers([data])
+    return arrays.kind_of(data)
 
 
-def _literal_rank(data: Value) -> int | None:
-    rank = 0
-    while isinstance(data, Sequence):
-        rank, data = rank + 1, data.element
-    numbers = data.members and all(scalar_type(member) in ("bool", "int", "float") for member in data.members)
-    return rank if numbers else None
+def _from_array(arguments: Arguments) -> Value:
+    data = arguments.get("ndarray", 0) or UNKNOWN
+    return Tensor(Device.CPU, arrays.kind_of(data), arrays.rank_of(data))
 
 
 def _where(arguments: Arguments) -> Value:
@@ -427,6 +414,7 @@ _FUNCTIONS: dict[str, Callable[[Arguments], Value]] = {
     "torch.tensor": _tensor_constructor,
     "torch.asarray": _as_tensor,
     "torch.as_tensor": _as_tensor,
+    "torch.from_numpy": _from_array,
     "torch.where": _where,
     "torch.nn.Parameter": _parameter,
     "torch.nn.Buffer": lambda arguments: _parameter(arguments).with_(leaf="buffer"),

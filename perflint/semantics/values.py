@@ -265,9 +265,13 @@ class Mapping(Value):
 
 @_immutable
 class Array(Value):
-    """A numpy.ndarray (or pandas column, PIL image: host data that numpy handles)."""
+    """A numpy.ndarray (or pandas column, PIL image: host data that numpy handles).
+
+    `rank` is the number of dimensions, None when unknown; NumPy's own numbers have none.
+    """
 
     kind: Kind = Kind.UNKNOWN
+    rank: int | None = None
 
 
 @_immutable

@@ -12,7 +12,7 @@ of its own, after the prelude. A marker ends a line and says what holds there:
 Values: a tensor is its device ("cpu", "cuda", "model", "caller", "meta"; "tensor" when unknown;
 "tensor@name" when named), then its kind, rank, leaf and "pinned" as far as they are known.
 Scalars are their type ("int", "int=3" with a default) or literal; "device cuda", "dtype int64" ("dtype (int)" when only that is known),
-"array float", "[1, int]", "list[cuda]", "{a: 1}", "dict[cpu]", "Conv2d(bias=False)", "class Net",
+"array float 2" (kind and rank as far as they are known), "[1, int]", "list[cuda]", "{a: 1}", "dict[cpu]", "Conv2d(bias=False)", "class Net",
 "def Net.forward", the name of anything outside; "?" cannot tell, "never" cannot be.
 """
 
@@ -123,6 +123,12 @@ def _union(value: Union) -> str:
     return " | ".join(shown)
 
 
+def _array(value: Array) -> str:
+    kind = "" if value.kind is Kind.UNKNOWN else value.kind.value
+    rank = "" if value.rank is None else str(value.rank)
+    return " ".join(part for part in ("array", kind, rank) if part)
+
+
 _FORMS = (
     (Never, lambda value: "never"),
     (Tensor, _tensor),
@@ -132,7 +138,7 @@ _FORMS = (
     (Dtype, lambda value: f"dtype {value.name or _held(value)}".rstrip()),
     (Sequence, _sequence),
     (Mapping, _mapping),
-    (Array, lambda value: "array" if value.kind is Kind.UNKNOWN else f"array {value.kind.value}"),
+    (Array, _array),
     (Instance, _instance),
     (Class, lambda value: f"class {value.name.rpartition('.')[2]}"),
     (Function, lambda value: f"def {value.qualname}"),

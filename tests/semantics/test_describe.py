@@ -66,6 +66,7 @@ VALUES: list[tuple[Value, str]] = [
     (Scalar("int", Const(16)), "int, 16 by default"),
     (Array(), "array on the host (NumPy or alike)"),
     (Array(Kind.BOOL), "bool array on the host (NumPy or alike)"),
+    (Array(Kind.INT, 1), "int array of rank 1 on the host (NumPy or alike)"),
     (UNKNOWN, "unknown"),
     (NEVER, "no value at all"),
     # Devices and dtypes

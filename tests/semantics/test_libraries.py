@@ -100,36 +100,36 @@ def collate(batch):
 """
 
 NUMPY = """
-np.zeros(3)             # -> array
-np.random.rand(3)       # -> array
+np.zeros(3)             # -> array float 1
+np.random.rand(3)       # -> array float 1
 np.random.rand()        # -> float
 np.random.randint(9)    # -> int
-np.random.randint(0, 9, 3)  # -> array
-np.random.choice(names, size=2)     # -> array
+np.random.randint(0, 9, 3)  # -> array int 1
+np.random.choice(names, size=2)     # -> array int 1
 np.random.choice(names) # -> int
-np.zeros(3).shape       # -> tuple[int]
+np.zeros(3).shape       # -> (int)
 np.zeros(3).shape[0]    # -> int
 np.zeros(3).ndim        # -> int
-np.zeros(3)[0]          # -> array
-np.zeros(3) + 1         # -> array
-np.zeros(3).tolist()    # -> list[?]
+np.zeros(3)[0]          # -> array float 0
+np.zeros(3) + 1         # -> array float 1
+np.zeros(3).tolist()    # -> list[float]
 np.zeros(3).item()      # -> float
-np.zeros(3).astype(int) # -> array
-np.zeros(3).T           # -> array
-np.array([1, 2]) > 1    # -> array bool
+np.zeros(3).astype(int) # -> array int 1
+np.zeros(3).T           # -> array float 1
+np.array([1, 2]) > 1    # -> array bool 1
 np.pi                   # -> float
 np.sum(host)            # -> float
-np.sum(host, 1)         # -> array
+np.sum(host, 1)         # -> array float 1
 np.max(*rows)           # -> array
-np.asarray(host)        # -> array
+np.asarray(host)        # -> array float 2
 np.allclose(host, host) # -> bool
-torch.from_numpy(np.zeros(3)).cuda()    # -> cuda
-torch.tensor(np.zeros(3))   # -> cpu
-torch.as_tensor(np.zeros(3), device="cuda") # -> cuda
-cuda.cpu().numpy().mean()   # -> array
+torch.from_numpy(np.zeros(3)).cuda()    # -> cuda float 1
+torch.tensor(np.zeros(3))   # -> cpu float 1
+torch.as_tensor(np.zeros(3), device="cuda") # -> cuda float 1
+cuda.cpu().numpy().mean()   # -> array float 0
 for x in np.zeros(3):
-    x                   # -> ?
-np.float32(1)           # -> array
+    x                   # -> array float 0
+np.float32(1)           # -> array float 0
 """
 
 PACKAGES = """

@@ -58,7 +58,7 @@ name == "auto"      # -> bool
 host.shape == cuda.shape    # -> bool
 host.dtype == torch.float32 # -> bool
 host.device == cuda.device  # -> bool
-np.ones(3) > 0      # -> array bool
+np.ones(3) > 0      # -> array bool 1
 unknown() > 0       # -> ?
 1 < 2 < 3           # -> bool
 cuda.eq(1)          # -> cuda bool 2

@@ -274,7 +274,7 @@ f(host)                 # -> cuda float 2
 f([host])               # -> list[cuda float 2]
 f({"a": host})          # -> dict[cuda float 2]
 f({"a": [host, host]})  # -> dict[list[cuda float 2]]
-f(np.zeros(3))          # -> array | cuda
+f(np.zeros(3))          # -> array | cuda float 1
 
 def f(x, y: Tensor, l: typing.Sequence[int], c: nn.Module, u: Union[Tensor, int], *args):
     isinstance(x, Tensor)       # -> bool

@@ -46,9 +46,9 @@ cuda.tolist()       # -> list[list[float]]
 cuda[0].tolist()    # -> list[float]
 cuda.sum().tolist() # -> float
 ints.tolist()       # -> list[int]
-cuda.cpu().numpy()  # -> array float
-mask.cpu().numpy()  # -> array bool
-cuda.detach().cpu().numpy() # -> array float
+cuda.cpu().numpy()  # -> array float 2
+mask.cpu().numpy()  # -> array bool 2
+cuda.detach().cpu().numpy() # -> array float 2
 cuda.sum()          # -> cuda float 0
 ints.sum()          # -> cuda int 0
 cuda.sum(dim=1)     # -> cuda float 1
@@ -284,7 +284,7 @@ torch.tensor([len(a) for a in unknown()])   # -> cpu int 1
 torch.as_tensor([1.0])      # -> cpu float 1
 torch.as_tensor(cuda)       # -> cuda float 2
 torch.as_tensor(host, device="cuda")    # -> cuda float 2
-torch.from_numpy(np.ones(3))    # -> cpu
+torch.from_numpy(np.ones(3))    # -> cpu float 1
 torch.zeros_like(cuda)      # -> cuda float 2
 torch.zeros_like(cuda, dtype=torch.long)    # -> cuda int 2
 torch.ones_like(cuda, device="cpu") # -> cpu float 2
