@@ -9,10 +9,10 @@ from perflint.semantics import containers, frameworks, functions, libraries, tor
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.knowledge import ClassFacts
-from perflint.semantics.lattice import join, union, widen
+from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at, resolve
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo
+from perflint.semantics.structure import CONSTRUCTORS, ClassInfo, FunctionInfo
 from perflint.semantics.values import (
     INT,
     NEVER,
@@ -129,8 +129,9 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
         known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
     if known in info.assigned_in:
         _run_methods(frame, module, facts, info, known)
-        if known in facts.attributes:
-            return facts.attributes[known]
+        held = facts.held(known)
+        if held is not None:
+            return held
     inner = module.klass(f"{facts.qualname}.{name}")
     return class_at(frame.project, module, inner.node) if inner else _class_level(frame, module, facts, info).get(name)
 
@@ -238,8 +239,7 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
     """Remember what a method assigns to an attribute of `self`."""
     facts = facts_of(frame, frame.owner)
     if facts is not None:
-        known = facts.attributes.get(name)
-        facts.attributes[name] = widen(value if known is None else join(known, value))
+        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
 
 
 def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> None:
@@ -257,8 +257,7 @@ def note_named(frame: Frame, name: str, value: Value) -> None:
     receiver = frame.receiver
     facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
     if facts is not None:
-        known = facts.attributes.get(name)
-        facts.attributes[name] = widen(value if known is None else join(known, value))
+        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
 
 
 def named(frame: Frame, value: Instance, name: str) -> Value | None:
@@ -271,7 +270,7 @@ def named(frame: Frame, value: Instance, name: str) -> Value | None:
         facts.methods_run.add("__init__")
         asker = Frame(frame.project, frame.module, frame.budget, names={})
         functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
-    return facts.attributes.get(name)
+    return facts.held(name)
 
 
 def _constructor(frame: Frame, cls: str) -> Function | None:

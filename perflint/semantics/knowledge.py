@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perflint.semantics.values import NEVER, Function, Value
+from perflint.semantics.lattice import join, union, widen
+from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
 
 CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...], bool]
 """A function, what it is passed, and whether a constructor calls it."""
@@ -22,7 +23,9 @@ class ClassFacts:
     lineage: tuple[str, ...] = ()
     """Full names of the class and its bases in method resolution order, those outside the project too."""
     attributes: dict[str, Value] = field(default_factory=dict)
-    """What the methods run so far assign to `self`, joined."""
+    """What the methods run so far assign to `self`, joined; without what constructors assign."""
+    initial: dict[str, Value] = field(default_factory=dict)
+    """What the constructors run so far assign to `self`, joined."""
     asked: set[str] = field(default_factory=set)
     """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
@@ -30,6 +33,30 @@ class ClassFacts:
     """The names of the constructor's positional arguments, once someone has asked."""
     body: dict[str, Value] | None = None
     """What the class body itself binds, once it has been run."""
+
+    def note(self, name: str, value: Value, constructs: bool) -> None:
+        """Remember what a method, or a constructor, assigns to an attribute."""
+        held = self.initial if constructs else self.attributes
+        held[name] = widen(join(held.get(name, NEVER), value))
+
+    def held(self, name: str) -> Value | None:
+        """What an attribute is while the object is used; None where nothing assigns it."""
+        initial, later = self.initial.get(name), self.attributes.get(name)
+        if initial is None or later is None:
+            return initial or later
+        return join(_moved(initial, later), later)
+
+
+def _moved(initial: Value, later: Value) -> Value:
+    """What a constructor leaves on the host, where another method moves it before it is used."""
+    if not isinstance(later, Tensor) or later.device not in (Device.CALLER, Device.MODEL):
+        return initial
+    return union(
+        member.with_(device=later.device, place=later.place)
+        if isinstance(member, Tensor) and member.device is Device.CPU
+        else member
+        for member in initial.members
+    )
 
 
 @dataclass(slots=True)

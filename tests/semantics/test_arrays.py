@@ -187,9 +187,9 @@ class Scheduler:
         times               # -> array int 1
         self.times = torch.from_numpy(times).to(device)
     def step(self, out: Tensor, t, x: Tensor):
-        t                   # -> tensor int 0
+        t                   # -> caller int 0
         before = t - self.count // 10
-        before              # -> tensor int 0
+        before              # -> caller int 0
         return x - self.table[t] * out
 class Sampler:
     def __init__(self, scheduler: Scheduler):
@@ -197,7 +197,7 @@ class Sampler:
     def __call__(self, model: nn.Module, x: Tensor):
         self.scheduler.set_times(20, x.device)
         for t in self.scheduler.times:
-            t               # -> tensor int 0
+            t               # -> caller int 0
             x = self.scheduler.step(model(x, t), t, x)
         return x
 """

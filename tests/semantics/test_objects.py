@@ -351,6 +351,49 @@ torch.is_grad_enabled() # -> bool
 """
 
 
+MOVED = """
+class Table:
+    def __init__(self, n: int, rows: Tensor):
+        self.table = torch.linspace(0, 1, n)
+        self.rows = rows
+        self.other = torch.zeros(n)
+        self.copy = torch.zeros(n)
+    def to(self, device: torch.device):
+        self.table = self.table.to(device)
+        self.other = torch.zeros(3, device="cuda")
+        return self
+    def keep(self):
+        self.copy = self.copy.cpu()
+    def __call__(self, i: int):
+        self.table      # -> caller float 1
+        self.rows       # -> caller
+        self.other      # -> tensor float 1
+        self.copy       # -> cpu float 1
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.grid = torch.zeros(3)
+        self.grid       # -> cpu float 1
+        self.scale = torch.ones(3)
+    def forward(self, x: Tensor):
+        self.scale      # -> cpu float 1
+        if self.training:
+            self.grid = self.grid.to(x.device)
+        return x
+    def predict(self, x: Tensor):
+        self.grid       # -> model float 1
+
+class Unbound:
+    def fill(self):
+        self.x = torch.zeros(3)
+    def move(self, device: torch.device):
+        self.x = self.x.to(device)
+    def use(self):
+        self.x          # -> tensor float 1
+"""
+
+
 @table(DYNAMIC)
 def test_dynamic_attributes(case: Case) -> None:
     check(case)
@@ -393,4 +436,9 @@ def test_arguments(case: Case) -> None:
 
 @table(FACTS)
 def test_facts(case: Case) -> None:
+    check(case)
+
+
+@table(MOVED)
+def test_moved(case: Case) -> None:
     check(case)
