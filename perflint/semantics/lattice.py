@@ -274,8 +274,12 @@ def join_devices(left: Device, right: Device) -> Device:
     """Where a value is that is at one place or the other."""
     if left is right:
         return left
-    # A module's device is the GPU in what is linted.
-    return Device.MODEL if {left, right} == {Device.CUDA, Device.MODEL} else Device.UNKNOWN
+    both = {left, right}
+    if both == {Device.CUDA, Device.MODEL}:
+        # A module's device is the GPU in what is linted.
+        return Device.MODEL
+    # What one caller is known to have put on the device is no less likely to be there for the others.
+    return Device.CALLER if both in ({Device.CUDA, Device.CALLER}, {Device.MODEL, Device.CALLER}) else Device.UNKNOWN
 
 
 def without(value: Value, *unwanted: Value) -> Value:
