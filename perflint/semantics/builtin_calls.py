@@ -22,6 +22,7 @@ from perflint.semantics.values import (
     Mapping,
     Scalar,
     Sequence,
+    Unknown,
     Value,
     scalar_type,
 )
@@ -85,8 +86,10 @@ def _zip(frame: Frame, arguments: Arguments) -> Value:
     if arguments.unpacked:
         # `zip(*pairs)`: a sequence for each place in a pair.
         pair = arguments.rest if not arguments.positional else UNKNOWN
-        if not isinstance(pair, Sequence) or pair.items is None:
+        if isinstance(pair, Unknown):
             return Sequence("iterator")
+        if not isinstance(pair, Sequence) or pair.items is None:
+            return Sequence("iterator", Sequence("tuple", frame.iterate(pair)))
         columns: tuple[Value, ...] = tuple([Sequence("tuple", value) for value in pair.items])
         return Sequence("iterator", union(columns), columns)
     items = tuple([frame.iterate(value) for value in arguments.positional])

@@ -9,7 +9,7 @@ from perflint.semantics import classes
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union
-from perflint.semantics.values import Instance, Mapping, Value
+from perflint.semantics.values import Instance, Mapping, Tensor, Value
 
 
 def field_names(frame: Frame, name: str) -> list[str]:
@@ -38,10 +38,27 @@ def _own_fields(frame: Frame, cls: str) -> list[str] | None:
 
 
 def _replaced(frame: Frame, value: Value, changes: tuple[tuple[str, Value], ...]) -> Value:
-    """An object with some of its fields changed: `dataclasses.replace(batch, x=x)`."""
+    """An object with some of its fields changed: `batch._replace(x=x)`."""
     if not isinstance(value, Instance) or value.arguments is None:
         return value
     return Instance(value.cls, tuple((dict(value.arguments) | dict(changes)).items()))
+
+
+def _replaced_fields(frame: Frame, arguments: Arguments) -> Value:
+    """The same for `dataclasses.replace(batch, x=x)`; with `**moved`, all its tensors are where those are."""
+    value, moved = arguments.at(0), arguments.spread
+    if not isinstance(value, Instance) or moved is None:
+        return _replaced(frame, value, arguments.keywords)
+    held = [(name, frame.attribute(value, name)) for name in field_names(frame, value.cls)]
+    return Instance(value.cls, tuple([(name, _beside(field, moved)) for name, field in held]))
+
+
+def _beside(value: Value, moved: Tensor) -> Value:
+    """A field after its tensors have been moved to where another is."""
+    return union(
+        member.with_(device=moved.device, place=moved.place, leaf="") if isinstance(member, Tensor) else member
+        for member in value.members
+    )
 
 
 def method(frame: Frame, value: Instance, name: str, changes: tuple[tuple[str, Value], ...]) -> Value | None:
@@ -55,7 +72,7 @@ def method(frame: Frame, value: Instance, name: str, changes: tuple[tuple[str, V
 
 
 FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
-    "dataclasses.replace": lambda frame, arguments: _replaced(frame, arguments.at(0), arguments.keywords),
+    "dataclasses.replace": _replaced_fields,
 }
 
 

@@ -394,6 +394,56 @@ class Unbound:
 """
 
 
+REPLACED = """
+@dataclasses.dataclass
+class Graph:
+    x: Tensor
+    y: Optional[Tensor] = None
+    name: str = ""
+    def to(self, device: torch.device):
+        held = {"x": self.x, "y": self.y}
+        return dataclasses.replace(self, **{k: v.to(device) for k, v in held.items() if v is not None})
+    def cuda(self):
+        return dataclasses.replace(self, x=self.x.cuda())
+    def on_device(self):
+        names = [field.name for field in dataclasses.fields(self)]
+        return dataclasses.replace(self, **{name: getattr(self, name).cuda() for name in names})
+    def everywhere(self):
+        return dataclasses.replace(self, **{k: v.cuda() for k, v in {"x": self.x, "y": self.y}.items()})
+graph = Graph(host, host > 0, "a")
+graph.everywhere().x    # -> cuda
+graph.everywhere().y    # -> cuda | None
+graph.everywhere().name # -> str=''
+graph.to("cuda").x      # -> cuda
+dataclasses.replace(graph, x=cuda).x    # -> cuda float 2
+dataclasses.replace(graph, x=cuda).y    # -> cpu bool 2
+dataclasses.replace(graph, **changes).y # -> cpu bool 2
+
+for a, b in zip(*[host, cuda]):
+    a                   # -> cpu float 1
+    b                   # -> cuda float 1
+for a, b in zip(*list([host] + unknown())):
+    a                   # -> ?
+for batch in torch.utils.data.DataLoader(data):
+    for x, y in zip(*batch):
+        y               # -> cpu
+for a in zip(*unknown()):
+    a                   # -> ?
+
+class Sums:
+    def __init__(self):
+        self.sums = {}
+    def log(self, name: str, value: Tensor):
+        self.sums[name] = self.sums[name] + value if name in self.sums else value
+    def show(self):
+        return " ".join(f"{total}" for total in self.sums.values())
+    def read(self, name: str):
+        self.sums[name]     # -> caller
+sums = Sums()
+sums.log("a", cuda)
+"""
+
+
 @table(DYNAMIC)
 def test_dynamic_attributes(case: Case) -> None:
     check(case)
@@ -441,4 +491,9 @@ def test_facts(case: Case) -> None:
 
 @table(MOVED)
 def test_moved(case: Case) -> None:
+    check(case)
+
+
+@table(REPLACED)
+def test_replaced(case: Case) -> None:
     check(case)

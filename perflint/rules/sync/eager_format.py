@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import inside
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
-from perflint.semantics.values import Mapping, Value
+from perflint.semantics.values import UNKNOWN, Mapping, Value
 from perflint.source.concrete import cst
 
 if TYPE_CHECKING:
@@ -99,19 +100,19 @@ class EagerFormat(Rule):
     def nominate(self, site: FormatSite | CallSite) -> bool:
         if isinstance(site, CallSite):
             return any(True for _ in _tracked(site))
-        return device_confidence(site.value(site.node)) is not None and not _is_of_failure(site)
+        return device_confidence(_shown(site)) is not None and not _is_of_failure(site)
 
     def check(self, node: cst.CSTNode, site: FormatSite | CallSite) -> Iterator[Finding]:
         if isinstance(site, CallSite):
             for part in _tracked(site):
-                yield from self._report(site, part, f"is read by `{site.text(site.node.func)}`")
+                how = f"is read by `{site.text(site.node.func)}`"
+                yield from self._report(site, part, _holding_tensor(site.value(part)), how)
             return
         if _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
             return
-        yield from self._report(site, site.node, _how(site))
+        yield from self._report(site, site.node, _shown(site), _how(site))
 
-    def _report(self, site: FormatSite | CallSite, node: ast.expr, how: str) -> Iterator[Finding]:
-        value = _holding_tensor(site.value(node))
+    def _report(self, site: FormatSite | CallSite, node: ast.expr, value: Value, how: str) -> Iterator[Finding]:
         confidence = device_confidence(value)
         if confidence is None:
             return
@@ -130,6 +131,30 @@ class EagerFormat(Rule):
             ),
             fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
         )
+
+
+def _shown(site: FormatSite) -> Value:
+    """What is turned into text: of `"{a}".format(**values)` and `"%(a)s" % values` one of the values that it names."""
+    value = site.value(site.node)
+    template = _template(site) if isinstance(value, Mapping) else None
+    if template is None or not isinstance(value, Mapping):
+        return value
+    texts = [str(node.value) for node in ast.walk(template) if isinstance(node, ast.Constant)]
+    held = [value.get(name) for text in texts for pair in _NAMED.findall(text) for name in pair if name]
+    return next((each for each in held if device_confidence(each) is not None), UNKNOWN)
+
+
+_NAMED = re.compile(r"(?<!\{)\{(\w+)|%\((\w+)\)")
+"""A value's name in a format."""
+
+
+def _template(site: FormatSite) -> ast.expr | None:
+    """The format that takes its values from a dict by their names."""
+    parent = site.model.parent(site.node)
+    if site.sink == "%" and isinstance(parent, ast.BinOp):
+        return parent.left
+    call = site.model.parent(parent) if isinstance(parent, ast.keyword) and parent.arg is None else None
+    return call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
 
 
 def _how(site: FormatSite) -> str:

@@ -44,6 +44,13 @@ class Shown(nn.Module):
         return f"Shown({self.weight})"
 
 
+def named(loss: torch.Tensor, epoch: int, digits: str) -> str:
+    values = {"epoch": epoch, "loss": loss.cuda()}
+    text = "{epoch} {loss:.3f}".format(**values)
+    text += ("{epoch} {loss" + digits + "}").format(**values)
+    return text + "%(epoch)d %(loss).3f" % values
+
+
 # Look-alikes
 
 
@@ -76,3 +83,8 @@ def lazy(x: torch.Tensor) -> None:
 
 def other_text(name: str, count: int) -> str:
     return f"{name}: {count}" + str(count) + "%d" % count
+
+
+def others_named(loss: torch.Tensor, epoch: int) -> str:
+    values = {"epoch": epoch, "loss": loss.cuda()}
+    return "{epoch} {{loss}}".format(**values) + "%(epoch)d" % values
