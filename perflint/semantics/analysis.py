@@ -18,6 +18,7 @@ from perflint.semantics.values import (
     Evidence,
     Function,
     Instance,
+    Kind,
     Tensor,
     Unknown,
     Value,
@@ -115,12 +116,20 @@ def _needs_callers(info: FunctionInfo) -> bool:
     ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     if info.owner and ordered and ordered[0].arg in ("self", "cls"):
         ordered = ordered[1:]
-    return any(arg.annotation is None or _is_any(arg.annotation) for arg in ordered)
+    return any(arg.annotation is None or _is_any(arg.annotation) or _is_tensor(arg.annotation) for arg in ordered)
 
 
-def _is_any(annotation: ast.expr) -> bool:
-    name = annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
-    return name in ("Any", "object")
+def _is_any(annotation: ast.expr | None) -> bool:
+    return _called(annotation) in ("Any", "object")
+
+
+def _is_tensor(annotation: ast.expr | None) -> bool:
+    return _called(annotation) == "Tensor"
+
+
+def _called(annotation: ast.expr | None) -> str:
+    """The last name of a plain annotation."""
+    return annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
 
 
 def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
@@ -188,14 +197,26 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
         ordered = ordered[1:]
     device = functions.parameter_device(inner, info)
     for index, arg in enumerate((*ordered, *args.kwonlyargs)):
-        if arg.annotation is not None and not _is_any(arg.annotation):
+        says_all = arg.annotation is not None and not _is_any(arg.annotation)
+        if says_all and not _is_tensor(arg.annotation):
             continue
         passed = [dict(keywords).get(arg.arg, positional[index] if index < min(len(positional), len(ordered)) else None)
                   for positional, keywords in seen]  # fmt: skip
+        if says_all:
+            _number_or_not(inner, arg, passed)
+            continue
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
+
+
+def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
+    """A parameter annotated as a tensor is a number's if that is what all calls pass: `for t in times: step(x, t)`."""
+    assumed = (inner.names or {}).get(arg.arg)
+    kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
+    if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
+        inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
 
 
 def _agreed(values: list[Value]) -> list[Value]:

@@ -202,6 +202,40 @@ class Sampler:
         return x
 """
 
+NUMBERS = """
+class Diffusion:
+    def __init__(self, steps: int, device: torch.device):
+        self.table = torch.linspace(0, 1, steps, device=device)
+    def step(self, x: Tensor, t: Tensor):
+        t                   # -> caller int 0
+        return x * self.table[t]
+    def sample(self, x: Tensor):
+        for t in torch.arange(10, device=x.device).flip(0):
+            x = self.step(x, t)
+            x = self.both(x, t)
+            x = self.perhaps(x, t)
+        return self.both(x, torch.arange(3, device=x.device))
+    def both(self, x: Tensor, t: Tensor):
+        t                   # -> caller
+        return x * self.table[t]
+    def perhaps(self, x: Tensor, t: Tensor):
+        t                   # -> caller
+        return x * self.table[t]
+    def other(self, x: Tensor, t):
+        return self.perhaps(x, t)
+    def loss(self, x: Tensor):
+        times = torch.randint(0, 10, (x.shape[0],), device=x.device)
+        return self.noised(x, times)
+    def noised(self, x: Tensor, t: Tensor):
+        t                   # -> caller
+        return x * self.table[t]
+"""
+
+
+@table(NUMBERS)
+def test_numbers(case: Case) -> None:
+    check(case)
+
 
 @table(UNKNOWN_SHAPES)
 def test_unknown_shapes(case: Case) -> None:

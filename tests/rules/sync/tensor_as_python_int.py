@@ -54,6 +54,27 @@ def sample(model: nn.Module, times: Times, x: torch.Tensor):
     return x
 
 
+class Annotated(nn.Module):
+    def __init__(self, steps: int):
+        super().__init__()
+        self.register_buffer("table", torch.linspace(0, 1, steps))
+
+    def shift(self, x: torch.Tensor, t: torch.Tensor):
+        return x * self.table[t]  # error: TPF119
+
+    def weigh(self, x: torch.Tensor, t: torch.Tensor):
+        return x * self.table[t]
+
+    @torch.no_grad()
+    def sample(self, x: torch.Tensor):
+        for t in torch.arange(10, device=x.device).flip(0):
+            x = self.weigh(self.shift(x, t), t)
+        return x
+
+    def forward(self, x: torch.Tensor):
+        return self.weigh(x, torch.randint(0, 10, (x.shape[0],), device=x.device))
+
+
 # Look-alikes.
 
 
