@@ -89,9 +89,9 @@ class Step:
     count: int
     """One, or more where a long run was summed up."""
     ms: float
-    """Of one step on the host, the mean where there are more."""
+    """Of one step, the mean where there are more: on the clock of the GPU, or where none is used, of the host."""
     profiled: bool = False
-    """Whether the profiler ran: `ms` is then too long, and the following are known."""
+    """Whether the profiler ran: `ms` may then be too long, and the following are known."""
     busy_ms: float = 0.0
     """How long the GPU did anything."""
     idle_ms: float = 0.0

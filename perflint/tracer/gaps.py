@@ -3,6 +3,10 @@
 The events are those of Kineto's Chrome traces, with marks of the tracer among them: `perflint:step:N`
 where step N begins, `perflint:end` where the last one ends, `perflint:sync:N` just after the N-th
 place synchronised. Times are in microseconds.
+
+The host may be far ahead of the GPU, so a step on the GPU lasts from the first work that the step
+launched to the first that the next one did. The first and the last step are left out: the profiler
+disturbs the one, and the end of the other is not seen.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from perflint.tracer.events import Activity, Gap, Kernel, Place, Step
@@ -35,6 +39,17 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """Something that the GPU did."""
+
+    time: Interval
+    kind: str
+    name: str
+    stream: int
+    correlation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """The host waited for the GPU."""
 
@@ -47,15 +62,17 @@ class Wait:
 class Events:
     """What of a profile is looked at, by kind, each in the order of time."""
 
-    work: list[tuple[Interval, str, str, int]] = field(default_factory=list)
-    """On the GPU: when, kind, name, stream."""
+    work: list[Work] = field(default_factory=list)
+    """On the GPU."""
     calls: dict[Any, list[tuple[Interval, str]]] = field(default_factory=lambda: defaultdict(list))
     """Of the runtime, by thread."""
     marks: dict[Any, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
     """Of syncs, by thread: when, number of the place."""
     loads: list[Interval] = field(default_factory=list)
     steps: list[tuple[float, int]] = field(default_factory=list)
-    """When each began, its index; the last is the end of all."""
+    """When each began on the host, its index; the last is the end of all."""
+    launches: dict[int, float] = field(default_factory=dict)
+    """When a call of the runtime began, by its correlation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +85,20 @@ class Analysis:
     activities: tuple[Activity, ...] = ()
 
 
-def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place], skip: int = 0) -> Analysis:
-    """Steps, gaps and work of a profile, without its first `skip` steps."""
-    sorted_out = sort_out(events)
-    sorted_out.steps = sorted_out.steps[skip:]
-    if len(sorted_out.steps) < 2:
+def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place]) -> Analysis:
+    """Steps, gaps and work of a profile."""
+    kept = sort_out(events)
+    if len(kept.steps) < 4:
         return Analysis()
-    busy = merged(interval for interval, *_ in sorted_out.work)
+    busy = merged(work.time for work in kept.work)
     idle = [Interval(left.end, right.start) for left, right in pairwise(busy) if right.start - left.end >= SHORTEST_US]
+    steps = kept.steps[1:-1]
+    on_gpu = _on_gpu(kept, steps)
     return Analysis(
-        _steps(sorted_out, busy),
-        _gaps(sorted_out, idle, places),
-        _kernels(sorted_out),
-        _activities(sorted_out),
+        _steps(kept, on_gpu, busy),
+        _gaps(kept, steps, on_gpu, idle, places),
+        _kernels(kept, on_gpu),
+        _activities(kept, on_gpu),
     )
 
 
@@ -94,13 +112,14 @@ def sort_out(events: Iterable[dict[str, Any]]) -> Events:
         start = float(event["ts"])
         time = Interval(start, start + float(event.get("dur", 0)))
         if category in _KINDS:
-            stream = event.get("args", {}).get("stream", 0)
-            kept.work.append((time, _KINDS[category], name[:NAME_LIMIT], stream if isinstance(stream, int) else 0))
+            stream, correlation = (_number(event, key) for key in ("stream", "correlation"))
+            kept.work.append(Work(time, _KINDS[category], name[:NAME_LIMIT], stream, correlation))
         elif category in _LAUNCHES:
             kept.calls[event.get("tid")].append((time, name))
+            kept.launches[_number(event, "correlation")] = start
         elif category in ("user_annotation", "cpu_op"):
             _sort_annotation(kept, name, time, event.get("tid"))
-    kept.work.sort(key=lambda item: item[0])
+    kept.work.sort(key=lambda work: work.time)
     kept.steps.sort()
     kept.loads.sort()
     for calls in kept.calls.values():
@@ -108,6 +127,11 @@ def sort_out(events: Iterable[dict[str, Any]]) -> Events:
     for marks in kept.marks.values():
         marks.sort(key=lambda mark: mark[0])
     return kept
+
+
+def _number(event: dict[str, Any], key: str) -> int:
+    value = event.get("args", {}).get(key, 0)
+    return value if isinstance(value, int) else 0
 
 
 def _sort_annotation(kept: Events, name: str, time: Interval, thread: Any) -> None:
@@ -171,31 +195,45 @@ def _blocking(calls: list[tuple[Interval, str]]) -> list[Interval]:
     return found
 
 
-def _steps(events: Events, busy: list[Interval]) -> tuple[Step, ...]:
+def _on_gpu(events: Events, steps: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """When steps began on the GPU: with the first work that they launched, else as on the host."""
+    launched = sorted((events.launches.get(work.correlation, work.time.start), work.time.start) for work in events.work)
+    first_from = list(accumulate((start for _, start in reversed(launched)), min))[::-1]
     found = []
-    starts = [time.start for time, *_ in events.work]
-    for (start, index), (end, _) in pairwise(events.steps):
-        inside = events.work[bisect_left(starts, start) : bisect_left(starts, end)]
-        kinds = Counter(kind for _, kind, _, _ in inside)
-        busy_us = sum(max(min(time.end, end) - max(time.start, start), 0.0) for time in busy)
-        ms = (end - start) / 1000
-        busy_ms = busy_us / 1000
-        found.append(Step(index, 1, ms, True, busy_ms, max(ms - busy_ms, 0.0), kinds["kernel"], kinds["copy"]))
+    for start, index in steps:
+        at = bisect_left(launched, (start, 0.0))
+        found.append((max(first_from[at], start) if at < len(launched) else start, index))
+    return found
+
+
+def _steps(events: Events, steps: list[tuple[float, int]], busy: list[Interval]) -> tuple[Step, ...]:
+    found = []
+    starts = [work.time.start for work in events.work]
+    for (start, index), (end, _) in pairwise(steps):
+        kinds = Counter(work.kind for work in events.work[bisect_left(starts, start) : bisect_left(starts, end)])
+        ms = round((end - start) / 1000, 4)
+        busy_ms = round(_overlap(busy, Interval(start, end)) / 1000, 4)
+        idle_ms = round(max(ms - busy_ms, 0.0), 4)
+        found.append(Step(index, 1, ms, True, busy_ms, idle_ms, kinds["kernel"], kinds["copy"]))
     return tuple(found)
 
 
-def _gaps(events: Events, idle: list[Interval], places: Sequence[Place]) -> tuple[Gap, ...]:
+def _gaps(
+    events: Events,
+    on_host: list[tuple[float, int]],
+    on_gpu: list[tuple[float, int]],
+    idle: list[Interval],
+    places: Sequence[Place],
+) -> tuple[Gap, ...]:
     """Each idle interval of the steps once: to the first wait that ended in it, else to the loader or the host."""
     sums: dict[tuple[int, str, int | None], list[float]] = {}
-    begins = [start for start, _ in events.steps]
     all_waits = waits(events)
     taken: set[int] = set()
     starts = [interval.start for interval in idle]
 
-    def add(when: float, cause: str, place: int | None, *values: float) -> None:
-        at = bisect_right(begins, when) - 1
-        if 0 <= at < len(begins) - 1:
-            total = sums.setdefault((events.steps[at][1], cause, place), [0.0] * 4)
+    def add(step: int | None, cause: str, place: int | None, *values: float) -> None:
+        if step is not None:
+            total = sums.setdefault((step, cause, place), [0.0] * 4)
             for number, value in enumerate((1.0, *values)):
                 total[number] += value
 
@@ -209,21 +247,27 @@ def _gaps(events: Events, idle: list[Interval], places: Sequence[Place]) -> tupl
             first = idle[at].end - idle[at].start
         rest = range(at + 1, bisect_left(starts, until))
         behind = sum(idle[later].end - idle[later].start for later in rest if idle[later].end <= until)
-        add(after, "sync", wait.place, first, wait.time.end - wait.time.start, behind)
+        add(_step_at(on_host, after), "sync", wait.place, first, wait.time.end - wait.time.start, behind)
     for at, interval in enumerate(idle):
         if at not in taken:
             cause = "loader" if _overlap(events.loads, interval) > (interval.end - interval.start) / 2 else "host"
-            add(interval.start, cause, None, interval.end - interval.start)
+            add(_step_at(on_gpu, interval.start), cause, None, interval.end - interval.start)
     return tuple(
         Gap(
             step,
             cause,
             places[place] if place is not None and place < len(places) else None,
             int(total[0]),
-            *(value / 1000 for value in total[1:]),
+            *(round(value / 1000, 4) for value in total[1:]),
         )
         for (step, cause, place), total in sums.items()
     )
+
+
+def _step_at(steps: list[tuple[float, int]], when: float) -> int | None:
+    """The index of the step at a time; None before the first and after the last."""
+    at = bisect_right(steps, when, key=lambda step: step[0]) - 1
+    return steps[at][1] if 0 <= at < len(steps) - 1 else None
 
 
 def _overlap(intervals: list[Interval], with_: Interval) -> float:
@@ -231,31 +275,22 @@ def _overlap(intervals: list[Interval], with_: Interval) -> float:
     return sum(max(min(time.end, with_.end) - max(time.start, with_.start), 0.0) for time in near)
 
 
-def _in_steps(events: Events) -> list[tuple[Interval, str, str, int]]:
-    begin, end = events.steps[0][0], events.steps[-1][0]
-    return [work for work in events.work if begin <= work[0].start < end]
-
-
-def _kernels(events: Events) -> tuple[Kernel, ...]:
+def _kernels(events: Events, steps: list[tuple[float, int]]) -> tuple[Kernel, ...]:
     totals: dict[tuple[str, str], list[float]] = {}
-    for time, kind, name, _ in _in_steps(events):
-        total = totals.setdefault((name, kind), [0, 0.0])
-        total[0] += 1
-        total[1] += (time.end - time.start) / 1000
+    for work in events.work:
+        if _step_at(steps, work.time.start) is not None:
+            total = totals.setdefault((work.name, work.kind), [0, 0.0])
+            total[0] += 1
+            total[1] += (work.time.end - work.time.start) / 1000
     ordered = sorted(totals.items(), key=lambda item: -item[1][1])
-    return tuple(Kernel(name, kind, int(count), ms) for (name, kind), (count, ms) in ordered)
+    return tuple(Kernel(name, kind, int(count), round(ms, 4)) for (name, kind), (count, ms) in ordered)
 
 
-def _activities(events: Events) -> tuple[Activity, ...]:
-    begins = [start for start, _ in events.steps]
-    return tuple(
-        Activity(
-            events.steps[bisect_right(begins, time.start) - 1][1],
-            round(time.start - begins[0], 3),
-            round(time.end - time.start, 3),
-            stream,
-            kind,
-            name,
-        )
-        for time, kind, name, stream in _in_steps(events)[:ACTIVITY_LIMIT]
-    )
+def _activities(events: Events, steps: list[tuple[float, int]]) -> tuple[Activity, ...]:
+    found: list[Activity] = []
+    for work in events.work:
+        step = _step_at(steps, work.time.start)
+        if step is not None and len(found) < ACTIVITY_LIMIT:
+            start, length = work.time.start - steps[0][0], work.time.end - work.time.start
+            found.append(Activity(step, round(start, 3), round(length, 3), work.stream, work.kind, work.name))
+    return tuple(found)

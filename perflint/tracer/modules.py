@@ -90,7 +90,7 @@ def _outside(module: Any, frame: FrameType | None) -> FrameType | None:
 
 
 class ModuleCalls:
-    """Records calls while it listens."""
+    """Records calls while `records` is set; the hooks are there before, to know the root of each call."""
 
     def __init__(self, made: Callable[[Any], Place | None]) -> None:
         self._made = made
@@ -98,11 +98,14 @@ class ModuleCalls:
         self._facts: dict[int, tuple[str, str, Place | None]] = {}
         self._names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
         self._thread = threading.local()
-        self._undo = ExitStack()
+        self._undo: ExitStack | None = None
+        self.records = False
         self.steps = 0
 
     def start(self) -> None:
         """Listen from here on. Needs torch."""
+        if self._undo is not None:
+            return
         from torch.compiler import is_compiling
         from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -111,22 +114,39 @@ class ModuleCalls:
                 self._roots.append(module)
 
         def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
-            if not is_compiling():
-                roots = self._roots
-                self._note(module, roots[0] if roots else module, (arguments, named), output)
+            if self.records and not is_compiling() and (roots := self._roots):
+                self._note(module, roots[0], (arguments, named), output)
 
         def left(*_: Any) -> None:
             if not is_compiling() and self._roots:
                 self._roots.pop()
 
+        self._undo = ExitStack()
         self._undo.callback(register_module_forward_pre_hook(before).remove)
         self._undo.callback(register_module_forward_hook(after, with_kwargs=True).remove)
         # Also where `forward` raised.
         self._undo.callback(register_module_forward_hook(left, always_call=True).remove)
 
+    def end_step(self) -> None:
+        """A recorded step ended."""
+        if self.records:
+            self.steps += 1
+            if self.steps >= STEPS:
+                self.stop()
+
+    def restart(self, keep: bool) -> None:
+        """The steps so far were none; `keep` says whether their calls still count."""
+        self.steps = 0
+        if not keep:
+            self._calls.clear()
+
     def stop(self) -> None:
         """Listen no longer."""
-        self._undo.close()
+        self.records = False
+        if self._undo is not None:
+            self._undo.close()
+            self._undo = None
+            self._thread = threading.local()
 
     @property
     def _roots(self) -> list[Any]:
@@ -165,7 +185,7 @@ class ModuleCalls:
             names = self._names[root] = {id(inner): name for name, inner in root.named_modules()}
         return names.get(id(module), "")
 
-    def records(self) -> tuple[ModuleCall, ...]:
+    def calls(self) -> tuple[ModuleCall, ...]:
         """What was called, and how often."""
         return tuple(
             ModuleCall(

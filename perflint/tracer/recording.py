@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -114,6 +114,16 @@ class Recording:
                 tally.halve()
         if len(self.steps) >= STEP_LIMIT:
             self.steps = _summed_up(self.steps)
+
+    def time_step(self, index: int, ms: float) -> None:
+        """The GPU's clock says how long a step took."""
+        # Of late: what was summed up meanwhile keeps the host's time.
+        for at in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[at]
+            if step.index <= index:
+                if step.index == index and step.count == 1:
+                    self.steps[at] = replace(step, ms=round(ms, 4))
+                return
 
     def restart(self, keep: bool) -> None:
         """The steps so far were none; `keep` says whether what they held still counts as recorded."""

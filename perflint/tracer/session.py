@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -26,13 +25,13 @@ from perflint.tracer.file import TraceError, write_trace
 from perflint.tracer.gaps import Analysis
 from perflint.tracer.lines import Line, Lines
 from perflint.tracer.memory import AllocatorWatch
-from perflint.tracer.modules import STEPS as MODULE_STEPS
 from perflint.tracer.modules import MadeAt, ModuleCalls
 from perflint.tracer.options import Options, output_of
 from perflint.tracer.places import Locator, Owner
 from perflint.tracer.recording import Recording
 from perflint.tracer.steps import StepFinder
-from perflint.tracer.timeline import SKIPPED, Timeline
+from perflint.tracer.timeline import EXTRA, Timeline
+from perflint.tracer.timing import StepClock
 
 WINDOW_AFTER = 10
 """Recorded steps before the profiler starts, where all steps are recorded."""
@@ -65,6 +64,7 @@ class Session:
         self._stage = Stage.WARMUP
         self._passed = 0
         self._step_began = time.perf_counter()
+        self._clock = StepClock()
         self._profiled = 0
         self._problems: list[Problem] = []
         self._inside = threading.local()
@@ -104,6 +104,7 @@ class Session:
         self._is_armed = True
         syncs.arm()
         self._finder.start()
+        self._modules.start()
         self._made.start()
         self._compilation.start()
         if self._stage is Stage.RECORDING:
@@ -127,6 +128,7 @@ class Session:
             with self._within():
                 if self._timeline.runs:
                     self._timeline.abandon()
+                self._read_clock(wait=True)
                 self._churn = self._churn or self._allocator.stop(self._recording.step)
                 self._take_lines(in_steps=self._stage is not Stage.DONE and self._recording.records)
                 self._stop_watching()
@@ -155,21 +157,31 @@ class Session:
         self._stop_watching()
         self._listen()
         self._analysis, self._profiled, self._passed = None, 0, 0
-        self._modules = ModuleCalls(self._made.get)
+        self._modules.restart(keep)
+        self._modules.start()
         self._take_lines(in_steps=keep)
         self._stage = Stage.WARMUP
         if keep:
             self._begin_recording()
 
     def _step_ended(self) -> None:
-        now = time.perf_counter()
+        ms = (time.perf_counter() - self._step_began) * 1000
         if self._stage is Stage.WARMUP:
             self._passed += 1
             if self._passed >= self.options.warmup:
                 self._begin_recording()
         elif self._stage is not Stage.DONE:
-            self._end_recorded_step((now - self._step_began) * 1000)
+            self._clock.end(self._recording.step)
+            self._end_recorded_step(ms)
+            self._read_clock()
+        # What the tracer itself did just now is in no step.
+        if self._recording.records and self._is_armed:
+            self._clock.begin()
         self._step_began = time.perf_counter()
+
+    def _read_clock(self, wait: bool = False) -> None:
+        for step, ms in self._clock.passed(wait):
+            self._recording.time_step(step, ms)
 
     def _begin_recording(self) -> None:
         self._take_lines(in_steps=False)
@@ -181,7 +193,7 @@ class Session:
     def _watch_steps(self) -> None:
         self._ends.append(copies.listen(self._guarded(self._recording.copy)))
         self._allocator.start()
-        self._modules.start()
+        self._modules.records = True
 
     def _take_lines(self, in_steps: bool) -> None:
         """Say of the lines that ran since the last time where they belong."""
@@ -194,9 +206,7 @@ class Session:
             self._end_profiled_step(ms)
             return
         self._recording.end_step(ms, profiled=False)
-        self._modules.steps += self._modules.steps < MODULE_STEPS
-        if self._modules.steps >= MODULE_STEPS:
-            self._modules.stop()
+        self._modules.end_step()
         if self._recording.step == (self.options.steps or WINDOW_AFTER) and not self._profiled:
             self._begin_profiling()
         elif self.options.steps and self._recording.step >= self.options.steps:
@@ -221,7 +231,7 @@ class Session:
     def _end_profiled_step(self, ms: float) -> None:
         self._profiled += 1
         self._recording.end_step(ms, profiled=True)
-        if self._profiled < self.options.window + SKIPPED:
+        if self._profiled < self.options.window + EXTRA:
             self._timeline.step(self._recording.step)
             return
         try:
@@ -343,7 +353,7 @@ class Session:
             yield from self._analysis.gaps
             yield from self._analysis.kernels
             yield from self._analysis.activities
-        yield from self._modules.records()
+        yield from self._modules.calls()
         yield from self._compilation.records(self.locator)
         yield from self._churn
         yield from lines
@@ -352,13 +362,13 @@ class Session:
         yield from self.locator.sources()
 
     def _step_records(self) -> Iterator[Step]:
-        """The steps, those of the profiler with what it saw of them; its first says nothing."""
+        """The steps; of those of the profiler the ones that it saw whole, as it saw them."""
         seen = {step.index: step for step in self._analysis.steps} if self._analysis else {}
         for step in self._recording.steps:
             if not step.profiled:
                 yield step
             elif step.index in seen:
-                yield replace(seen[step.index], ms=step.ms)
+                yield seen[step.index]
 
     def _line_records(self) -> list[CandidateLine]:
         found = []

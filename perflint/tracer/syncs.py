@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
 MESSAGE = "called a synchronizing CUDA operation"
+_OF_HOOKS = "Using `torch.compile(module)` when there are global hooks on modules"
+"""torch says so where a module is compiled while the tracer watches calls."""
 _WARN, _DEFAULT = 1, 0
 Note = Callable[[str, FrameType | None], None]
 """Is told of a sync: its kind, and the frame that made it."""
 
 _listeners: list[Note] = []
 _installed = ExitStack()
+_quiet = threading.local()
 _is_armed = False
 
 
@@ -39,6 +43,16 @@ def listen(note: Note) -> Callable[[], None]:
     return end
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what the tracer's own use of torch warns of from the program; works while somebody listens."""
+    _quiet.yes = True
+    try:
+        yield
+    finally:
+        _quiet.yes = False
+
+
 def _tell(kind: str, frame: FrameType | None) -> None:
     for note in tuple(_listeners):
         note(kind, frame)
@@ -54,7 +68,7 @@ class _Pattern:
 
     def match(self, text: str) -> bool:
         if MESSAGE not in text:
-            return False
+            return getattr(_quiet, "yes", False) or text.startswith(_OF_HOOKS)
         _tell("implicit", sys._getframe(1))
         return True
 
@@ -140,7 +154,8 @@ def _set_mode(mode: int) -> None:
 
     def set_now() -> None:
         if mode == _DEFAULT or _listeners:
-            torch._C._cuda_set_sync_debug_mode(mode)
+            with quiet():
+                torch._C._cuda_set_sync_debug_mode(mode)
 
     if cuda.is_initialized():
         set_now()

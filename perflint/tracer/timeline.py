@@ -9,9 +9,11 @@ from typing import Any
 
 from perflint.tracer.events import Place
 from perflint.tracer.gaps import END, STEP, SYNC, Analysis, analyse
+from perflint.tracer.syncs import quiet
 
-SKIPPED = 1
-"""The profiler's own start disturbs the first step."""
+EXTRA = 2
+"""Steps that the profiler runs for and that do not count: its start disturbs the first, and what
+follows the last one's syncs is in the next."""
 
 
 class Timeline:
@@ -39,8 +41,9 @@ class Timeline:
         """Start the profiler. Raises RuntimeError where it cannot."""
         from torch.profiler import ProfilerActivity, profile
 
-        started = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
-        started.start()
+        with quiet():
+            started = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+            started.start()
         self._profile = started
 
     def step(self, index: int) -> None:
@@ -57,19 +60,21 @@ class Timeline:
     def abandon(self) -> None:
         """Stop, and forget what was seen."""
         profile, self._profile = self._profile, None
-        profile.stop()
+        with quiet():
+            profile.stop()
 
     def stop(self) -> Analysis:
         """Stop, and say what the events show. Raises RuntimeError or OSError where they cannot be had."""
         _mark(END)
         profile, self._profile = self._profile, None
-        profile.stop()
+        with quiet():
+            profile.stop()
         with tempfile.TemporaryDirectory(prefix="perflint-") as folder:
             path = Path(folder) / "events.json"
             profile.export_chrome_trace(str(path))
             with path.open(encoding="utf-8", errors="replace") as file:
                 events = json.load(file)["traceEvents"]
-        return analyse(events, self.places, SKIPPED)
+        return analyse(events, self.places)
 
 
 def _mark(name: str) -> None:

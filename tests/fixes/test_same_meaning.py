@@ -105,10 +105,7 @@ def test_rules_with_safe_fixes_have_code_to_run(case: Case) -> None:
 
 
 SNIPPETS = [
-    (case, name)
-    for case in CASES
-    if runs(case).exists()
-    for name in functions(runs(case).read_text(encoding="utf-8"))
+    (case, name) for case in CASES if runs(case).exists() for name in functions(runs(case).read_text(encoding="utf-8"))
 ]
 
 

@@ -439,6 +439,7 @@ def values_in_objects(n: int) -> str:
     start = "from torch import nn\nclass A:\n    def __init__(self, a, b=None):\n        self.a = a\nx = A(1)\n"
     return start + _lines("x = A(x, nn.Sequential(x, x))\ny = x.a.a", n)
 
+
 # Programs that nobody should write
 
 
@@ -451,16 +452,29 @@ _odd("bases in circles", "class A(B): pass\nclass B(A):\n    def f(self): return
 _odd("metaclass", "class M(type):\n    def __call__(cls, *a): return cls\nclass A(metaclass=M): pass\nx = A()()().y\n")
 _odd("own metaclass", "class A(type, metaclass=A):\n    def __getattr__(cls, n): return cls[n]\nx = A.b.c, A(A)(A)\n")
 _odd("any attribute", "class A:\n    def __getattr__(self, n): return getattr(self, n)\nx = A().a.b.c()\n")
-_odd("own attributes", "class A:\n    def __getattribute__(self, n): return self.x\n    def x(self): return self.x.x\nA().x\n")
+_odd(
+    "own attributes",
+    "class A:\n    def __getattribute__(self, n): return self.x\n    def x(self): return self.x.x\nA().x\n",
+)
 _odd("own slots", "class A:\n    __slots__ = A.__slots__\n    def __set_name__(self, o, n): o.x = self\n    x = A()\n")
 _odd("own star import", "from odd import *\nfrom .odd import *\nfrom . import *\nx = y\n__all__ = ['x', *__all__]\n")
 _odd("own import", "import odd\nfrom odd import x, y\nimport odd.x.y as z\nx = odd.x.odd.y\ny = z.a(x)\n")
-_odd("circular import", "from other import *\nimport other\nx = other.x\ny = other.odd.other.y\nclass A(other.A): pass\n")
+_odd(
+    "circular import", "from other import *\nimport other\nx = other.x\ny = other.odd.other.y\nclass A(other.A): pass\n"
+)
 _odd("import of nothing", "from . import x\nfrom ... import y\nfrom .. import *\nx = y.z\n")
 _odd("own value", "x = x\ny = y(y)\nz[z] = z\nw.w = w\nu: u = u\nu += u\n(v := v)\n")
-_odd("value in itself", "x = []\nx.append(x)\nx.extend(x)\nd = {}\nd['d'] = d\nd.update(d)\nfor y in x: x.append([y, d])\nx[0][0]\n")
-_odd("object in itself", "class A:\n    def __init__(self, a): self.a = A(self); self.b = [self, self.a.b]\nx = A(A(A)).a.a.b\n")
-_odd("protocols", """
+_odd(
+    "value in itself",
+    "x = []\nx.append(x)\nx.extend(x)\nd = {}\nd['d'] = d\nd.update(d)\nfor y in x: x.append([y, d])\nx[0][0]\n",
+)
+_odd(
+    "object in itself",
+    "class A:\n    def __init__(self, a): self.a = A(self); self.b = [self, self.a.b]\nx = A(A(A)).a.a.b\n",
+)
+_odd(
+    "protocols",
+    """
 class A:
     def __iter__(self): return self
     def __next__(self): return self
@@ -475,28 +489,63 @@ a = A()
 for b in a:
     for c, *d in b:
         with c as e, e() as f: x = f[a][b] + c() in d and len(a)
-""")
-_odd("functions that return themselves", "def f(): return f\nx = f()()()\ng = lambda: g\ny = g()()\nh = lambda h: h(h)\nh(h)\n")
-_odd("fixed point", "y = (lambda f: (lambda x: f(lambda v: x(x)(v)))(lambda x: f(lambda v: x(x)(v))))\nz = y(y)(y)(3)\n")
-_odd("own decorator", "@f\n@f(f)\ndef f(g=f):\n    @f\n    def h(): return h()\n    return f(g)(h)\n@C\nclass C: f = f(f)\n")
-_odd("own generator", "def f(x):\n    yield f(x)\n    y = yield from f(f(x))\n    async def g(): return await g()\nfor z in f(f): z\n")
+""",
+)
+_odd(
+    "functions that return themselves",
+    "def f(): return f\nx = f()()()\ng = lambda: g\ny = g()()\nh = lambda h: h(h)\nh(h)\n",
+)
+_odd(
+    "fixed point", "y = (lambda f: (lambda x: f(lambda v: x(x)(v)))(lambda x: f(lambda v: x(x)(v))))\nz = y(y)(y)(3)\n"
+)
+_odd(
+    "own decorator",
+    "@f\n@f(f)\ndef f(g=f):\n    @f\n    def h(): return h()\n    return f(g)(h)\n@C\nclass C: f = f(f)\n",
+)
+_odd(
+    "own generator",
+    "def f(x):\n    yield f(x)\n    y = yield from f(f(x))\n    async def g(): return await g()\nfor z in f(f): z\n",
+)
 _odd("own partial", "from functools import partial\np = partial(p, p)\nq = partial(partial, partial)\nq(q)(p)(q)\n")
-_odd("super", "super().x\nsuper(A, B).y()\nclass A:\n    super().z\n    def f(self): return super(A, super()).f()\nA.f(A)\n")
-_odd("statements in odd places", "return x\nyield y\nawait z\nbreak\ncontinue\nnonlocal a\nglobal b, b\nraise\ndel (c, [d, e]), f[0].g\n")
-_odd("unreachable", "def f(x):\n    return x\n    return x.item()\n    while 1: pass\n    raise f\nwhile True: f(1)\nf(2)\n")
-_odd("endless", "while True:\n    while True:\n        while True:\n            try: continue\n            finally: break\n    else: x = 1\n")
-_odd("targets", "*a, (b, *c), [d.e, f[0]] = a\nfor *a, b.c[d] in e: pass\nwith f as (a, *b), g as h.i[0]: pass\n(a, b), c = c = a\n")
-_odd("walrus", "x = [y := (z := y, z) for w in (v := y) if (u := v, u)]\nlambda: (t := t)\ndef f(a=(b := c), *d: (e := f)): pass\n")
-_odd("patterns", """
+_odd(
+    "super",
+    "super().x\nsuper(A, B).y()\nclass A:\n    super().z\n    def f(self): return super(A, super()).f()\nA.f(A)\n",
+)
+_odd(
+    "statements in odd places",
+    "return x\nyield y\nawait z\nbreak\ncontinue\nnonlocal a\nglobal b, b\nraise\ndel (c, [d, e]), f[0].g\n",
+)
+_odd(
+    "unreachable",
+    "def f(x):\n    return x\n    return x.item()\n    while 1: pass\n    raise f\nwhile True: f(1)\nf(2)\n",
+)
+_odd(
+    "endless",
+    "while True:\n    while True:\n        while True:\n            try: continue\n            finally: break\n    else: x = 1\n",
+)
+_odd(
+    "targets",
+    "*a, (b, *c), [d.e, f[0]] = a\nfor *a, b.c[d] in e: pass\nwith f as (a, *b), g as h.i[0]: pass\n(a, b), c = c = a\n",
+)
+_odd(
+    "walrus",
+    "x = [y := (z := y, z) for w in (v := y) if (u := v, u)]\nlambda: (t := t)\ndef f(a=(b := c), *d: (e := f)): pass\n",
+)
+_odd(
+    "patterns",
+    """
 match x:
     case [*_, {"a": A(b=[c, *d]) as e, **f}] | (1 | -2 | 3j as c) if (g := c): x = c, g
     case A.B | None | "t" | b"u": x = A
     case A(): pass
     case _: match = match
-""")
+""",
+)
 _odd("try star", "try: x = 1\nexcept* A as e: x = e.exceptions[0]\nelse: y = x\nfinally: del x\n")
 _HUGE = f"0x{'f' * 5000}"
-_odd("huge numbers", f"""
+_odd(
+    "huge numbers",
+    f"""
 import torch
 x = {_HUGE}
 y = [1, 2][x], 'a' * x, -x, float(x), str(x), x + 1e999, (1, 2)[-x:x], range(x), torch.zeros(x, x)[x]
@@ -508,11 +557,23 @@ class A(torch.nn.Module):
         self.add_state({_HUGE}, a)
 A(precision={_HUGE}, mixed_precision=x)
 torch.nn.Linear({_HUGE}, 3), torch.nn.Embedding({_HUGE}, x), torch.nn.Conv2d(x, {_HUGE}, x)
-""")
-_odd("odd texts", "x = '\\ud800'\nd = {'\\ud800': x, '\\0': 1}\ny = d['\\ud800'].z, f'{x!r:{x}}', b'\\xff'\nprint(x % y, '%s' % (d,))\n")
-_odd("odd annotations", "def f(a: '\\0', b: '(', c: '\"\\'f\\'\"', d: 'a' * 9, e: f = f, *g: *h, **i: 'x' + 1) -> 'f(': pass\nx: 'x' = f\n")
-_odd("types of themselves", "T = list['T']\nU = dict[U, 'U'] | U\ndef f(x: T, y: 'U') -> 'T': return f(x[0], y)\nz: T = f(z, z)[0][0]\n")
-_odd("nothing in brackets", """
+""",
+)
+_odd(
+    "odd texts",
+    "x = '\\ud800'\nd = {'\\ud800': x, '\\0': 1}\ny = d['\\ud800'].z, f'{x!r:{x}}', b'\\xff'\nprint(x % y, '%s' % (d,))\n",
+)
+_odd(
+    "odd annotations",
+    "def f(a: '\\0', b: '(', c: '\"\\'f\\'\"', d: 'a' * 9, e: f = f, *g: *h, **i: 'x' + 1) -> 'f(': pass\nx: 'x' = f\n",
+)
+_odd(
+    "types of themselves",
+    "T = list['T']\nU = dict[U, 'U'] | U\ndef f(x: T, y: 'U') -> 'T': return f(x[0], y)\nz: T = f(z, z)[0][0]\n",
+)
+_odd(
+    "nothing in brackets",
+    """
 import typing, torch
 from jaxtyping import Float
 from typing import *
@@ -521,8 +582,11 @@ def f(a: list[()], b: dict[()], c: tuple[()], d: Optional[()], e: Union[()], g: 
 x: Annotated[()] = f[()](*(), **{}) or torch.rand(())[()] or torch.stack(()) or torch.nn.Sequential()[()] or max() or print(())
 (), [] = (), []
 for () in (): pass
-""")
-_odd("records of themselves", """
+""",
+)
+_odd(
+    "records of themselves",
+    """
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -539,8 +603,11 @@ class E(Enum):
 x = A(A(A)).a.a.b[0].b
 n = N(N(n)).n.n[0][1]
 e = E.A.value.B.name, E['A'], E(E)
-""")
-_odd("modules in themselves", """
+""",
+)
+_odd(
+    "modules in themselves",
+    """
 import torch
 from torch import nn
 m = nn.Sequential()
@@ -562,8 +629,11 @@ class Net(nn.Module):
         return self.forward(x) + self.net(x)
 y = Net()(m(l[0](d['d']['d'](torch.rand(3)))))
 print(y.item())
-""")
-_odd("tensors as they are not", """
+""",
+)
+_odd(
+    "tensors as they are not",
+    """
 import torch
 x = torch.rand(3).cuda()
 x.x = x
@@ -576,7 +646,8 @@ for x in x:
     for x in x: x = x(x)
 torch.cuda.stream(torch.cuda)(torch.device(x)(x))
 print(x, x, x)
-""")
+""",
+)
 _odd("nothing", "")
 _odd("only a comment", "# -*- coding: utf-8 -*-\n# type: ignore\n")
 _odd("only a docstring", '"""x: torch.Tensor"""')

@@ -151,7 +151,9 @@ _FORMS = (
 
 # Cases
 
-_MARKER = re.compile(r"^(?P<code>.*?)\s+#\s*(?P<verb>->|calls|hot|warm|cold)(?P<rest>[^#]*)(?:#\s*fails: (?P<why>.*))?$")
+_MARKER = re.compile(
+    r"^(?P<code>.*?)\s+#\s*(?P<verb>->|calls|hot|warm|cold)(?P<rest>[^#]*)(?:#\s*fails: (?P<why>.*))?$"
+)
 
 
 @dataclass(frozen=True)
@@ -282,5 +284,3 @@ def check(case: Case, folder: Path | None = None) -> None:
     """Compare what the model says with what is expected."""
     found = case.found(folder)
     assert found == case.expected, f"{case.name}:{case.line}"
-
-

@@ -577,7 +577,9 @@ def test_expressions() -> None:
     calls = [call for call in model.nodes(ast.Call) if isinstance(call.func, ast.Name)]
     named = [(call, call.func.id) for call in calls if isinstance(call.func, ast.Name) and call.func.id in HEATS]
     assert len(named) > 15
-    wrong = [f"{name}: {ast.unparse(call)} in line {call.lineno}" for call, name in named if model.heat(call).value != name]
+    wrong = [
+        f"{name}: {ast.unparse(call)} in line {call.lineno}" for call, name in named if model.heat(call).value != name
+    ]
     assert not wrong
 
 
