@@ -13,6 +13,7 @@ import perflint
 
 ROOT = Path(perflint.__file__).parent
 LAYERS = (
+    "frozen",
     "findings",
     "config",
     "source",

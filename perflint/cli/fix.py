@@ -11,7 +11,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from perflint.cli import options
@@ -22,6 +22,7 @@ from perflint.engine.file import check_source
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Outcome, apply_fixes
 from perflint.fixes.write import FileChangedError, write_file
+from perflint.frozen import dataclass
 from perflint.output.summary import count, fixable
 from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from perflint.frozen import dataclass
 
 _POSIX = r"\[:(\w+):\]"
 _NEEDS_TRANSLATION = frozenset("*?[\\/")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 
 from perflint.config.errors import ConfigurationError, did_you_mean
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
+from perflint.frozen import dataclass
 
 _TORCH = r"(?i:\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^\w@][^;)]*)\)?\s*)"
 _LOWER = r"(?:===?|~=|>=?)\s*(\d+)(?:\.(\d+))?"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.frozen import dataclass
 
 _PREFIX = re.compile(r"TPF\d{0,3}")
 _NAME_SPECIFICITY = len("TPF000")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.patterns import Patterns
 from perflint.config.selection import Selection
+from perflint.frozen import dataclass
 
 DEFAULT_EXCLUDES = (
     ".bzr",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.verdicts import Verdict, verdicts
 from perflint.findings import Heat, Problem, Span
+from perflint.frozen import dataclass
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.describe import describe
 from perflint.semantics.heat_reasons import HeatReasons

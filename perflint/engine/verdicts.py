@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from perflint.config.settings import Profile, Settings
@@ -12,6 +12,7 @@ from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.profiles import STRICTER, shows
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
+from perflint.frozen import dataclass
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model

@@ -13,7 +13,7 @@ import tokenize
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from perflint.findings import Edit, Finding, Fix, Safety
 from perflint.fixes.edits import in_newlines_of
 from perflint.fixes.imports import import_edits
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
+from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 Relint = Callable[[str], Sequence[Finding] | None]

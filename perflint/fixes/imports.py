@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from perflint.findings import Edit
 from perflint.fixes.edits import in_newlines_of, insert
+from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from perflint.findings import Edit, Span
+from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 Place = tuple[int, int]

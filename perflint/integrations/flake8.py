@@ -10,7 +10,7 @@ import ast
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar, Protocol
 
@@ -22,6 +22,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.profiles import shows
 from perflint.findings import Finding
+from perflint.frozen import dataclass
 from perflint.output.terminal import printable
 from perflint.rules.registry import RuleSet, names
 from perflint.semantics.project import Project

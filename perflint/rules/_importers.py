@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from perflint.frozen import dataclass
 from perflint.rules._weights import downloads_weights, has_published_weights
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from perflint.frozen import dataclass
 from perflint.semantics.structure import Structure
 
 Import = ast.Import | ast.ImportFrom

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
+from perflint.frozen import dataclass
 from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from enum import Enum
 
 from perflint.findings import Confidence
+from perflint.frozen import dataclass
 from perflint.semantics.sites import CallSite, Site, device_confidence
 from perflint.semantics.values import (
     NONE,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from perflint.findings import Severity
+from perflint.frozen import dataclass
 
 _SOUNDS_LIKE_A_VOWEL = "AEFHILMNORSX8"
 

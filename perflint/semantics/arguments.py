@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from perflint.frozen import dataclass
 from perflint.semantics.values import NONE, UNKNOWN, Const, Tensor, Value
 
 

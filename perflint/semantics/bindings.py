@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from perflint.frozen import dataclass
 from perflint.semantics.structure import children, path_of, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -6,10 +6,10 @@ import ast
 import re
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.frozen import dataclass
 from perflint.semantics.guards import leaves, rarely
 from perflint.semantics.structure import children, walk
 from perflint.semantics.values import Function, Instance, Sequence

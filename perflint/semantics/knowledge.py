@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from perflint.frozen import dataclass
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
 

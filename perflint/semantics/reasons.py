@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from perflint.frozen import dataclass
 from perflint.semantics import classes, torch_api
 from perflint.semantics.annotations import annotated
 from perflint.semantics.bindings import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Heat, Span
+from perflint.frozen import dataclass
 from perflint.semantics.values import Device, Evidence, Tensor, Value
 
 if TYPE_CHECKING:

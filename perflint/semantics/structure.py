@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, KeysView, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from perflint.frozen import dataclass
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from perflint.config.patterns import Patterns
 from perflint.config.settings import Settings
 from perflint.findings import Problem
+from perflint.frozen import dataclass
 
 STANDARD_INPUT = "-"
 

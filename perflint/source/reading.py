@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import io
 import sys
-from dataclasses import dataclass
 
 from perflint.findings import Problem
+from perflint.frozen import dataclass
 
 
 class Unreadable(Exception):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from perflint.findings import Finding
+from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 # Compiled, and kept by `re`, when a file first has something to silence.

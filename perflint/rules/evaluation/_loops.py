@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from perflint.findings import Confidence, Heat
+from perflint.frozen import dataclass
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, modes, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, last_name, words
 from perflint.semantics.structure import walk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
+from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, last_name, words
 from perflint.semantics.project import Module
 from perflint.semantics.values import Class, Function, Instance, Value

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeVar
 
+from perflint.frozen import dataclass
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from perflint.frozen import dataclass
 from perflint.rules._names import Names
 from perflint.semantics.structure import walk
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from perflint.frozen import dataclass
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._names import Names
 from perflint.semantics.model import Model

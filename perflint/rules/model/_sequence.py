@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
+from perflint.frozen import dataclass
 from perflint.rules._names import Names
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
 from perflint.rules._names import Names

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from perflint.frozen import dataclass
 from perflint.rules._importers import Importer, importers
 from perflint.rules.precision._region import Format, Region, region, region_of_runs
 from perflint.semantics.model import Model

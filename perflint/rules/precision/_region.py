@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
+from perflint.frozen import dataclass
 from perflint.rules._names import Names
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk

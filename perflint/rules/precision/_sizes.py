@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.values import Const, Instance, Scalar, Value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.frozen import dataclass
 from perflint.rules._importers import is_published
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule

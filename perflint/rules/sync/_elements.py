@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from perflint.frozen import dataclass
 from perflint.rules.sync._places import Loop, loops_around, names_in, targets
 from perflint.semantics.model import Model
 from perflint.semantics.values import Sequence

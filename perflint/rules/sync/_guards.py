@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from perflint.frozen import dataclass
 from perflint.rules.sync._places import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
+from perflint.frozen import dataclass
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.values import (
     NONE,

@@ -8,9 +8,9 @@ rule reports only what it owns, so that a place is never reported twice.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from perflint.findings import Confidence
+from perflint.frozen import dataclass
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.frozen import dataclass
 from perflint.rules.sync._places import block_of, inside, names_in, statement_of
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model

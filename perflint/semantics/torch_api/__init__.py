@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from perflint.frozen import dataclass
 
 HasArgument = Callable[[str, int | None], bool]
 IsTensor = Callable[[int], bool]

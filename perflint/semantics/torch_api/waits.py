@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from perflint.frozen import dataclass
 from perflint.semantics import torch_api
 
 

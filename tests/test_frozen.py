@@ -1,0 +1,80 @@
+"""The quicker dataclasses behave as those of the standard library do."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from perflint import frozen
+
+OPTIONS: list[dict[str, Any]] = [
+    {"frozen": True, "slots": True},
+    {"slots": True},
+    {"slots": True, "eq": False},
+    {"frozen": True, "eq": False},
+]
+
+
+def made(decorator: Any, options: dict[str, Any]) -> Any:
+    @decorator(**options)
+    class Point:
+        """A point."""
+
+        x: int
+        names: list[str] = dataclasses.field(default_factory=list, compare=False)
+        note: str = dataclasses.field(default="", repr=False)
+
+    return Point
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_like_the_original(options: dict[str, Any]) -> None:
+    quick, original = made(frozen.dataclass, options), made(dataclasses.dataclass, options)
+    results = []
+    for cls in (quick, original):
+        one, same, other = cls(1, ["a"]), cls(1), cls(1, note="b")
+        results.append(
+            (
+                repr(one),
+                one == same,
+                one == other,
+                one == 1,
+                cls.__hash__ is not None and hash(one) == hash(same),
+                dataclasses.replace(one, x=2).x,
+                hasattr(one, "__dict__"),
+            )
+        )
+    assert results[0] == results[1]
+
+
+def test_own_methods_stay() -> None:
+    @frozen.dataclass(frozen=True, slots=True)
+    class Parity:
+        """A number of which only the parity matters."""
+
+        value: int
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Parity) and (self.value - other.value) % 2 == 0
+
+        def __hash__(self) -> int:
+            return self.value % 2
+
+        def __repr__(self) -> str:
+            return "odd" if self.value % 2 else "even"
+
+    assert Parity(1) == Parity(3)
+    assert hash(Parity(1)) == hash(Parity(3)) == 1
+    assert repr(Parity(4)) == "even"
+
+
+def test_what_holds_nothing() -> None:
+    @frozen.dataclass(frozen=True, slots=True)
+    class Nothing:
+        """No fields."""
+
+    assert Nothing() == Nothing()
+    assert hash(Nothing()) == hash(Nothing())
+    assert repr(Nothing()).endswith("Nothing()")
