@@ -15,6 +15,7 @@ from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
     Class,
     Device,
+    DeviceValue,
     Evidence,
     Function,
     Instance,
@@ -22,6 +23,7 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
+    scalar_type,
 )
 
 _STEPS_PER_NODE = 40
@@ -242,7 +244,9 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     assert inner.names is not None
     assumed = inner.names[arg.arg]
     tensor = assumed.tensor
-    if isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE):
+    is_guess = isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE)
+    # The name of a device by default, where the file passes devices.
+    if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
         inner.names[arg.arg] = value
     elif may_default or not isinstance(assumed, Tensor):
         inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed

@@ -247,7 +247,7 @@ _BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)"
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
-    if uses & torch_api.tensor_only_methods():
+    if uses & torch_api.tensor_only_methods() or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
     if device is Device.MODEL and uses & (_OF_ARRAYS | torch_api.tensor_only_calls()):
         # Arrays have these too, but nobody passes one to a module.

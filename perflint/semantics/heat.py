@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.guards import leaves, rarely
-from perflint.semantics.structure import children, walk
+from perflint.semantics.structure import children, path_of, walk
 from perflint.semantics.values import Function, Instance, Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.semantics.structure import FunctionInfo
+    from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 _HOT_METHODS = frozenset(
     """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
@@ -120,6 +120,8 @@ class HeatMap:
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(parent) if isinstance(node, ast.stmt) else self._known[parent]
         around = self._known[parent]
+        if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._bound_name(parent):
+            return self._function(parent)
         if isinstance(parent, (ast.For, ast.AsyncFor)) and _is_in_body(parent, node):
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
@@ -300,7 +302,13 @@ class HeatMap:
 
     # Functions
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Heat:
+    def _bound_name(self, node: ast.AST) -> str:
+        """The plain name that a lambda is assigned to, "" where it is none."""
+        statement = self._model.parent(node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        return target.id if isinstance(target, ast.Name) else ""
+
+    def _function(self, node: FunctionNode) -> Heat:
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
             return Heat.WARM
@@ -334,6 +342,9 @@ class HeatMap:
                     self._callers.setdefault(target, []).append(node)
                 self._note_given(node)
         module = self._model.module.name
+        if isinstance(info.node, ast.Lambda):
+            name = self._bound_name(info.node)
+            return [call for call in self._model.nodes(ast.Call) if path_of(call.func) == name]
         known = list(self._callers.get(f"{module}.{info.qualname}", ()))
         if info.owner:
             known += self._callers.get("." + info.name, ())

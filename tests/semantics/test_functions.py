@@ -430,6 +430,18 @@ def helper(x):
 helper(cuda)
 helper(unknown())
 
+def helper(x, device="cpu"):
+    torch.zeros(3, device=device)   # -> caller float 1
+def caller(x: Tensor):
+    helper(x, device=x.device)
+
+def helper(x):
+    x               # -> caller
+    return x.shape, x.device
+def other(x):
+    x               # -> ?
+    return x.dtype, x.device
+
 def helper(x: Tensor):
     x               # -> caller
 helper(cuda)

@@ -584,3 +584,20 @@ def test_expressions() -> None:
 
 
 HEATS = ("hot", "cold")
+
+
+def test_lambdas_run_as_often_as_what_calls_them() -> None:
+    text = """
+from torch.utils.data import DataLoader
+hot = lambda x: x.item()
+warm = lambda x: x.item()
+cold = sorted([], key=lambda x: x.item())
+for x in DataLoader([]):
+    hot(x)
+"""
+    source = Source("a.py", text)
+    project = Project()
+    project.adopt(source)
+    model = Model(source, project)
+    bodies = [node.body for node in model.nodes(ast.Lambda)]
+    assert [model.heat(body).value for body in bodies] == ["hot", "warm", "cold"]
