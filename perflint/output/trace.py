@@ -31,8 +31,8 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     profiled = [step for step in steps if step.profiled]
     text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms (told by: {header.step_source})"
     if profiled:
-        idle = sum(step.idle_ms for step in profiled) / sum(step.ms for step in profiled)
-        text += f"; under the profiler the GPU was idle for {idle:.0%} of it"
+        idle = trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled)
+        text += f", in {idle:.2f} ms of which the GPU was idle"
     elif header.devices:
         text += "; too few steps for the profiler, so costs are not known"
     yield text

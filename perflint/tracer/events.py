@@ -343,12 +343,27 @@ class Trace:
         """The syncs of recorded steps that nothing allows and that are the program's own."""
         return tuple(sync for sync in self.of(Sync) if sync.hits.steps and not sync.allowed and not sync.origin)
 
+    @property
+    def idle_share(self) -> float:
+        """How much of the idle time under the profiler there is without it, from 0 to 1.
+
+        The profiler slows the host down and not the GPU, so what it adds to a step is idle time.
+        """
+        steps = self.of(Step)
+        profiled = [step for step in steps if step.profiled]
+        plain = [step.ms for step in steps if not step.profiled]
+        idle = sum(step.idle_ms for step in profiled)
+        if not plain or idle <= 0:
+            return 1.0
+        added = sum(step.ms for step in profiled) - len(profiled) * median(plain)
+        return min(max(idle - added, 0.0) / idle, 1.0)
+
     def cost_ms(self, place: Place) -> float | None:
-        """What the syncs of a place cost per step: `Gap.cost_ms`.
+        """What the syncs of a place cost per step: `Gap.cost_ms`, without what the profiler adds.
 
         None without a timeline; then nobody knows.
         """
         if not self.profiled_steps:
             return None
         gaps = (gap for gap in self.of(Gap) if gap.cause == "sync" and gap.place == place)
-        return sum(gap.cost_ms for gap in gaps) / self.profiled_steps
+        return self.idle_share * sum(gap.cost_ms for gap in gaps) / self.profiled_steps

@@ -196,8 +196,13 @@ def _blocking(calls: list[tuple[Interval, str]]) -> list[Interval]:
 
 
 def _on_gpu(events: Events, steps: list[tuple[float, int]]) -> list[tuple[float, int]]:
-    """When steps began on the GPU: with the first work that they launched, else as on the host."""
-    launched = sorted((events.launches.get(work.correlation, work.time.start), work.time.start) for work in events.work)
+    """When steps began on the GPU: with the first work that they launched on the busiest stream."""
+    by_stream: Counter[int] = Counter()
+    for work in events.work:
+        by_stream[work.stream] += round(work.time.end - work.time.start)
+    busiest = max(by_stream, key=by_stream.__getitem__, default=0)
+    work_there = (work for work in events.work if work.stream == busiest)
+    launched = sorted((events.launches.get(work.correlation, work.time.start), work.time.start) for work in work_there)
     first_from = list(accumulate((start for _, start in reversed(launched)), min))[::-1]
     found = []
     for start, index in steps:

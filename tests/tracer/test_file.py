@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflint.tracer import file as module
-from perflint.tracer.events import KINDS, Header, Hits, Place, Record, Step, Sync, Trace
+from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, Trace
 from perflint.tracer.file import TraceError, read_trace, write_trace
 from tests.tracer.device import ROOT
 
@@ -213,6 +213,16 @@ def test_a_reader_needs_no_torch(tmp_path: Path) -> None:
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
+
+
+def test_what_the_profiler_adds_is_no_cost() -> None:
+    """It makes steps of 9 into steps of 10, of which 2 are idle: half of that is its own."""
+    records = (Step(0, 1, 9.0), Step(1, 1, 10.0, True, 8.0, 2.0), Gap(1, "sync", PLACE, 1, 1.0, 7.0, 0.6))
+    trace = replace(TRACE, records=records)
+    assert trace.idle_share == 0.5 and trace.cost_ms(PLACE) == pytest.approx(0.8)
+    assert replace(TRACE, records=records[1:]).idle_share == 1.0
+    assert replace(TRACE, records=(Step(0, 1, 3.0), *records[1:])).idle_share == 0.0
+    assert trace.cost_ms(replace(PLACE, line=4)) == 0.0
 
 
 def test_times_of_steps() -> None:

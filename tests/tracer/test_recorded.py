@@ -1,0 +1,62 @@
+"""Traces and profiles recorded on an H200 with torch 2.11."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflint.tracer.events import Activity, CandidateLine, Kernel, ModuleCall, Place, Step, Sync
+from perflint.tracer.file import read_trace
+from perflint.tracer.gaps import Analysis, analyse
+
+DATA = Path(__file__).parent / "data"
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "accuracy" / "programs"
+PLACE = Place("planted.py", 34, 9, 34, 23, "<module>", "z[0, 0].item()", "")
+
+
+def profile(name: str) -> Analysis:
+    with gzip.open(DATA / f"{name}.events.json.gz", "rt") as file:
+        events: list[dict[str, Any]] = json.load(file)
+    return analyse(events, [PLACE])
+
+
+def test_a_planted_sync_before_host_work() -> None:
+    """A step of 19.3 ms, which takes 16.2 ms without the sync."""
+    analysis = profile("drain")
+    assert [step.ms for step in analysis.steps] == pytest.approx([19.5] * 2, abs=0.3)
+    costs = [gap.cost_ms for gap in analysis.gaps if gap.place == PLACE]
+    assert costs == pytest.approx([19.3 - 16.2] * 2, rel=0.1)
+    assert max(gap.ms for gap in analysis.gaps if gap.cause != "sync") < 0.05
+
+
+def test_a_planted_sync_on_another_stream() -> None:
+    """The main stream's queue of 16.2 ms per step never drains."""
+    analysis = profile("side")
+    assert [step.ms for step in analysis.steps] == pytest.approx([16.2] * 2, abs=0.3)
+    assert [(gap.count, gap.cost_ms) for gap in analysis.gaps if gap.place == PLACE] == [(1, 0.0), (1, 0.0)]
+    assert all(step.idle_ms < 0.2 for step in analysis.steps)
+
+
+def test_a_training_program() -> None:
+    trace = read_trace(DATA / "trainer_hooks.jsonl.gz")
+    assert (trace.header.step_source, trace.header.devices) == ("optimizer", ("NVIDIA H200",))
+    assert trace.header.steps == 32 and trace.profiled_steps == 3
+    assert trace.step_ms == pytest.approx(9.6, abs=0.2)
+    syncs = trace.of(Sync)
+    assert len(syncs) == 11 and {sync.kind for sync in syncs} == {"implicit"}
+    with gzip.open(PROGRAMS / "truth.json.gz", "rt") as file:
+        rows = [row for row in json.load(file)["syncs"] if row["file"] == "trainer_hooks.py"]
+    places = {(sync.place.line, sync.place.column, sync.place.end_line, sync.place.end_column) for sync in syncs}
+    assert places == {(row["line"], row["col"] + 1, row["end_line"], row["end_col"] + 1) for row in rows}
+    assert {line.line for line in trace.of(CandidateLine)} >= {sync.place.line for sync in syncs}
+    assert all(0 <= (trace.cost_ms(sync.place) or 0.0) < 0.1 for sync in syncs)
+    assert all(step.idle_ms > 0.8 * step.ms for step in trace.of(Step) if step.profiled)
+    assert {call.type for call in trace.of(ModuleCall)} >= {
+        "torch.nn.modules.rnn.GRU",
+        "torch.nn.modules.linear.Linear",
+    }
+    assert sum(kernel.count for kernel in trace.of(Kernel)) == len(trace.of(Activity))
