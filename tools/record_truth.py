@@ -29,8 +29,7 @@ pageable
     Places, in the same form, of copies with non_blocking=True whose memory on the host is not
     pinned. torch's sync debug mode does not report them, but the driver may make the host wait.
 
-Not seen: what worker processes do, waits in code that is not torch's, and syncs while the
-program itself collects warnings by `warnings.catch_warnings(record=True)`.
+Not seen: what worker processes do, and waits in code that is not torch's.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ import threading
 import time
 import traceback
 import types
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -62,7 +60,10 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-MESSAGE = "called a synchronizing CUDA operation"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from perflint.tracer import copies, syncs
+
 COUNT_LIMIT = 10_000
 TORCH = str(Path(torch.__file__).parent) + os.sep
 MOVES = frozenset({"Module._apply", "Module.to", "Module.cuda"})
@@ -158,21 +159,16 @@ class Recorder:
         return max(self._optimizer_steps.values(), default=0)
 
     def __enter__(self) -> Recorder:
-        self._watch_warnings()
+        self._undo.callback(syncs.listen(self._synced))
+        self._undo.callback(copies.listen(lambda direction, size, frame: self.note(self.pageable, frame)))
         hook = register_optimizer_step_post_hook(self._count_step)
         self._undo.callback(hook.remove)
-        for name in ("to", "cuda", "copy_"):
-            self._replace(torch.Tensor, name, self._watch_copies(getattr(torch.Tensor, name)))
-        # Asking for the mode itself would initialise CUDA before the program does.
-        torch.cuda._lazy_call(_warn_of_syncs)
         self.lines.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.lines.stop()
         self._undo.close()
-        if torch.cuda.is_initialized():
-            torch.cuda.set_sync_debug_mode("default")
 
     def name_of(self, path: str) -> str:
         """A file relative to the root, or "" where it is none of the program's."""
@@ -188,9 +184,14 @@ class Recorder:
     def phase() -> str:
         return "cuda" if torch.cuda.is_initialized() else "init"
 
-    def note(self, into: dict[Place, Hits]) -> None:
+    def _synced(self, kind: str, frame: FrameType | None) -> None:
+        # An explicit sync is none that the mode reports.
+        if kind == "implicit":
+            self.note(self.syncs, frame)
+
+    def note(self, into: dict[Place, Hits], innermost: FrameType | None) -> None:
         """Count a hit at the innermost frame of the program."""
-        frames = list(_stack(sys._getframe(1)))
+        frames = list(_stack(innermost))
         for depth, frame in enumerate(frames):
             if name := self.name_of(frame.f_code.co_filename):
                 place = _place(name, frame)
@@ -224,49 +225,6 @@ class Recorder:
             "pageable": _rows(self.pageable, files),
         }
 
-    def _watch_warnings(self) -> None:
-        self._undo.enter_context(warnings.catch_warnings())
-        show = warnings.showwarning
-        add_filter = warnings.filterwarnings
-
-        def always(change: Callable[..., None]) -> Callable[..., None]:
-            def changed(*arguments: Any, **named: Any) -> None:
-                change(*arguments, **named)
-                add_filter("always", message=MESSAGE)
-
-            return changed
-
-        def showwarning(message: Warning | str, *rest: Any, **named: Any) -> None:
-            if MESSAGE in str(message):
-                self.note(self.syncs)
-            else:
-                show(message, *rest, **named)  # type: ignore[arg-type]
-
-        warnings.showwarning = showwarning
-        add_filter("always", message=MESSAGE)
-        # A program that silences warnings must not silence this one.
-        for name in ("filterwarnings", "simplefilter", "resetwarnings"):
-            self._replace(warnings, name, always(getattr(warnings, name)))
-
-    def _watch_copies(self, method: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        copies = method.__name__ == "copy_"
-
-        def watched(tensor: torch.Tensor, *arguments: Any, **named: Any) -> torch.Tensor:
-            result = method(tensor, *arguments, **named)
-            # Positional: to(device, dtype, non_blocking), to(other, dtype, non_blocking), cuda(device, non_blocking)
-            if named.get("non_blocking") or any(argument is True for argument in arguments[1:]):
-                other = (arguments[0] if arguments else named.get("src")) if copies else result
-                if isinstance(other, torch.Tensor) and _pageable_copy(tensor, other):
-                    self.note(self.pageable)
-            return result
-
-        watched.__name__ = method.__name__
-        return watched
-
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        self._undo.callback(setattr, owner, name, getattr(owner, name))
-        setattr(owner, name, value)
-
     def _inner(self, frame: FrameType) -> str:
         path = frame.f_code.co_filename
         for folder in (self.root, *(f"{packages}{os.sep}" for packages in site.getsitepackages())):
@@ -290,15 +248,10 @@ class Source:
         return cls(tuple(raises), frozenset(name.split(".")[0] for name in names))
 
 
-def _warn_of_syncs() -> None:
-    # The public function would initialise CUDA; this one runs when that has just happened.
-    torch._C._cuda_set_sync_debug_mode(1)
-
-
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames outwards, without those of this file and of the warnings module."""
+    """The frames outwards, without those of this file."""
     while frame is not None:
-        if frame.f_code.co_filename not in (__file__, warnings.__file__):
+        if frame.f_code.co_filename != __file__:
             yield frame
         frame = frame.f_back
 
@@ -308,12 +261,6 @@ def _place(name: str, frame: FrameType) -> Place:
     if line is None or end_line is None:
         line = end_line = frame.f_lineno
     return Place(name, line, end_line, col or 0, end_col or 0, frame.f_code.co_qualname)
-
-
-def _pageable_copy(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether a copy between two tensors crosses devices and its host side is not pinned."""
-    host = left if left.device.type == "cpu" else right
-    return {left.device.type, right.device.type} == {"cpu", "cuda"} and not host.is_pinned()
 
 
 def _rows(places: dict[Place, Hits], files: dict[str, Source]) -> list[dict[str, Any]]:

@@ -53,7 +53,8 @@ def quiet() -> Iterator[None]:
         _quiet.yes = False
 
 
-def _tell(kind: str, frame: FrameType | None) -> None:
+def tell(kind: str, frame: FrameType | None) -> None:
+    """Tell all who listen of a sync that `frame` made; for what sees syncs by other means, too."""
     for note in tuple(_listeners):
         note(kind, frame)
 
@@ -69,7 +70,7 @@ class _Pattern:
     def match(self, text: str) -> bool:
         if MESSAGE not in text:
             return getattr(_quiet, "yes", False) or text.startswith(_OF_HOOKS)
-        _tell("implicit", sys._getframe(1))
+        tell("implicit", sys._getframe(1))
         return True
 
 
@@ -136,7 +137,7 @@ def _explicit(wait: Callable[..., Any]) -> Callable[..., Any]:
         result = wait(*arguments, **named)
         # Also after the end: a program may have imported this function by name.
         if _listeners:
-            _tell("explicit", sys._getframe(1))
+            tell("explicit", sys._getframe(1))
         return result
 
     return watched

@@ -7,12 +7,9 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from tests.tools.loading import load_tool
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -130,21 +127,3 @@ def test_a_copy_within_the_host_is_not_pageable(tmp_path: Path) -> None:
     program = "import torch\nx = torch.ones(2)\nx.to('cpu', non_blocking=True)\nx.copy_(x, non_blocking=True)\n"
     recording, _ = record(tmp_path, program)
     assert recording["pageable"] == []
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "pinned", "expected"),
-    [
-        ("cpu", "cuda", False, True),
-        ("cuda", "cpu", False, True),
-        ("cpu", "cuda", True, False),
-        ("cuda", "cuda", False, False),
-        ("cpu", "cpu", False, False),
-    ],
-)
-def test_which_copies_the_mode_misses(left: str, right: str, pinned: bool, expected: bool) -> None:
-    import torch
-
-    tool = load_tool("record_truth")
-    tensors = [SimpleNamespace(device=torch.device(kind), is_pinned=lambda: pinned) for kind in (left, right)]
-    assert tool._pageable_copy(*tensors) is expected
