@@ -8,7 +8,7 @@ from dataclasses import field
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
-from perflint.engine.verdicts import Verdict, verdicts
+from perflint.engine.decisions import Decision, decisions
 from perflint.findings import Heat, Problem, Span
 from perflint.frozen import dataclass
 from perflint.semantics.depth import deep_stack
@@ -68,7 +68,7 @@ class Explanation:
     is_body: bool
     """Whether the heat is that of the body of what the line begins."""
     beliefs: list[Belief] = field(default_factory=list)
-    verdicts: list[Verdict] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     """Rules that crashed."""
 
@@ -101,7 +101,7 @@ def _explain(source: Source, project: Project, settings: Settings, line: int, co
     reasons = Reasons(model)
     nodes = {place.node for place in told}
     explanation.beliefs = _merged(_belief(model, reasons, place, nodes) for place in told)
-    explanation.verdicts = verdicts(model, settings, line, column, explanation.problems)
+    explanation.decisions = decisions(model, settings, line, column, explanation.problems)
     return explanation
 
 

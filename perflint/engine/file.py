@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
-from perflint.engine.crashes import Crash, contained
+from perflint.engine.crashes import contained
+from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
-from perflint.findings import Confidence, Effect, Finding, Problem, Report
+from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import Model
-from perflint.semantics.sites import FileSite, Site
 from perflint.source.suppressions import Suppressions
 from perflint.source.text import Source
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from perflint.semantics.project import Project
 
 _REPORT_IT = "please report this, with the code of that line"
-
-_OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 
 
 def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings, noqa: bool = True) -> Report:
@@ -80,37 +78,11 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
                 if rule in crashed:
                     continue
                 known = len(problems)
-                findings += _ask(rule, site, problems)
+                findings += look(rule, site, problems) or ()
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)
     return findings
-
-
-def _ask(rule: Rule, site: Site, problems: list[Problem]) -> list[Finding]:
-    def describe() -> Crash:
-        line = None if isinstance(site, FileSite) else site.node.lineno
-        help = f"{_REPORT_IT}; `--ignore {rule.code}` goes on without the rule"
-        return f"rule {rule.code} ({rule.name})", line, help
-
-    with contained(problems, site.model.source.path, describe):
-        if rule.nominate(site):
-            return [found for found in rule.check(_concrete(site), site) if not _on_host(found, site)]
-    return []
-
-
-def _on_host(finding: Finding, site: Site) -> bool:
-    """Whether a finding claims that the device is waited for, where only the host is at work as yet."""
-    return (
-        finding.effect in _OF_THE_DEVICE
-        and finding.confidence is not Confidence.HIGH
-        and site.model.makes_module(site.node)
-    )
-
-
-def _concrete(site: Site) -> Any:
-    """The libcst node of a site. A whole file has none: its rules look at what they need of it."""
-    return None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
 
 
 def _sift(findings: list[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from perflint.engine.decisions import Decision, Outcome
 from perflint.engine.explain import Belief, Explanation
-from perflint.engine.verdicts import Decision, Verdict
 from perflint.findings import Heat, Report, Span
 from perflint.output.json import document
 from perflint.output.terminal import Style, printable, width
@@ -21,11 +21,11 @@ from perflint.semantics.sites import device_confidence
 VERSION = 1
 _MOST_REASONS = 3
 _COLOURS = {Heat.HOT: "red", Heat.WARM: "yellow", Heat.COLD: "cyan"}
-_DECISIONS = {
-    Decision.SHOWN: "yellow",
-    Decision.HIDDEN: "cyan",
-    Decision.SUPPRESSED: "cyan",
-    Decision.OFF: "cyan",
+_OUTCOMES = {
+    Outcome.SHOWN: "yellow",
+    Outcome.HIDDEN: "cyan",
+    Outcome.SUPPRESSED: "cyan",
+    Outcome.OFF: "cyan",
 }
 
 
@@ -57,7 +57,7 @@ class _Text:
             yield self._note(style(printable(quoted(belief.text)), "bold"), printable(belief.words))
             yield from map(self._step, belief.steps)
         yield from self._heat()
-        yield from self._verdicts()
+        yield from self._decisions()
 
     def _bar(self, text: str) -> str:
         return f"{self._gutter} {self._style('|', 'bold', 'blue')} {text}"
@@ -90,19 +90,19 @@ class _Text:
         yield self._note(self._style(head, "bold"), f"{heat}, {OFTEN[explanation.heat]}")
         yield from map(self._step, explanation.heat_steps)
 
-    def _verdicts(self) -> Iterable[str]:
-        if not self._explanation.verdicts:
+    def _decisions(self) -> Iterable[str]:
+        if not self._explanation.decisions:
             yield self._note(self._style("rules", "bold"), "none looks for what is here")
         silent: dict[str, list[str]] = {}
-        for verdict in self._explanation.verdicts:
-            name = f"{verdict.code} {verdict.name}"
-            if verdict.finding is None:
-                silent.setdefault(name, []).append(verdict.why)
+        for decision in self._explanation.decisions:
+            name = f"{decision.code} {decision.name}"
+            if decision.finding is None:
+                silent.setdefault(name, []).append(decision.why)
                 continue
-            decision = self._style(verdict.decision.value, _DECISIONS[verdict.decision])
-            why = f": {printable(verdict.why)}" if verdict.why else ""
-            yield self._note(self._style(name, "bold"), f"{decision}{_facts(verdict)}{why}")
-            yield self._more(printable(verdict.finding.message))
+            outcome = self._style(decision.outcome.value, _OUTCOMES[decision.outcome])
+            why = f": {printable(decision.why)}" if decision.why else ""
+            yield self._note(self._style(name, "bold"), f"{outcome}{_facts(decision)}{why}")
+            yield self._more(printable(decision.finding.message))
         together: dict[str, list[str]] = {}
         for name, reasons in silent.items():
             together.setdefault(_some(list(dict.fromkeys(reasons))), []).append(name)
@@ -115,8 +115,8 @@ def _some(reasons: list[str]) -> str:
     return "; ".join(reasons if len(reasons) <= _MOST_REASONS else [*reasons[:_MOST_REASONS], "and so on"])
 
 
-def _facts(verdict: Verdict) -> str:
-    finding = verdict.finding
+def _facts(decision: Decision) -> str:
+    finding = decision.finding
     assert finding is not None
     return f" ({finding.severity.value}, {finding.confidence.value} confidence, {finding.heat.value})"
 
@@ -172,7 +172,7 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
             "of_body": explanation.is_body,
             "why": [_step(step) for step in explanation.heat_steps],
         },
-        "rules": [_verdict(verdict) for verdict in explanation.verdicts],
+        "rules": [_decision(decision) for decision in explanation.decisions],
         "errors": document(Report(problems=explanation.problems))["errors"],
     }
 
@@ -202,14 +202,14 @@ def _tensor(belief: Belief) -> dict[str, Any] | None:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    finding = verdict.finding
+def _decision(decision: Decision) -> dict[str, Any]:
+    finding = decision.finding
     return {
-        "code": verdict.code,
-        "name": verdict.name,
-        **_span(verdict.span),
-        "decision": verdict.decision.value,
-        "why": verdict.why,
+        "code": decision.code,
+        "name": decision.name,
+        **_span(decision.span),
+        "decision": decision.outcome.value,
+        "why": decision.why,
         "finding": None if finding is None else document(Report(findings=[finding]))["findings"][0],
     }
 

@@ -380,10 +380,9 @@ def _of_module(value: Value) -> Value:
         return value.with_(device=Device.MODEL, evidence=min(value.evidence, Evidence.CONVENTION))
     if isinstance(value, Union):
         return union(map(_of_module, value.members))
-    if isinstance(value, Sequence) and value.items is not None:
-        return Sequence(value.type, _of_module(value.element), tuple(map(_of_module, value.items)))
     if isinstance(value, Sequence):
-        return Sequence(value.type, _of_module(value.element))
+        items = None if value.items is None else tuple(map(_of_module, value.items))
+        return Sequence(value.type, _of_module(value.element), items)
     return value
 
 

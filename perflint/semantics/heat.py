@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.guards import leaves, rarely
-from perflint.semantics.structure import children, path_of, walk
+from perflint.semantics.structure import children, names_in, walk
 from perflint.semantics.values import Function, Instance, Sequence
 
 if TYPE_CHECKING:
@@ -90,12 +90,13 @@ class HeatMap:
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
         self._callers: dict[str, list[ast.Call]] | None = None
+        self._named: dict[str, list[ast.Call]] = {}
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._work: dict[ast.stmt, Work] = {}
+        """By the first statement of a block."""
         self._depth = 0
         """Functions, one called by the other, whose work is looked for."""
-        """By loop, by function and by the first statement of a block."""
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -184,12 +185,12 @@ class HeatMap:
 
     def _selects_within_step(self, test: ast.expr) -> bool:
         """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
-        names = {inner.id for inner in walk(test) if isinstance(inner, ast.Name)}
+        names = names_in(test)
         for outer in self._model.ancestors(test):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return False
             if isinstance(outer, (ast.For, ast.AsyncFor)):
-                if names & {inner.id for inner in walk(outer.target) if isinstance(inner, ast.Name)}:
+                if names & names_in(outer.target):
                     return self.of(outer) is Heat.HOT
         return False
 
@@ -341,10 +342,11 @@ class HeatMap:
                 for target in self._may_call(node):
                     self._callers.setdefault(target, []).append(node)
                 self._note_given(node)
+                if isinstance(node.func, ast.Name):
+                    self._named.setdefault(node.func.id, []).append(node)
         module = self._model.module.name
         if isinstance(info.node, ast.Lambda):
-            name = self._bound_name(info.node)
-            return [call for call in self._model.nodes(ast.Call) if path_of(call.func) == name]
+            return self._named.get(self._bound_name(info.node), [])
         known = list(self._callers.get(f"{module}.{info.qualname}", ()))
         if info.owner:
             known += self._callers.get("." + info.name, ())

@@ -53,7 +53,8 @@ def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
         _call(frame, test, names, truth)
     elif isinstance(test, (ast.Name, ast.Attribute)):
         if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
-            _refine(frame, test.value, names, lambda value: _placed(value, test.attr == "is_cuda", truth))
+            device = Device.CUDA if (test.attr == "is_cuda") is truth else Device.CPU
+            _refine(frame, test.value, names, lambda value: _placed(value, device))
         if truth:
             _refine(frame, test, names, lambda value: without(value, NONE))
 
@@ -106,22 +107,21 @@ def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, tru
     if kind != "cuda" and not truth:
         # Not on the host, or not on one of the devices that are not CUDA's: that leaves several.
         return
-    on_device = (kind == "cuda") is truth
-    device = node.value
-    _refine(frame, device, names, lambda value: value if value.tensor else _placed(value, on_device, True))
-    if isinstance(device, ast.Attribute) and device.attr == "device":
-        _refine(frame, device.value, names, lambda value: _placed(value, on_device, True))
+    device = Device.CUDA if (kind == "cuda") is truth else Device.CPU
+    named = node.value
+    _refine(frame, named, names, lambda value: value if value.tensor else _placed(value, device))
+    if isinstance(named, ast.Attribute) and named.attr == "device":
+        _refine(frame, named.value, names, lambda value: _placed(value, device))
 
 
-def _placed(value: Value, is_cuda: bool, truth: bool) -> Value:
-    """What is on the device, or is not, where it could be either."""
-    device = Device.CUDA if is_cuda is truth else Device.CPU
+def _placed(value: Value, device: Device) -> Value:
+    """What is on a device where it could be on any."""
     if isinstance(value, Tensor) and value.device not in (Device.META, device):
         return value.with_(device=device, place="")
     if isinstance(value, DeviceValue):
         return DeviceValue(device)
     if isinstance(value, Union):
-        return union(_placed(inner, is_cuda, truth) for inner in value.members)
+        return union(_placed(inner, device) for inner in value.members)
     return value
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import join, with_key
-from perflint.semantics.structure import path_of
+from perflint.semantics.structure import names_in, path_of
 from perflint.semantics.values import Const, Evidence, Mapping, Sequence, Tensor, Value
 
 
@@ -53,7 +53,7 @@ def _around(frame: Frame, node: ast.AST) -> Iterator[ast.AST]:
 def _goes_over(loop: ast.For, target: ast.Subscript) -> bool:
     """Whether a loop binds the index of a store to each of the keys or positions of what it stores into."""
     assert isinstance(target.slice, ast.Name)
-    if target.slice.id not in {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}:
+    if target.slice.id not in names_in(loop.target):
         return False
     iterable = loop.iter
     whole = ast.unparse(target.value)

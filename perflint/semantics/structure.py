@@ -143,6 +143,11 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             stack += inner
 
 
+def names_in(node: ast.AST) -> set[str]:
+    """The plain names that occur in a node."""
+    return {child.id for child in walk(node) if isinstance(child, ast.Name)}
+
+
 def path_of(node: ast.AST) -> str:
     """ "x", or "self.a.b" for an attribute of names; empty for anything else, and for very long ones."""
     parts: list[str] = []

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import re
 
-_ANY = re.compile(r"#[ \t]*type:[ \t]*(?!ignore\b)")
+_PATTERN = r"#[ \t]*type:[ \t]*(?!ignore\b)"
+_ANY = re.compile(_PATTERN)
+_IN_BYTES = re.compile(_PATTERN.encode())
 
 
 def parse(text: str) -> ast.Module:
@@ -77,5 +79,5 @@ def _moved(node: ast.expr, line: int, lines: list[bytes]) -> ast.expr:
 
 def _comment_start(line: bytes) -> int:
     """Where the type in a line's comment begins, in bytes; -1 where there is none."""
-    found = re.search(rb"#[ \t]*type:[ \t]*(?!ignore\b)", line)
+    found = _IN_BYTES.search(line)
     return -1 if found is None else found.end()

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from perflint.config.settings import Profile, Settings
+from perflint.engine.decisions import Outcome
+from perflint.engine.decisions import decisions as decided
 from perflint.engine.file import check_source
-from perflint.engine.verdicts import Decision, verdicts
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
@@ -253,21 +254,46 @@ def test_no_rule(perflint: Command) -> None:
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 
 
+MADE_ON_THE_HOST = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, scales: torch.Tensor) -> None:
+        super().__init__()
+        self.scales = [scale.item() for scale in scales]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x.max().item()
+"""
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("profile", list(Profile))
 def test_decisions_are_those_of_a_check(path: Path, profile: Profile) -> None:
+    assert_explained(str(path), path.read_text(encoding="utf-8"), profile)
+
+
+def test_decisions_about_what_is_made_on_the_host() -> None:
+    assert assert_explained("net.py", MADE_ON_THE_HOST, Profile.AUDIT) == {12}
+
+
+def assert_explained(path: str, text: str, profile: Profile) -> set[int]:
+    """Explain each line of a text and check it; the lines of the findings, which are the same."""
     settings = Settings(profile=profile)
-    source = Source(str(path), path.read_text(encoding="utf-8"))
-    report = check_source(source, Project([path]), RuleSet(all_rules()), settings)
-    model = Model(Source(source.path, source.text), Project([path]))
+    source = Source(path, text)
+    report = check_source(source, Project([Path(path)]), RuleSet(all_rules()), settings)
+    model = Model(Source(path, text), Project([Path(path)]))
     found = [
-        verdict.finding
+        decision.finding
         for line in range(1, len(source.lines) + 1)
-        for verdict in verdicts(model, settings, line, None, [])
-        if verdict.decision is Decision.SHOWN
+        for decision in decided(model, settings, line, None, [])
+        if decision.outcome is Outcome.SHOWN
     ]
     assert report.findings
     assert {(f.code, f.span, f.message) for f in found if f} == {(f.code, f.span, f.message) for f in report.findings}
+    return {finding.span.line for finding in report.findings}
 
 
 # What there is nothing to say of

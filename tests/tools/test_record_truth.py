@@ -11,21 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.tracer.device import DEVICE
+
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 TOOL = Path(__file__).parents[2] / "tools" / "record_truth.py"
-
-# A module outside the recorded folder that synchronises as torch's own code does.
-DEVICE = """
-import warnings
-
-def sync():
-    warnings.warn("called a synchronizing CUDA operation (Triggered internally)")
-
-class Module:
-    def to(self):
-        sync()
-"""
 
 
 def record(folder: Path, *programs: str, arguments: tuple[str, ...] = ()) -> tuple[dict[str, Any], Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
-from perflint.rules.sync._places import Loop, loops_around, names_in, targets
+from perflint.rules.sync._places import Loop, loops_around, targets
 from perflint.semantics.model import Model
+from perflint.semantics.structure import names_in
 from perflint.semantics.values import Sequence
 
 _COUNTERS = ("builtins.range", "builtins.enumerate", "torch.arange")

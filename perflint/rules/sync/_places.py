@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -61,8 +60,3 @@ def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif not isinstance(loop, ast.While):
         for generator in loop.generators:
             yield generator.target, generator.iter
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """The plain names that occur in a node."""
-    return {child.id for child in walk(node) if isinstance(child, ast.Name)}

@@ -7,11 +7,11 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
 from perflint.frozen import dataclass
-from perflint.rules.sync._places import block_of, inside, names_in, statement_of
+from perflint.rules.sync._places import block_of, inside, statement_of
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, scalar_type
 from perflint.source.concrete import cst
 

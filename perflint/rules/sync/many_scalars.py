@@ -11,11 +11,11 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import block_of, loops_around, names_in, statement_of
+from perflint.rules.sync._places import block_of, loops_around, statement_of
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
 

@@ -10,9 +10,10 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move, weakest
 from perflint.rules.sync._indices import Index, indices
+from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Device, Value
 from perflint.source.concrete import cst
 
@@ -131,13 +132,10 @@ def _is_item(site: CallSite, node: ast.expr) -> bool:
     """Whether a name is bound by a loop over the values of a dict."""
     if not isinstance(node, ast.Name):
         return False
-    for outer in site.model.ancestors(site.node):
-        loops = outer.generators if isinstance(outer, (ast.DictComp, ast.ListComp, ast.GeneratorExp)) else [outer]
-        for loop in loops:
-            if isinstance(loop, (ast.For, ast.comprehension)) and node.id in {
-                name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)
-            }:
-                called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    for loop in loops_around(site.model, site.node):
+        for target, over in targets(loop):
+            if node.id in names_in(target):
+                called = over.func if isinstance(over, ast.Call) else None
                 return isinstance(called, ast.Attribute) and called.attr in ("items", "values")
     return False
 
@@ -240,14 +238,8 @@ def _root(node: ast.expr) -> str:
 def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
     """The loop whose variable the receiver is, or an item of it."""
     name = _root(receiver)
-    for outer in site.model.ancestors(site.node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return None
-        if isinstance(outer, ast.For) and any(
-            isinstance(part, ast.Name) and part.id == name for part in walk(outer.target)
-        ):
-            return outer
-    return None
+    loops = loops_around(site.model, site.node)
+    return next((loop for loop in loops if isinstance(loop, ast.For) and name in names_in(loop.target)), None)
 
 
 def _writes(loop: ast.For, name: str) -> bool:

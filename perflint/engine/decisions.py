@@ -9,7 +9,7 @@ from enum import Enum
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.active import active_rules, holds, rules_for_file
-from perflint.engine.crashes import Crash, contained
+from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
 from perflint.frozen import dataclass
@@ -22,7 +22,7 @@ from perflint.semantics.values import Unknown, Value
 from perflint.source.suppressions import Suppressions
 
 
-class Decision(Enum):
+class Outcome(Enum):
     """What became of a rule's look at a place."""
 
     SHOWN = "shown"
@@ -36,13 +36,13 @@ class Decision(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """One rule's decision about one place. `why` is empty for findings that are shown."""
+class Decision:
+    """What one rule decided about one place. `why` is empty for findings that are shown."""
 
     code: str
     name: str
     span: Span
-    decision: Decision
+    outcome: Outcome
     why: str
     finding: Finding | None = None
 
@@ -57,7 +57,9 @@ class _Look:
     findings: tuple[Finding, ...]
 
 
-def verdicts(model: Model, settings: Settings, line: int, column: int | None, problems: list[Problem]) -> list[Verdict]:
+def decisions(
+    model: Model, settings: Settings, line: int, column: int | None, problems: list[Problem]
+) -> list[Decision]:
     """The decisions about a line, or about what stands at a column of it: findings first, then by code.
 
     All rules are asked, those that settings turn off too. Their crashes are added to `problems`.
@@ -66,44 +68,29 @@ def verdicts(model: Model, settings: Settings, line: int, column: int | None, pr
     judge = _Judge(model, settings)
     looks = list(_looks(model, problems))
     found = [
-        judge.of(look.rule, finding)
-        for look in looks
-        for finding in look.findings
+        judge.of(made.rule, finding)
+        for made in looks
+        for finding in made.findings
         if _is_at(finding.span, line, column)
     ]
-    reported = {verdict.span: verdict.code for verdict in reversed(found)}
-    finders = {verdict.code for verdict in found}
-    for look in looks:
-        if not look.findings and not isinstance(look.site, FileSite) and _is_at(look.site.span, line, column):
-            if judge.is_on(look.rule) and look.rule.code not in finders:
-                found.append(_nothing(look, reported))
-    order = list(Decision)
-    return sorted(found, key=lambda verdict: (order.index(verdict.decision), verdict.code, verdict.span))
+    reported = {decision.span: decision.code for decision in reversed(found)}
+    finders = {decision.code for decision in found}
+    for made in looks:
+        if not made.findings and not isinstance(made.site, FileSite) and _is_at(made.site.span, line, column):
+            if judge.is_on(made.rule) and made.rule.code not in finders:
+                found.append(_nothing(made, reported))
+    order = list(Outcome)
+    return sorted(found, key=lambda decision: (order.index(decision.outcome), decision.code, decision.span))
 
 
 def _looks(model: Model, problems: list[Problem]) -> Iterator[_Look]:
     rules = RuleSet(all_rules())
     for site in model.sites():
         for rule in rules.listening(site):
-            look = _look(rule, site, problems)
-            if look is not None:
-                yield look
-
-
-def _look(rule: Rule, site: Site, problems: list[Problem]) -> _Look | None:
-    def describe() -> Crash:
-        line = None if isinstance(site, FileSite) else site.node.lineno
-        return f"rule {rule.code} ({rule.name})", line, "please report this, with the code of that line"
-
-    with contained(problems, site.model.source.path, describe):
-        nominated = rule.nominate(site)
-        return _Look(rule, site, nominated, _found(rule, site) if nominated else ())
-    return None
-
-
-def _found(rule: Rule, site: Site) -> tuple[Finding, ...]:
-    node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
-    return tuple(rule.check(node, site))  # type: ignore[arg-type]
+            known = len(problems)
+            findings = look(rule, site, problems)
+            if len(problems) == known:
+                yield _Look(rule, site, findings is not None, findings or ())
 
 
 def _is_at(span: Span, line: int, column: int | None) -> bool:
@@ -127,23 +114,23 @@ class _Judge:
         """Whether a rule is on for the file."""
         return rule.code in self._here
 
-    def of(self, rule: Rule, finding: Finding) -> Verdict:
+    def of(self, rule: Rule, finding: Finding) -> Decision:
         """What becomes of a finding."""
-        decision, why = self._decide(rule, finding)
-        return Verdict(rule.code, rule.name, finding.span, decision, why, finding)
+        outcome, why = self._decide(rule, finding)
+        return Decision(rule.code, rule.name, finding.span, outcome, why, finding)
 
-    def _decide(self, rule: Rule, finding: Finding) -> tuple[Decision, str]:
+    def _decide(self, rule: Rule, finding: Finding) -> tuple[Outcome, str]:
         if not self.is_on(rule):
-            return Decision.OFF, self._why_off(rule)
+            return Outcome.OFF, self._why_off(rule)
         if self._suppressions.cover(finding):
             everywhere = replace(finding, span=Span(0, 1, 0, 1))
             is_for_file = self._suppressions.cover(everywhere)
-            return Decision.SUPPRESSED, f"by a comment {'for the whole file' if is_for_file else 'on the line'}"
+            return Outcome.SUPPRESSED, f"by a comment {'for the whole file' if is_for_file else 'on the line'}"
         profile = self._settings.profile
         if shows(profile, finding):
-            return Decision.SHOWN, ""
+            return Outcome.SHOWN, ""
         shown_by = next(stricter for stricter in STRICTER[profile] if shows(stricter, finding))
-        return Decision.HIDDEN, f"{_why_hidden(profile, finding)}; `--profile {shown_by.value}` shows it"
+        return Outcome.HIDDEN, f"{_why_hidden(profile, finding)}; `--profile {shown_by.value}` shows it"
 
     def _why_off(self, rule: Rule) -> str:
         version = self._settings.torch_version
@@ -175,18 +162,18 @@ def _why_hidden(profile: Profile, finding: Finding) -> str:
 # Why there is no finding
 
 
-def _nothing(look: _Look, reported: dict[Span, str]) -> Verdict:
-    rule, span = look.rule, look.site.span
+def _nothing(made: _Look, reported: dict[Span, str]) -> Decision:
+    rule, span = made.rule, made.site.span
     other = reported.get(span)
     if other is not None and other != rule.code:
         why = f"{other} finds something here"
-    elif rule.effect is Effect.SYNC and _waits_for_tensors(look.site):
-        why = _nothing_to_wait_for(look.site)
+    elif rule.effect is Effect.SYNC and _waits_for_tensors(made.site):
+        why = _nothing_to_wait_for(made.site)
     else:
         why = ""
     if not why:
-        why = "nothing in the code is what it looks for" if look.nominated else "the facts above rule it out"
-    return Verdict(rule.code, rule.name, span, Decision.NOTHING, why)
+        why = "nothing in the code is what it looks for" if made.nominated else "the facts above rule it out"
+    return Decision(rule.code, rule.name, span, Outcome.NOTHING, why)
 
 
 def _waits_for_tensors(site: Site) -> bool:
