@@ -273,6 +273,50 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
+class Experiment:
+    """A change that was timed with the program's own shapes and types, before and after in turn."""
+
+    name: str
+    """What kind of change: `bias-before-norm`, `autocast`, `compile`, …"""
+    codes: tuple[str, ...]
+    """The rules that it speaks for; empty where there is none."""
+    scope: str
+    """What was timed: `layer`, `model` (all of its forward, and backward where it trains) or `optimizer` (its step)."""
+    place: Place | None
+    """Where the user's code constructed what was changed. Equal layers of several places are timed
+    once and have a record for each."""
+    subject: str
+    """What was changed: `layer1.0.conv1 Conv2d(3, 64, …)`."""
+    change: str
+    """In words: `out_features 1008 instead of 1001`."""
+    shapes: tuple[tuple[int, ...], ...]
+    """Of the tensors that went in."""
+    dtype: str
+    """What it computed in; under autocast its dtype."""
+    device: str
+    """`cuda:0`, or `cpu`: then times are the host's, and say nothing about a GPU."""
+    before_ms: float
+    """Medians of one call."""
+    after_ms: float
+    ratio: float
+    """The median of before / after over the repeats; above 1 the change is faster."""
+    low: float
+    """The least and the greatest of the repeats' ratios."""
+    high: float
+    repeats: int
+    calls_per_step: float
+    """How often a recorded step does this, with all layers of `place` that are equal."""
+    difference: float | None
+    """The largest difference of the outputs, relative to the largest output; None where they are not to be equal."""
+    note: str = ""
+
+    @property
+    def saved_ms(self) -> float:
+        """What a step saves by it where the GPU is what it waits for; below 0 the change is slower."""
+        return (self.before_ms - self.after_ms) * self.calls_per_step
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A part of the tracer that could not do its work."""
 
@@ -294,6 +338,7 @@ Record = (
     | Gap
     | Kernel
     | Activity
+    | Experiment
     | Failure
 )
 KINDS: dict[str, type] = {
@@ -310,6 +355,7 @@ KINDS: dict[str, type] = {
     "gap": Gap,
     "kernel": Kernel,
     "activity": Activity,
+    "experiment": Experiment,
     "failure": Failure,
 }
 """The records that follow the header, by the `record` that a line of the file says it is."""
