@@ -105,7 +105,8 @@ class Sync:
 
     place: Place
     kind: str
-    """`implicit` (torch's sync debug mode saw it) or `explicit` (`torch.cuda.synchronize`, `Event.synchronize`)."""
+    """`implicit` (torch's sync debug mode saw it) or `explicit` (`synchronize` of the device, a stream or an event,
+    and `torch.cuda.empty_cache`)."""
     hits: Hits
     allowed: str = ""
     """The reason that `perflint.allow_sync` gave."""

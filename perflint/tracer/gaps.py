@@ -27,6 +27,8 @@ SHORTEST_US = 1.0
 """Shorter gaps are the time between two launches."""
 _KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 _LAUNCHES = ("cuda_runtime", "cuda_driver")
+_FREES = frozenset({"cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"})
+"""The driver frees when the GPU has done all its work."""
 _ADJACENT_US = 50.0
 
 
@@ -182,14 +184,22 @@ def _ready(pending: list[Interval], when: float) -> int:
 
 
 def _blocking(calls: list[tuple[Interval, str]]) -> list[Interval]:
-    """The calls that wait. A copy just before belongs to it: one of pageable memory blocks by itself."""
-    found = []
-    before: tuple[Interval, str] | None = None
+    """The calls that wait.
+
+    A copy just before belongs to it: one of pageable memory blocks by itself. So does freeing just
+    before freeing: `torch.cuda.empty_cache` frees one segment after the other.
+    """
+    found: list[Interval] = []
+    before = (Interval(float("-inf"), float("-inf")), "")
     for time, name in calls:
-        if "Synchronize" in name or (name.startswith(("cudaMemcpy", "hipMemcpy")) and "Async" not in name):
-            start = time.start
-            if before is not None and "Memcpy" in before[1] and start - before[0].end < _ADJACENT_US:
-                start = before[0].start
+        follows = time.start - before[0].end < _ADJACENT_US
+        if name in _FREES:
+            if follows and before[1] in _FREES:
+                found[-1] = Interval(found[-1].start, time.end)
+            else:
+                found.append(time)
+        elif "Synchronize" in name or (name.startswith(("cudaMemcpy", "hipMemcpy")) and "Async" not in name):
+            start = before[0].start if follows and "Memcpy" in before[1] else time.start
             found.append(Interval(start, time.end))
         before = (time, name)
     return found

@@ -95,8 +95,12 @@ def arm() -> None:
     _is_armed = True
     import torch
 
-    _replace(torch.cuda, "synchronize", _explicit(torch.cuda.synchronize))
-    _replace(torch.cuda.Event, "synchronize", _explicit(torch.cuda.Event.synchronize))
+    cuda: Any = torch.cuda
+    for owner in (cuda, cuda.Event, cuda.Stream):
+        _replace(owner, "synchronize", _explicit(owner.synchronize))
+    # It is looked up at both. What it frees, the driver frees only when the GPU has done all its work.
+    for owner in (cuda, cuda.memory):
+        _replace(owner, "empty_cache", _explicit(owner.empty_cache))
     _set_mode(_WARN)
 
 
@@ -136,11 +140,18 @@ def _explicit(wait: Callable[..., Any]) -> Callable[..., Any]:
     def watched(*arguments: Any, **named: Any) -> Any:
         result = wait(*arguments, **named)
         # Also after the end: a program may have imported this function by name.
-        if _listeners:
+        if _listeners and _uses_cuda():
             tell("explicit", sys._getframe(1))
         return result
 
     return watched
+
+
+def _uses_cuda() -> bool:
+    import torch
+
+    cuda: Any = torch.cuda
+    return bool(cuda.is_initialized())
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:

@@ -172,6 +172,18 @@ def test_a_copy_of_pageable_memory_blocks_before_the_wait() -> None:
     assert profile.analysis().gaps[0].blocked_ms == 0.5
 
 
+def test_freeing_waits() -> None:
+    """`empty_cache` frees three segments, of which the first waits for the work."""
+    profile = Profile()
+    profile.steps(0, 1000, 2000, 3000, 4000)
+    for start in (0, 1000, 2000, 3000):
+        profile.kernel(start + 10, start + 20, 500)
+        for at, end in ((30, 530), (535, 545), (550, 560)):
+            profile.sync(None, start + at, start + end, "cudaFree")
+        profile.add("user_annotation", "perflint:sync:1", start + 565)
+    assert [(gap.place, gap.count, gap.blocked_ms) for gap in profile.analysis().gaps] == [(PLACES[1], 1, 0.53)] * 2
+
+
 def test_the_loader_is_named() -> None:
     profile = Profile()
     profile.steps(0, 1000, 2000, 3000, 4000)

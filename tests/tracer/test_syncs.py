@@ -143,15 +143,20 @@ def test_cuda_is_not_initialised_and_an_explicit_sync_is_seen(heard: list[tuple[
 def test_nothing_is_left_of_it() -> None:
     code = (
         "import warnings, torch\nfrom perflint.tracer import syncs, copies\n"
-        "watched = lambda: (warnings.simplefilter, warnings.filterwarnings, torch.cuda.synchronize, torch.Tensor.to)\n"
+        "cuda = torch.cuda\n"
+        "explicit = lambda: (cuda.synchronize, cuda.Event.synchronize, cuda.Stream.synchronize, cuda.empty_cache)\n"
+        "watched = lambda: (warnings.simplefilter, warnings.filterwarnings, *explicit(), torch.Tensor.to)\n"
         "functions = watched()\n"
         "filters = list(warnings.filters)\n"
         "ends = [syncs.listen(print), copies.listen(print)]\n"
-        "assert torch.Tensor.to is not functions[-1]\n"
+        "assert not any(now is before for now, before in zip(watched(), functions))\n"
+        "assert cuda.memory.empty_cache is not functions[-2]\n"
+        "cuda.empty_cache()\n"
         "for end in ends: end()\n"
         "assert 'to' not in torch.Tensor.__dict__\n"
         "assert watched() == functions\n"
         "assert warnings.filters == filters\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True, text=True)
+    assert done.stdout == "", "without a GPU in use nothing is freed that it could use"
