@@ -274,6 +274,19 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
+class Idle:
+    """One stretch in which the GPU had nothing to do, for a picture: the longest of those that `Gap` sums up."""
+
+    step: int
+    start_us: float
+    """From the start of the first profiled step."""
+    us: float
+    cause: str
+    """As in `Gap`."""
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """A change that was timed with the program's own shapes and types, before and after in turn."""
 
@@ -339,6 +352,7 @@ Record = (
     | Gap
     | Kernel
     | Activity
+    | Idle
     | Experiment
     | Failure
 )
@@ -356,6 +370,7 @@ KINDS: dict[str, type] = {
     "gap": Gap,
     "kernel": Kernel,
     "activity": Activity,
+    "idle": Idle,
     "experiment": Experiment,
     "failure": Failure,
 }

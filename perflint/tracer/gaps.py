@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-from perflint.tracer.events import Activity, Gap, Kernel, Place, Step
+from perflint.tracer.events import Activity, Gap, Idle, Kernel, Place, Step
 
 STEP, END, SYNC = "perflint:step:", "perflint:end", "perflint:sync:"
 ACTIVITY_LIMIT = 20_000
+IDLE_LIMIT = 1_000
+"""Stretches of idle time that are kept one by one, the longest."""
 NAME_LIMIT = 300
 SHORTEST_US = 1.0
 """Shorter gaps are the time between two launches."""
@@ -85,6 +87,7 @@ class Analysis:
     gaps: tuple[Gap, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     activities: tuple[Activity, ...] = ()
+    idles: tuple[Idle, ...] = ()
 
 
 def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place]) -> Analysis:
@@ -96,11 +99,13 @@ def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place]) -> Analys
     idle = [Interval(left.end, right.start) for left, right in pairwise(busy) if right.start - left.end >= SHORTEST_US]
     steps = kept.steps[1:-1]
     on_gpu = _on_gpu(kept, steps)
+    gaps, causes = _gaps(kept, steps, on_gpu, idle, places)
     return Analysis(
         _steps(kept, on_gpu, busy),
-        _gaps(kept, steps, on_gpu, idle, places),
+        gaps,
         _kernels(kept, on_gpu),
         _activities(kept, on_gpu),
+        _idles(idle, causes, on_gpu),
     )
 
 
@@ -239,11 +244,14 @@ def _gaps(
     on_gpu: list[tuple[float, int]],
     idle: list[Interval],
     places: Sequence[Place],
-) -> tuple[Gap, ...]:
-    """Each idle interval of the steps once: to the first wait that ended in it, else to the loader or the host."""
+) -> tuple[tuple[Gap, ...], list[tuple[str, Place | None]]]:
+    """Each idle interval of the steps once: to the first wait that ended in it, else to the loader or the host.
+
+    Also the cause and place of each interval.
+    """
     sums: dict[tuple[int, str, int | None], list[float]] = {}
     all_waits = waits(events)
-    taken: set[int] = set()
+    taken: dict[int, int | None] = {}
     starts = [interval.start for interval in idle]
 
     def add(step: int | None, cause: str, place: int | None, *values: float) -> None:
@@ -258,25 +266,41 @@ def _gaps(
         at = bisect_right(starts, after) - 1
         first = 0.0
         if at >= 0 and idle[at].end > after and at not in taken:
-            taken.add(at)
+            taken[at] = wait.place
             first = idle[at].end - idle[at].start
         rest = range(at + 1, bisect_left(starts, until))
         behind = sum(idle[later].end - idle[later].start for later in rest if idle[later].end <= until)
         add(_step_at(on_host, after), "sync", wait.place, first, wait.time.end - wait.time.start, behind)
+    causes: list[tuple[str, Place | None]] = []
     for at, interval in enumerate(idle):
+        cause = "sync"
         if at not in taken:
             cause = "loader" if _overlap(events.loads, interval) > (interval.end - interval.start) / 2 else "host"
             add(_step_at(on_gpu, interval.start), cause, None, interval.end - interval.start)
-    return tuple(
-        Gap(
-            step,
-            cause,
-            places[place] if place is not None and place < len(places) else None,
-            int(total[0]),
-            *(round(value / 1000, 4) for value in total[1:]),
-        )
+        causes.append((cause, _place(places, taken.get(at))))
+    gaps = (
+        Gap(step, cause, _place(places, place), int(total[0]), *(round(value / 1000, 4) for value in total[1:]))
         for (step, cause, place), total in sums.items()
     )
+    return tuple(gaps), causes
+
+
+def _place(places: Sequence[Place], number: int | None) -> Place | None:
+    return places[number] if number is not None and number < len(places) else None
+
+
+def _idles(
+    idle: list[Interval], causes: list[tuple[str, Place | None]], steps: list[tuple[float, int]]
+) -> tuple[Idle, ...]:
+    """The longest idle intervals, in the order of time."""
+    found: list[Idle] = []
+    for interval, (cause, place) in zip(idle, causes, strict=True):
+        step = _step_at(steps, interval.start)
+        if step is not None:
+            start, length = interval.start - steps[0][0], interval.end - interval.start
+            found.append(Idle(step, round(start, 3), round(length, 3), cause, place))
+    longest = sorted(found, key=lambda piece: -piece.us)[:IDLE_LIMIT]
+    return tuple(sorted(longest, key=lambda piece: piece.start_us))
 
 
 def _step_at(steps: list[tuple[float, int]], when: float) -> int | None:

@@ -353,6 +353,7 @@ class Session:
             yield from self._analysis.gaps
             yield from self._analysis.kernels
             yield from self._analysis.activities
+            yield from self._analysis.idles
         yield from self._modules.calls()
         yield from self._compilation.records(self.locator)
         yield from self._churn

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from perflint.tracer.events import Gap, Place
+from perflint.tracer import gaps as module
+from perflint.tracer.events import Gap, Idle, Place
 from perflint.tracer.gaps import Analysis, Interval, analyse, merged
 
 PLACES = [Place("a.py", line, 1, line, 9, "f", "x.item()", "") for line in (10, 20)]
@@ -69,6 +70,7 @@ def test_a_sync_that_drains_the_queue_costs_what_follows_it() -> None:
     (kernel,) = analysis.kernels
     assert (kernel.name, kernel.count, kernel.ms) == ("gemm", 2, 1.6)
     assert [activity.start_us for activity in analysis.activities] == [0, 1000]
+    assert analysis.idles == (Idle(1, 800, 200, "sync", PLACES[0]), Idle(2, 1800, 200, "sync", PLACES[0]))
 
 
 def test_a_sync_beside_a_full_queue_costs_nothing() -> None:
@@ -214,3 +216,13 @@ def test_union() -> None:
 
 def test_the_cost_of_a_gap_without_a_sync_is_its_length() -> None:
     assert Gap(0, "loader", None, 1, 2.5).cost_ms == 2.5
+
+
+def test_only_the_longest_idle_stretches_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_LIMIT", 2)
+    profile = Profile()
+    profile.steps(0, 1000, 2000, 3000)
+    for start in (0, 1000, 2000):
+        for at in (20, 120, 420, 620):
+            profile.kernel(start + at - 10, start + at, 50)
+    assert [(piece.start_us, piece.us) for piece in profile.analysis().idles] == [(150, 250), (650, 350)]
