@@ -106,6 +106,35 @@ class Fix:
     leaves: tuple[str, ...] = ()
 
 
+class Ruling(Enum):
+    """What a trace says of a claim."""
+
+    CONFIRMED = "confirmed"
+    """It happened in recorded steps, and cost time or nobody measured whether it did."""
+    NO_COST = "confirmed, no cost"
+    """It happened, and took nothing of a step."""
+    REFUTED = "refuted"
+    """The code ran, and it did not happen."""
+    NOT_EXECUTED = "not executed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a trace says of a finding."""
+
+    ruling: Ruling
+    why: str
+    """What was seen, in a clause."""
+    ms: float | None = None
+    """What it costs per step, in milliseconds; None where that was not measured."""
+    share: float | None = None
+    """Of the step's time, from 0 to 1."""
+    per_step: float = 0.0
+    """How often it happened in a step."""
+    ratio: float | None = None
+    """The time of the code as it is over that of the changed code, where an experiment compared them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One claim of one rule about one place."""
@@ -121,6 +150,8 @@ class Finding:
     effect: Effect
     help: str | None = None
     fix: Fix | None = None
+    verdict: Verdict | None = None
+    """What a trace says; None without one, and where it cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +180,5 @@ class Report:
     suppressed: int = 0
     hidden: dict[str, int] = field(default_factory=dict)
     """How many findings each stricter profile would add to what is shown."""
+    verdicts: dict[Ruling, int] = field(default_factory=dict)
+    """How many findings that the profile would show without a trace, or shows with it, got which verdict."""

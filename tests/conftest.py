@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from tests.cli.command import Command
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,3 +27,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be rewritten."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def perflint(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command, in an empty folder."""
+    return Command(tmp_path, capsys, monkeypatch)

@@ -34,6 +34,7 @@ FAMILIES = {
     "precision": "Sizes and precision",
     "evaluation": "Evaluation",
     "legacy": "Deprecated and legacy",
+    "traced": "Seen by a trace only",
 }
 
 

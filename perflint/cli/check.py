@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from perflint.cli import options
 from perflint.config.settings import OutputFormat, Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import merge
 from perflint.engine.files import check_files
-from perflint.findings import Report
+from perflint.findings import Finding, Report
 from perflint.output.terminal import Style
 from perflint.output.writer import Writer, message_text, problem_text, writer
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
+from perflint.source.text import Source
+
+if TYPE_CHECKING:
+    from perflint.tracer.verdicts import Evidence
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint check`."""
     options.add_paths(parser)
     options.add_selection(parser)
+    options.add_trace(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--output-format",
@@ -37,9 +44,10 @@ def run(arguments: Namespace) -> int:
     paths = options.paths(arguments)
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
+    evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
     out = writer(settings.output_format, sys.stdout, options.style(arguments, sys.stdout), arguments.statistics)
-    report = _check(found, rules, settings, out, arguments)
+    report = _check(found, rules, settings, evidence, out, arguments)
     if report.problems:
         return 2
     return 1 if report.findings and not arguments.exit_zero else 0
@@ -53,18 +61,43 @@ def _discover(paths: list[str], settings: Settings, arguments: Namespace) -> Dis
     return Discovery() if excluded else Discovery(files=[STANDARD_INPUT])
 
 
-def _check(found: Discovery, rules: RuleSet, settings: Settings, out: Writer, arguments: Namespace) -> Report:
+def _check(
+    found: Discovery,
+    rules: RuleSet,
+    settings: Settings,
+    evidence: Evidence | None,
+    out: Writer,
+    arguments: Namespace,
+) -> Report:
     style = options.style(arguments, sys.stderr)
     report = Report()
     for folder in found.empty:
         help = "only *.py files that nothing excludes are looked for; name a file to check it anyway"
         sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, style))
     _tell(Report(problems=found.problems), report, style)
-    for source, part in check_files(found.files, rules, settings, arguments.stdin_filename):
+    judge = evidence.judge if evidence is not None else None
+    checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge)
+    for source, part in checked if evidence is None else _by_cost(checked):
         out.file(source, part)
         _tell(part, report, style)
+    if evidence is not None:
+        sys.stdout.flush()
+        sys.stderr.write(options.stale_text(evidence, style))
     out.finish(report)
     return report
+
+
+def _by_cost(checked: Iterable[tuple[Source, Report]]) -> Iterator[tuple[Source, Report]]:
+    """The reports with one finding each, what costs most first, and before them all else that they say."""
+    from perflint.tracer.verdicts import by_cost
+
+    findings: list[tuple[Finding, Source]] = []
+    for source, part in checked:
+        findings += [(finding, source) for finding in part.findings]
+        part.findings = []
+        yield source, part
+    for finding, source in sorted(findings, key=lambda pair: by_cost(pair[0])):
+        yield source, Report(findings=[finding])
 
 
 def _tell(part: Report, report: Report, style: Style) -> None:

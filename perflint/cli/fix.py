@@ -11,15 +11,16 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
-from perflint.findings import Finding, Problem, Report, Safety
+from perflint.findings import Finding, Problem, Report, Ruling, Safety
 from perflint.fixes.apply import Outcome, apply_fixes
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
@@ -32,6 +33,9 @@ from perflint.source.files import STANDARD_INPUT, discover, is_excluded
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
 
+if TYPE_CHECKING:
+    from perflint.tracer.verdicts import Evidence
+
 _DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -39,6 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint fix`."""
     options.add_paths(parser)
     options.add_selection(parser)
+    options.add_trace(parser)
     group = parser.add_argument_group("fixing")
     group.add_argument("--apply", action="store_true", help="write the files instead of printing a diff")
     group.add_argument(
@@ -66,12 +71,15 @@ def run(arguments: Namespace) -> int:
         apply=arguments.apply,
         out=options.style(arguments, sys.stdout),
         notes=options.style(arguments, sys.stderr),
+        evidence=options.evidence(arguments),
     )
     if paths == [STANDARD_INPUT]:
         job.standard_input(arguments.stdin_filename, arguments.force_exclude)
     else:
         job.files(paths, arguments.force_exclude)
     sys.stdout.flush()
+    if job.evidence is not None:
+        sys.stderr.write(options.stale_text(job.evidence, job.notes))
     sys.stderr.write(job.summary())
     if job.has_problems:
         return 2
@@ -88,6 +96,8 @@ class _Job:
     apply: bool
     out: Style
     notes: Style
+    evidence: Evidence | None
+    """What traces know; then only what they confirm is fixed."""
     has_problems: bool = False
     fixed: int = 0
     changed: int = 0
@@ -161,11 +171,32 @@ class _Job:
         findings: Sequence[Finding] | None = report.findings
         if any(finding.fix is not None and finding.fix.safety in self.safeties for finding in report.findings):
             findings = relint(text.text)
-        return apply_fixes(text.text, findings or (), relint, self.safeties)
+        outcome = apply_fixes(text.text, findings or (), relint, self.safeties)
+        if self.evidence is None:
+            return outcome
+        left = check_source(
+            Source(path, outcome.text), Project([Path(path)]), self.rules, self.settings, judge=self.evidence.judge
+        )
+        return replace(outcome, remaining=tuple(left.findings))
 
     def check(self, path: str, text: str, project: Project) -> Report:
-        """What `perflint check` says of a text."""
-        return check_source(Source(path, text), project, self.rules, self.settings)
+        """What `perflint check` says of a text, with the fixes of what the trace confirms."""
+        judge = self.confirmed if self.evidence is not None else None
+        return check_source(Source(path, text), project, self.rules, self.settings, judge=judge)
+
+    def confirmed(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings: with their verdict where it confirms them, else without it and without their fix.
+
+        So one that the trace speaks against is no new one where an edit takes its verdict away.
+        """
+        assert self.evidence is not None
+        judged = self.evidence.judge(source, findings)[: len(findings)]
+        return [
+            finding
+            if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
+            else replace(finding, verdict=None, fix=None)
+            for finding in judged
+        ]
 
     def tell(self, problem: Problem) -> None:
         """Report a problem."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.pyproject import ProjectFile, find
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
+from perflint.output.summary import count
 from perflint.output.terminal import Style, wants_colours
+from perflint.output.writer import message_text
 from perflint.source.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
+
+    from perflint.tracer.verdicts import Evidence
 
 
 def add_paths(parser: ArgumentParser) -> None:
@@ -54,6 +59,37 @@ def add_selection(parser: ArgumentParser) -> None:
     )
     group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
     group.add_argument("--no-cache", action="store_true", help="no effect: nothing is cached in this version")
+
+
+def add_trace(parser: ArgumentParser) -> None:
+    """Traces to hold findings against."""
+    group = parser.add_argument_group("trace")
+    group.add_argument(
+        "--trace",
+        action="append",
+        metavar="FILE",
+        help="hold findings against what `perflint trace` recorded; may be given again, for runs or ranks",
+    )
+
+
+def evidence(arguments: Namespace) -> Evidence | None:
+    """What the traces know that `--trace` names, None without any. Raises TraceError."""
+    if not arguments.trace:
+        return None
+    from perflint.tracer.file import read_trace
+    from perflint.tracer.verdicts import Evidence
+
+    return Evidence(read_trace(Path(file)) for file in arguments.trace)
+
+
+def stale_text(evidence: Evidence, style: Style) -> str:
+    """The warning that files have changed since they were traced; empty where none has."""
+    if not evidence.stale:
+        return ""
+    first, more = evidence.stale[0], len(evidence.stale) - 1
+    files = f"{first} and {count(more, 'other file')} have" if more else f"{first} has"
+    help = "lines that are the same were found again, the others have no verdict; trace again for those"
+    return message_text("warning", f"{files} changed since the trace", help, style)
 
 
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:

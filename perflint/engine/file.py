@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.looks import look
-from perflint.engine.profiles import STRICTER, shows
+from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
 _REPORT_IT = "please report this, with the code of that line"
 
 
-def check_source(source: Source, project: Project, rules: RuleSet, settings: Settings, noqa: bool = True) -> Report:
+Judge = Callable[[Source, Sequence[Finding]], Sequence[Finding]]
+"""Gives findings of a file the verdicts of a trace, and adds those that only the trace has."""
+
+
+def check_source(
+    source: Source,
+    project: Project,
+    rules: RuleSet,
+    settings: Settings,
+    noqa: bool = True,
+    judge: Judge | None = None,
+) -> Report:
     """What the rules say of a file: findings by position, and what is wrong with it or with perflint.
 
     Never raises: a syntax error or a crash of a rule is a problem in the report. Without `noqa`,
@@ -38,7 +50,11 @@ def check_source(source: Source, project: Project, rules: RuleSet, settings: Set
         return report
     report.files = 1
     report.lines = len(source.lines)
-    found = _run(source, project, rules_for_file(rules, settings, source.path), report.problems)
+    here = rules_for_file(rules, settings, source.path)
+    found: Sequence[Finding] = _run(source, project, here, report.problems)
+    if judge is not None:
+        on = {rule.code for rule in here.rules}
+        found = [finding for finding in judge(source, found) if finding.code in on]
     _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source, noqa), settings, report)
     return report
 
@@ -52,6 +68,8 @@ def merge(report: Report, part: Report) -> None:
     report.suppressed += part.suppressed
     for profile, count in part.hidden.items():
         report.hidden[profile] = report.hidden.get(profile, 0) + count
+    for ruling, count in part.verdicts.items():
+        report.verdicts[ruling] = report.verdicts.get(ruling, 0) + count
 
 
 def _unparsable(source: Source) -> Problem | None:
@@ -91,7 +109,11 @@ def _sift(findings: list[Finding], suppressions: Suppressions, settings: Setting
         shown = shows(settings.profile, finding)
         if suppressions.cover(finding):
             report.suppressed += shown
-        elif shown:
+            continue
+        if finding.verdict is not None and (shown or claims(settings.profile, finding)):
+            ruling = finding.verdict.ruling
+            report.verdicts[ruling] = report.verdicts.get(ruling, 0) + 1
+        if shown:
             report.findings.append(finding)
         else:
             for stricter in STRICTER[settings.profile]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perflint.config.settings import Settings
-from perflint.engine.file import check_source
+from perflint.engine.file import Judge, check_source
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
@@ -16,7 +16,11 @@ from perflint.source.text import Source
 
 
 def check_files(
-    files: Sequence[str], rules: RuleSet, settings: Settings, stdin_filename: str | None = None
+    files: Sequence[str],
+    rules: RuleSet,
+    settings: Settings,
+    stdin_filename: str | None = None,
+    judge: Judge | None = None,
 ) -> Iterator[tuple[Source, Report]]:
     """Check files one by one, in their order; each comes with what it says.
 
@@ -32,7 +36,7 @@ def check_files(
             yield Source(file, ""), Report(problems=[error.problem])
             continue
         source = Source(name, text.text)
-        yield source, check_source(source, project, rules, settings)
+        yield source, check_source(source, project, rules, settings, judge=judge)
 
 
 def _path(file: str, stdin_filename: str | None) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.config.settings import Profile
-from perflint.findings import Confidence, Finding, Heat, Severity
+from perflint.findings import Confidence, Finding, Heat, Ruling, Severity
 
 STRICTER = {
     Profile.DEFAULT: (Profile.PEDANTIC, Profile.AUDIT),
@@ -13,7 +13,17 @@ STRICTER = {
 
 
 def shows(profile: Profile, finding: Finding) -> bool:
-    """Whether a profile shows a finding."""
+    """Whether a profile shows a finding. A trace has the last word where it has one."""
+    if profile is Profile.AUDIT:
+        return True
+    ruling = finding.verdict.ruling if finding.verdict is not None else Ruling.NOT_EXECUTED
+    if ruling is not Ruling.NOT_EXECUTED:
+        return ruling is Ruling.CONFIRMED or (ruling is Ruling.NO_COST and profile is Profile.PEDANTIC)
+    return claims(profile, finding)
+
+
+def claims(profile: Profile, finding: Finding) -> bool:
+    """Whether a profile shows a finding where no trace speaks of it."""
     if profile is Profile.AUDIT:
         return True
     if finding.confidence is Confidence.LOW:

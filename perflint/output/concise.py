@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from perflint.findings import Report
-from perflint.output.summary import summary_text
+from perflint.output.summary import summary_text, verdict_text
 from perflint.output.terminal import printable
 from perflint.output.writer import Writer, marker
 from perflint.source.text import Source
 
 
 class ConciseWriter(Writer):
-    """`path:line:column: CODE [*] message`."""
+    """`path:line:column: CODE [*] message`, and what a trace says of it in parentheses."""
 
     def file(self, source: Source, report: Report) -> None:
         style = self.style
         for finding in report.findings:
             place = f"{style(printable(finding.path), 'bold')}:{finding.span.line}:{finding.span.column}:"
             code = style(finding.code, "bold", "red")
-            self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}\n")
+            trace = f" ({printable(verdict_text(finding.verdict))})" if finding.verdict is not None else ""
+            self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}{trace}\n")
 
     def finish(self, report: Report) -> None:
         self.out.write(summary_text(report, self.style))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.findings import Finding, Report, Safety, Severity
-from perflint.output.summary import summary_text
+from perflint.output.summary import summary_text, verdict_text
 from perflint.output.terminal import printable, width
 from perflint.output.writer import Writer, marker
 from perflint.source.text import Source
@@ -48,6 +48,8 @@ class FullWriter(Writer):
     def _notes(self, finding: Finding) -> list[str]:
         style = self.style
         notes = []
+        if finding.verdict is not None:
+            notes.append(f"{style('trace', 'bold')}: {printable(verdict_text(finding.verdict))}")
         if finding.help:
             notes.append(f"{style('help', 'bold')}: {printable(finding.help)}")
         if finding.fix:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety
+from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety, Verdict
 from perflint.output.summary import fixable
 from perflint.output.writer import Writer
 from perflint.source.text import Source
@@ -52,6 +52,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "effect": finding.effect.value,
         "help": finding.help,
         "fix": None if finding.fix is None else _fix(finding.fix),
+        "verdict": None if finding.verdict is None else _verdict(finding.verdict),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "ruling": verdict.ruling.value,
+        "why": verdict.why,
+        "ms": verdict.ms,
+        "share": verdict.share,
+        "per_step": verdict.per_step,
+        "ratio": verdict.ratio,
     }
 
 
@@ -96,5 +108,6 @@ def _summary(report: Report) -> dict[str, Any]:
         "suppressed": report.suppressed,
         "fixable": {safety.value: fixes[safety] for safety in Safety},
         "hidden": report.hidden,
+        "verdicts": {ruling.value: count for ruling, count in report.verdicts.items()},
         "rules": dict(sorted(Counter(finding.code for finding in report.findings).items())),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from perflint.findings import Finding, Report, Safety, Severity
+from perflint.findings import Finding, Report, Ruling, Safety, Severity, Verdict
 from perflint.output.terminal import Style
 
 _PLURALS = {
@@ -20,9 +20,14 @@ def fixable(findings: Iterable[Finding]) -> Counter[Safety]:
     return Counter(finding.fix.safety for finding in findings if finding.fix is not None)
 
 
+def verdict_text(verdict: Verdict) -> str:
+    """What a trace says of a finding, in a line."""
+    return f"{verdict.ruling.value}: {verdict.why}"
+
+
 def summary_text(report: Report, style: Style) -> str:
-    """Up to three lines."""
-    lines = [_found(report, style), _fixes(report, style), _not_shown(report)]
+    """Up to four lines."""
+    lines = [_found(report, style), _verdicts(report), _fixes(report, style), _not_shown(report)]
     return "".join(f"{line}\n" for line in lines if line)
 
 
@@ -38,6 +43,12 @@ def _found(report: Report, style: Style) -> str:
     )
     found = style(f"Found {count(len(report.findings), 'finding')}", "bold")
     return f"{found} in {files}: {kinds}."
+
+
+def _verdicts(report: Report) -> str:
+    """What the trace says, of what it refuted and is not shown for it, too."""
+    parts = [f"{report.verdicts[ruling]} {ruling.value}" for ruling in Ruling if report.verdicts.get(ruling)]
+    return f"Trace: {'; '.join(parts)}." if parts else ""
 
 
 def _fixes(report: Report, style: Style) -> str:

@@ -82,3 +82,13 @@ class Rule(ABC):
             help=help,
             fix=fix,
         )
+
+
+class TracedRule(Rule):
+    """Base of the rules that source shows nothing of: their findings come with a trace (`tracer/verdicts.py`)."""
+
+    listens = ()
+
+    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+        """Nothing."""
+        return iter(())

@@ -68,12 +68,14 @@ class Cost:
         An error loses a quarter of the step or more, a warning three percent or more. An
         operation's own ratio says nothing about the step, so it only informs.
         """
-        if self.scope != "step":
-            return Severity.INFO
-        lost = 1 - 1 / self.ratio
-        if lost >= 0.25:
-            return Severity.ERROR
-        return Severity.WARNING if lost >= 0.03 else Severity.INFO
+        return severity_of(1 - 1 / self.ratio) if self.scope == "step" else Severity.INFO
+
+
+def severity_of(lost: float) -> Severity:
+    """What a pattern deserves that takes this share of a step, from 0 to 1."""
+    if lost >= 0.25:
+        return Severity.ERROR
+    return Severity.WARNING if lost >= 0.03 else Severity.INFO
 
 
 def cost(name: str) -> Cost:

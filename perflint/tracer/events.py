@@ -23,8 +23,6 @@ class Place:
     """The qualified name of the function, `<module>` for the file itself."""
     text: str
     """The first of its lines, stripped, at most `places.TEXT_LIMIT` characters."""
-    digest: str
-    """Of the text of its lines without the space around them, to find lines that have moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,12 @@ class SourceFile:
 
     file: str
     digest: str
+    """Of the whole text."""
+    lines: tuple[str, ...] = ()
+    """Digests of its lines without the space around them, by which lines that have moved are found;
+    none where there are more than `places.LINE_LIMIT`."""
+    indents: tuple[int, ...] = ()
+    """Characters before the text of each line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import hashlib
 import linecache
 import os
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -18,6 +18,8 @@ from perflint.tracer.events import Place, SourceFile
 
 TEXT_LIMIT = 200
 STACK_LIMIT = 8
+LINE_LIMIT = 20_000
+"""Lines of a file whose digests a trace keeps."""
 _PERFLINT = str(Path(__file__).parents[1]) + os.sep
 _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _MOVES = frozenset({"Module._apply", "Module.to", "Module.cuda"})
@@ -127,7 +129,6 @@ class Locator:
             _characters(lines[-1], end_column),
             function,
             lines[0].strip()[:TEXT_LIMIT],
-            digest("".join(lines)),
         )
 
     def name(self, path: str) -> str:
@@ -156,8 +157,7 @@ class Locator:
         """The files that places were found in, with digests of what they hold now."""
         found = []
         for path, name in sorted(self._files.items(), key=lambda item: item[1]):
-            lines = linecache.getlines(path)
-            found.append(SourceFile(name, digest("".join(lines), whole=True)))
+            found.append(source_file(name, linecache.getlines(path)))
         return tuple(found)
 
     def note_file(self, path: str) -> None:
@@ -165,10 +165,19 @@ class Locator:
         self._files.setdefault(path, self.name(path))
 
 
-def digest(text: str, whole: bool = False) -> str:
-    """A short digest of a text; of lines without the space around them unless the `whole` text counts."""
-    kept = text if whole else "\n".join(line.strip() for line in text.splitlines())
-    return hashlib.blake2b(kept.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def source_file(name: str, lines: Sequence[str]) -> SourceFile:
+    """What a trace keeps of the lines of a file, to know it and them again."""
+    # linecache ends the last line, and knows one kind of line end.
+    texts = [line.rstrip("\r\n") for line in lines]
+    whole = _digest("\n".join(texts), 8)
+    if len(texts) > LINE_LIMIT:
+        return SourceFile(name, whole)
+    indents = tuple(len(text) - len(text.lstrip()) for text in texts)
+    return SourceFile(name, whole, tuple(_digest(text.strip(), 4) for text in texts), indents)
+
+
+def _digest(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

@@ -25,7 +25,7 @@ def header(**changes: object) -> Header:
 
 
 def at(line: int, text: str = "x.item()") -> Place:
-    return Place("a.py", line, 1, line, 9, "f", text, "")
+    return Place("a.py", line, 1, line, 9, "f", text)
 
 
 def text(*records: Record, **changes: object) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from perflint.rules.base import TracedRule
 from tests.rules.harness import Case, Fixture, cases, compare, lint, parse_fixture, silent_blocks
 
-CASES = cases()
+CASES = [case for case in cases() if not issubclass(case.rule, TracedRule)]
 by_rule = pytest.mark.parametrize("case", CASES, ids=str)
 
 

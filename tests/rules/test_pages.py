@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from perflint.findings import Effect, Severity
+from perflint.rules.base import TracedRule
 from tests.rules.harness import SECTIONS, Case, cases, lint, python_blocks, sections
 
 CASES = cases()
@@ -28,7 +29,8 @@ def test_code_and_name(case: Case) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name)
     assert isinstance(rule.effect, Effect)
     assert isinstance(rule.severity, Severity)
-    assert isinstance(rule.listens, tuple) and rule.listens
+    assert isinstance(rule.listens, tuple)
+    assert bool(rule.listens) is not issubclass(rule, TracedRule)
 
 
 def test_codes_and_names_are_unique() -> None:
@@ -60,6 +62,9 @@ def test_bad_blocks_are_found(case: Case) -> None:
     blocks = python_blocks(sections(case.rule)["Bad"])
     assert blocks, f"{case}: the section Bad has no ```python block"
     for block in blocks:
+        if issubclass(case.rule, TracedRule):
+            assert not lint(block, [case.rule], "audit"), f"{case.rule.code} speaks without a trace"
+            continue
         assert lint(block, [case.rule], "audit"), f"{case.rule.code} does not find its own bad example:\n{block}"
 
 

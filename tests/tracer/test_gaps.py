@@ -10,7 +10,7 @@ from perflint.tracer import gaps as module
 from perflint.tracer.events import Gap, Idle, Place
 from perflint.tracer.gaps import Analysis, Interval, analyse, merged
 
-PLACES = [Place("a.py", line, 1, line, 9, "f", "x.item()", "") for line in (10, 20)]
+PLACES = [Place("a.py", line, 1, line, 9, "f", "x.item()") for line in (10, 20)]
 Event = dict[str, Any]
 
 

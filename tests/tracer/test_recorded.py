@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from perflint.cli.main import main
 from perflint.tracer.events import Activity, CandidateLine, Kernel, ModuleCall, Place, Step, Sync
 from perflint.tracer.file import read_trace
 from perflint.tracer.gaps import Analysis, analyse
 
 DATA = Path(__file__).parent / "data"
 PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "accuracy" / "programs"
-PLACE = Place("planted.py", 34, 9, 34, 23, "<module>", "z[0, 0].item()", "")
+PLACE = Place("planted.py", 34, 9, 34, 23, "<module>", "z[0, 0].item()")
 
 
 def profile(name: str) -> Analysis:
@@ -60,3 +61,25 @@ def test_a_training_program() -> None:
         "torch.nn.modules.linear.Linear",
     }
     assert sum(kernel.count for kernel in trace.of(Kernel)) == len(trace.of(Activity))
+
+
+def test_a_check_with_the_trace_of_a_training_program(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every sync of the recorded steps is a confirmed finding; what did not run is said not to have run."""
+    monkeypatch.chdir(PROGRAMS.parents[2])
+    name = "benchmarks/accuracy/programs/trainer_hooks.py"
+    path = DATA / "trainer_hooks.jsonl.gz"
+    command = ["check", name, "--trace", str(path), "--profile", "audit", "--isolated", "--output-format", "json"]
+    assert main(command) == 1
+    captured = capsys.readouterr()
+    assert not captured.err, "the program is as it was"
+    findings = json.loads(captured.out)["findings"]
+    waited = {sync.place.line for sync in read_trace(path).of(Sync) if sync.hits.steps and not sync.origin}
+    confirmed = {"confirmed", "confirmed, no cost"}
+    happened = {finding["line"] for finding in findings if (finding["verdict"] or {}).get("ruling") in confirmed}
+    assert happened >= waited
+    unseen = {finding["message"] for finding in findings if finding["code"] == "TPF199"}
+    assert len(unseen) == 1 and "torch.save(module.state_dict()" in unseen.pop(), "the rules know all others"
+    refuted = {finding["line"] for finding in findings if (finding["verdict"] or {}).get("ruling") == "refuted"}
+    assert not refuted & waited

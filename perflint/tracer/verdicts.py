@@ -1,0 +1,220 @@
+"""Holds findings against traces: what a rule claims, and what a run showed.
+
+A claim that the host waits (`Effect.SYNC`) can be refuted. Others are confirmed by what was seen at
+their place, or nothing is said of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Ruling, Severity, Span, Verdict
+from perflint.rules.traced.traced_sync import TracedSync
+from perflint.rules.worth import severity_of
+from perflint.semantics.operations import quoted
+from perflint.source.text import Source
+from perflint.tracer.events import CandidateLine, Gap, PageableCopy, Place, SourceFile, Sync, Trace
+from perflint.tracer.moved import MovedLines
+
+FREE = 0.005
+"""The share of a step below which a cost counts as none: less is not told from noise."""
+
+
+class Evidence:
+    """What some traces know, by file."""
+
+    def __init__(self, traces: Iterable[Trace]) -> None:
+        self._traces = [_Traced(trace) for trace in traces]
+        self.stale: list[str] = []
+        """The files judged so far that had changed since they were traced when they were judged first."""
+        self._judged: set[str] = set()
+
+    def judge(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings of a file with their verdicts, and those of syncs that no rule has found."""
+        path = os.path.realpath(source.path)
+        found = (traced.view(path, source) for traced in self._traces)
+        views: list[_View | _Absent] = [view for view in found if view is not None]
+        if path not in self._judged and any(view.is_stale for view in views):
+            self.stale.append(source.path)
+        self._judged.add(path)
+        if not views and all(traced.has_lines for traced in self._traces):
+            views.append(_NOT_THERE)
+        judged = [_judged(finding, views) for finding in findings]
+        unseen = [found for view in views for found in view.unseen(source, findings)]
+        return [*judged, *{(found.span, found.code): found for found in unseen}.values()]
+
+
+class _Traced:
+    """A trace, with its records by file."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.has_lines = trace.header.lines_recorded
+        root = trace.header.root if os.path.isdir(trace.header.root) else os.getcwd()
+        self._trace = trace
+        self._names = {os.path.realpath(os.path.join(root, file.file)): file for file in trace.of(SourceFile)}
+        self._costs = _costs(trace)
+
+    def view(self, path: str, source: Source) -> _View | None:
+        """What the trace knows of a file, None where it is none of its files."""
+        file = self._names.get(path)
+        if file is None:
+            return None
+        moved = MovedLines(file, source.lines)
+        return _View(self._trace, file.file, moved, self._costs)
+
+
+def _costs(trace: Trace) -> dict[Place, float]:
+    """What each place costs per step, in milliseconds."""
+    places = {gap.place for gap in trace.of(Gap) if gap.cause == "sync" and gap.place is not None}
+    return {place: trace.cost_ms(place) or 0.0 for place in places}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Something that happened at a place."""
+
+    span: Span
+    event: Sync | PageableCopy
+    ms: float | None
+
+
+class _View:
+    """What a trace knows of one file."""
+
+    def __init__(self, trace: Trace, name: str, moved: MovedLines, costs: dict[Place, float]) -> None:
+        self._header = trace.header
+        self._moved = moved
+        self.is_stale = moved.is_changed
+        self._step_ms = trace.step_ms
+        has_costs = trace.profiled_steps > 0
+        self._seen: list[_Seen] = []
+        events: tuple[Sync | PageableCopy, ...] = (*trace.of(Sync), *trace.of(PageableCopy))
+        for event in events:
+            span = moved.span(event.place) if event.place.file == name else None
+            if span is not None:
+                is_timed = has_costs and isinstance(event, Sync)
+                self._seen.append(_Seen(span, event, costs.get(event.place, 0.0) if is_timed else None))
+        lines = [line for line in trace.of(CandidateLine) if line.file == name]
+        self._ran = {line.line for line in lines}
+        self._ran_in_steps = {line.line for line in lines if line.in_steps}
+
+    def verdict(self, finding: Finding) -> Verdict | None:
+        """What the trace says of a finding; None where it cannot tell."""
+        seen = [each for each in self._seen if each.span.overlaps(finding.span)]
+        if seen:
+            return self._confirmed(seen)
+        lines = range(finding.span.line, finding.span.end_line + 1)
+        then = {line for now in lines if (line := self._moved.then(now)) is not None}
+        if not then:
+            return None
+        if then & self._ran:
+            return self._refuted(bool(then & self._ran_in_steps)) if finding.effect is Effect.SYNC else None
+        return _NOT_EXECUTED if self._header.lines_recorded else None
+
+    def _confirmed(self, seen: list[_Seen]) -> Verdict:
+        steps = max(self._header.steps, 1)
+        per_step = sum(each.event.hits.steps for each in seen) / steps
+        if not per_step:
+            return Verdict(Ruling.NO_COST, "it happened, but in no recorded step")
+        allowed = next((each.event.allowed for each in seen if each.event.allowed), "")
+        known = {each.event.place: each.ms for each in seen if each.ms is not None}
+        times = f"{_times(per_step)} a step"
+        if not known or self._step_ms is None:
+            return Verdict(Ruling.CONFIRMED, f"{times}; {_unmeasured(self._header.simulated)}", per_step=per_step)
+        ms = sum(known.values())
+        share = ms / self._step_ms if self._step_ms else 0.0
+        if share < FREE:
+            why = f"{times}, and the step is no longer for it"
+            return Verdict(Ruling.NO_COST, why, ms, share, per_step)
+        why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {times}"
+        return Verdict(Ruling.CONFIRMED, f"{why}; allowed: {allowed}" if allowed else why, ms, share, per_step)
+
+    def _refuted(self, in_steps: bool) -> Verdict:
+        where = "the code ran" if in_steps else "the code ran, in no recorded step,"
+        device = "the host would not have waited" if self._header.simulated else "the host did not wait"
+        return Verdict(Ruling.REFUTED, f"{where} and {device}")
+
+    def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """Findings for the syncs of recorded steps that no rule has found."""
+        for each in self._seen:
+            event = each.event
+            if not isinstance(event, Sync) or not event.hits.steps or event.allowed or event.origin:
+                continue
+            if not any(each.span.overlaps(finding.span) for finding in findings):
+                yield _traced_sync(source, each.span, self._confirmed([each]))
+
+
+class _Absent:
+    """A trace that knows nothing of a file: none of its lines ran."""
+
+    is_stale = False
+
+    def verdict(self, finding: Finding) -> Verdict | None:
+        return _NOT_EXECUTED
+
+    def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:
+        return iter(())
+
+
+_NOT_EXECUTED = Verdict(Ruling.NOT_EXECUTED, "the traced program did not come here")
+_NOT_THERE = _Absent()
+
+_ORDER = (Ruling.CONFIRMED, Ruling.NO_COST, Ruling.REFUTED)
+
+
+def _judged(finding: Finding, views: Sequence[_View | _Absent]) -> Finding:
+    """A finding with the verdict of the trace that has most to say; what was measured decides its severity."""
+    verdicts = [view.verdict(finding) for view in views]
+    known = [verdict for verdict in verdicts if verdict is not None]
+    for ruling in _ORDER:
+        same = [verdict for verdict in known if verdict.ruling is ruling]
+        if same:
+            return _with(finding, max(same, key=lambda verdict: (verdict.share or 0.0, verdict.per_step)))
+    return _with(finding, known[0]) if known and len(known) == len(verdicts) else finding
+
+
+def _with(finding: Finding, verdict: Verdict) -> Finding:
+    is_measured = verdict.ruling is Ruling.CONFIRMED and verdict.share is not None
+    severity = severity_of(verdict.share or 0.0) if is_measured else finding.severity
+    return replace(finding, verdict=verdict, severity=severity)
+
+
+def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
+    """The finding of a sync that no rule has found."""
+    line = source.lines[span.line - 1].rstrip() if span.line <= len(source.lines) else ""
+    if span.end_column > len(line) and span.end_line == span.line:
+        span = Span(span.line, len(line) - len(line.lstrip()) + 1, span.line, len(line) + 1)
+    finding = Finding(
+        path=source.path,
+        span=span,
+        code=TracedSync.code,
+        name=TracedSync.name,
+        message=f"{quoted(source.segment(span))} makes the host wait for the GPU",
+        severity=Severity.INFO,
+        confidence=Confidence.HIGH,
+        heat=Heat.HOT,
+        effect=Effect.SYNC,
+        help="No rule knows this wait from the source: `perflint explain` shows what was inferred.",
+    )
+    return _with(finding, verdict)
+
+
+def _times(per_step: float) -> str:
+    if abs(per_step - round(per_step)) < 0.005:
+        return "once" if round(per_step) == 1 else f"{round(per_step)} times"
+    return f"{per_step:.2g} times"
+
+
+def _unmeasured(simulated: bool) -> str:
+    return "simulated, so without times" if simulated else "what it costs was not measured"
+
+
+def by_cost(finding: Finding) -> tuple[object, ...]:
+    """A sort key: what costs most first, then confirmed, unknown, not executed, free and refuted findings."""
+    verdict = finding.verdict
+    order = [Ruling.CONFIRMED, None, Ruling.NOT_EXECUTED, Ruling.NO_COST, Ruling.REFUTED]
+    ruling = verdict.ruling if verdict is not None else None
+    ms = verdict.ms if verdict is not None and verdict.ms is not None else -1.0
+    return order.index(ruling), -ms, finding.path, finding.span, finding.code

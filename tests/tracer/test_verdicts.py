@@ -1,0 +1,338 @@
+"""Findings held against traces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perflint.findings import Span
+from perflint.tracer.events import (
+    CandidateLine,
+    Gap,
+    Header,
+    Hits,
+    PageableCopy,
+    Place,
+    Record,
+    SourceFile,
+    Step,
+    Sync,
+    Trace,
+)
+from perflint.tracer.file import write_trace
+from perflint.tracer.moved import MovedLines
+from perflint.tracer.places import source_file
+from tests.cli.command import Command
+
+TRAIN = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, optimizer):
+    for images, labels in loader:
+        loss = model(images.cuda(non_blocking=True)).mean()
+        loss.backward()
+        optimizer.step()
+        if loss.item() > 3:
+            break
+        print(loss)
+        total = float(loss)
+        if len(labels) % 100 == 0:
+            log(labels.cuda().sum().tolist())
+    if loss.isnan():
+        raise ValueError
+"""
+READ, PRINT, FLOAT, BRANCH = "loss.item()", "print(loss)", "float(loss)", "loss.isnan()"
+SELDOM = "labels.cuda().sum().tolist()"
+STEPS = 10
+
+
+def place(text: str, what: str, file: str = "train.py") -> Place:
+    """The place of an expression of a text."""
+    lines = text.splitlines()
+    number, line = next((number, line) for number, line in enumerate(lines, 1) if what in line)
+    column = line.index(what) + 1
+    return Place(file, number, column, number, column + len(what), "train", line.strip())
+
+
+class Traced:
+    """A trace of a text, made up record by record."""
+
+    def __init__(self, root: Path, text: str = TRAIN, file: str = "train.py", step_ms: float = 10.0) -> None:
+        self.text = text
+        self.file = file
+        self.header = Header(
+            perflint="0", python="3.12", torch="2.11", devices=("GPU",), program=(file,), root=str(root), started="",
+            step_source="optimizer", warmup=5, steps=STEPS, steps_per_window=1, ended="finished", lines_recorded=True,
+        )  # fmt: skip
+        self.records: list[Record] = [source_file(file, text.splitlines(keepends=True)), Step(0, STEPS, step_ms)]
+
+    def ran(self, *lines: int, in_steps: bool = True) -> Traced:
+        """Some lines ran."""
+        self.records += [CandidateLine(self.file, line, in_steps, not in_steps) for line in lines]
+        return self
+
+    def sync(self, what: str, steps: int = STEPS, outside: int = 0, **facts: str) -> Traced:
+        """An expression synchronised."""
+        self.records.append(Sync(place(self.text, what, self.file), "implicit", Hits(steps, outside), **facts))
+        return self
+
+    def profiled(self, **costs: float) -> Traced:
+        """The profiler ran for a step; what each expression cost in it, in milliseconds."""
+        self.records.append(Step(STEPS, 1, 10.0, True, 8.0, 2.0))
+        for what, ms in costs.items():
+            at = place(self.text, {"read": READ, "print": PRINT, "float": FLOAT}[what], self.file)
+            self.records.append(Gap(STEPS, "sync", at, 1, ms, ms))
+        return self
+
+    def write(self, path: Path) -> str:
+        """The file with it."""
+        write_trace(path, Trace(self.header, tuple(self.records)))
+        return str(path)
+
+
+@pytest.fixture
+def traced(perflint: Command) -> Traced:
+    perflint.write("train.py", TRAIN)
+    return Traced(perflint.folder).ran(5, 6, 7, 8, 9, 11, 12)
+
+
+def check(
+    perflint: Command, *traces: Traced, profile: str = "audit", text: str = TRAIN
+) -> dict[str, dict[str, object]]:
+    """The findings of the command by the code that they stand at, in the order of the output."""
+    names = [trace.write(perflint.folder / f"{number}.gz") for number, trace in enumerate(traces)]
+    options = [part for name in names for part in ("--trace", name)]
+    done = perflint("check", "train.py", "--output-format", "json", "--profile", profile, *options)
+    assert done.code in (0, 1), done.err
+    lines = text.splitlines()
+    found = {}
+    for finding in json.loads(done.out)["findings"]:
+        line = lines[finding["line"] - 1]
+        end = finding["end_column"] - 1 if finding["end_line"] == finding["line"] else None
+        found[line[finding["column"] - 1 : end].strip()] = finding
+    return found
+
+
+def ruling(finding: dict[str, object]) -> object:
+    verdict = finding["verdict"]
+    assert isinstance(verdict, dict)
+    return verdict["ruling"]
+
+
+def test_without_a_trace_there_is_no_verdict(perflint: Command, traced: Traced) -> None:
+    assert {finding["verdict"] for finding in check(perflint).values()} == {None}
+
+
+def test_rulings(perflint: Command, traced: Traced) -> None:
+    found = check(perflint, traced.sync(READ).sync(PRINT).profiled(read=1.5))
+    by_ruling = {what: ruling(found[what]) for what in found if "verdict" in found[what]}
+    assert by_ruling[READ] == "confirmed"
+    assert by_ruling["loss"] == "confirmed, no cost"
+    assert by_ruling[FLOAT] == "refuted"
+    assert by_ruling[BRANCH] == "not executed"
+    verdict = found[READ]["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["ms"], verdict["share"], verdict["per_step"]) == (1.5, 0.15, 1.0)
+    assert verdict["why"] == "1.5 ms of 10 ms a step (15%), once a step"
+
+
+def test_what_costs_most_comes_first(perflint: Command, traced: Traced) -> None:
+    found = check(perflint, traced.sync(READ).sync(FLOAT).profiled(read=0.5, float=1.5))
+    assert list(found)[:2] == [FLOAT, READ]
+    assert ruling(list(found.values())[-1]) == "refuted"
+
+
+@pytest.mark.parametrize(("ms", "severity"), [(3.0, "error"), (0.5, "warning"), (0.1, "info")])
+def test_the_cost_decides_the_severity(perflint: Command, traced: Traced, ms: float, severity: str) -> None:
+    finding = check(perflint, traced.sync(READ).profiled(read=ms), profile="default")[READ]
+    assert (finding["severity"], ruling(finding)) == (severity, "confirmed")
+
+
+def test_the_default_profile_trusts_the_trace(perflint: Command, traced: Traced) -> None:
+    traced.sync(READ).sync(PRINT).profiled(read=1.5)
+    assert set(check(perflint, profile="default")) >= {READ, FLOAT}
+    assert set(check(perflint, traced, profile="default")) == {READ, BRANCH}
+    assert set(check(perflint, traced, profile="pedantic")) >= {READ, "loss", BRANCH}
+
+
+def test_a_cold_line_that_costs_is_shown(perflint: Command, traced: Traced) -> None:
+    assert SELDOM not in check(perflint, profile="default")
+    assert SELDOM in check(perflint, traced.ran(14).sync(SELDOM), profile="default")
+
+
+def test_costs_that_nobody_measured(perflint: Command, traced: Traced) -> None:
+    verdict = check(perflint, traced.sync(READ, steps=5))[READ]["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["ruling"], verdict["ms"], verdict["per_step"]) == ("confirmed", None, 0.5)
+    assert verdict["why"] == "0.5 times a step; what it costs was not measured"
+
+
+def test_a_simulated_trace_says_so(perflint: Command, traced: Traced) -> None:
+    traced.header = replace(traced.header, simulated=True)
+    found = check(perflint, traced.sync(READ))
+    assert "simulated" in str(found[READ]["verdict"])
+    assert "would not have waited" in str(found[FLOAT]["verdict"])
+
+
+def test_a_sync_outside_the_steps_costs_no_step(perflint: Command, traced: Traced) -> None:
+    assert ruling(check(perflint, traced.sync(READ, steps=0, outside=3).profiled())[READ]) == "confirmed, no cost"
+
+
+def test_lines_that_were_not_recorded_are_unknown(perflint: Command, traced: Traced) -> None:
+    traced.header = replace(traced.header, lines_recorded=False)
+    found = check(perflint, traced.sync(READ))
+    assert found[BRANCH]["verdict"] is None
+    assert ruling(found[FLOAT]) == "refuted"
+
+
+COPY = """\
+import torch
+
+
+def step(array):
+    return torch.from_numpy(array).to("cuda", non_blocking=True)
+"""
+
+
+def test_a_pageable_copy(perflint: Command) -> None:
+    copied = 'torch.from_numpy(array).to("cuda", non_blocking=True)'
+    perflint.write("train.py", COPY)
+    assert check(perflint, text=COPY)[copied]["code"] == "TPF202"
+    traced = Traced(perflint.folder, COPY).ran(5)
+    assert check(perflint, traced, text=COPY)[copied]["verdict"] is None, "what is not seen may be there"
+    traced.records.append(PageableCopy(place(COPY, copied), "host-to-device", 4096, Hits(STEPS)))
+    finding = check(perflint, traced, text=COPY)[copied]
+    assert ruling(finding) == "confirmed"
+
+
+def test_syncs_that_no_rule_found(perflint: Command, traced: Traced) -> None:
+    finding = check(perflint, traced.sync("optimizer.step()").profiled(), profile="audit")["optimizer.step()"]
+    assert (finding["code"], finding["severity"]) == ("TPF199", "info")
+    assert finding["message"] == "`optimizer.step()` makes the host wait for the GPU"
+    assert "optimizer.step()" not in check(perflint, traced, profile="default"), "it costs nothing"
+
+
+@pytest.mark.parametrize("facts", [{"allowed": "logged"}, {"origin": "compile"}, {"origin": "module-move"}])
+def test_syncs_that_are_no_findings(perflint: Command, traced: Traced, facts: dict[str, str]) -> None:
+    assert "optimizer.step()" not in check(perflint, traced.sync("optimizer.step()", **facts))
+
+
+def test_an_unseen_sync_is_silenced_by_a_comment(perflint: Command, traced: Traced) -> None:
+    perflint.write("train.py", TRAIN.replace("optimizer.step()", "optimizer.step()  # noqa: TPF199"))
+    assert "optimizer.step()" not in check(perflint, traced.sync("optimizer.step()"))
+
+
+def test_a_silenced_finding_is_no_unseen_sync(perflint: Command, traced: Traced) -> None:
+    perflint.write("train.py", TRAIN.replace("> 3:", "> 3:  # noqa: TPF101"))
+    assert READ not in check(perflint, traced.sync(READ))
+
+
+def test_several_traces(perflint: Command, traced: Traced) -> None:
+    """One rank prints, the other does not; neither gets to the branch."""
+    other = Traced(perflint.folder).ran(5, 6, 7, 8, 9, 12).sync(READ).profiled(read=2.5)
+    found = check(perflint, traced.sync(READ).sync(PRINT).profiled(read=1.0), other)
+    assert (ruling(found["loss"]), ruling(found[BRANCH])) == ("confirmed, no cost", "not executed")
+    assert "2.5 ms" in str(found[READ]["verdict"])
+
+
+def test_a_file_of_which_nothing_ran(perflint: Command, traced: Traced) -> None:
+    perflint.write("other.py", TRAIN)
+    name = traced.write(perflint.folder / "t.gz")
+    done = perflint("check", "other.py", "--trace", name, "--output-format", "json", "--profile", "audit")
+    assert {ruling(finding) for finding in json.loads(done.out)["findings"]} == {"not executed"}
+
+
+# Files that have changed
+
+
+def test_moved_lines(perflint: Command, traced: Traced) -> None:
+    """Functions above, a block around: the lines are found, those that were written are unknown."""
+    head, _, body = TRAIN.partition("        if loss.item()")
+    text = f"{head}        if True:\n            if loss.item(){body}".replace(
+        "            break\n", "                break\n"
+    ).replace("import torch\n", "import torch\n\nLIMIT = 4\n")
+    text = text.replace("total = float(loss)", "total = float(loss) + 1")
+    perflint.write("train.py", text)
+    name = traced.sync(READ).sync(FLOAT).profiled(read=1.5).write(perflint.folder / "t.gz")
+    done = perflint("check", "train.py", "--trace", name, "--output-format", "json", "--profile", "audit")
+    found = {(finding["line"], finding["column"]): finding for finding in json.loads(done.out)["findings"]}
+    assert ruling(found[12, 16]) == "confirmed"
+    assert found[15, 17]["verdict"] is None, "the line is another"
+    assert "train.py has changed since the trace" in done.err
+
+
+def test_an_unchanged_file_is_not_stale(perflint: Command, traced: Traced) -> None:
+    done = perflint("check", "train.py", "--trace", traced.write(perflint.folder / "t.gz"))
+    assert "changed" not in done.err
+
+
+def test_line_ends_do_not_make_a_file_stale(perflint: Command, traced: Traced) -> None:
+    (perflint.folder / "train.py").write_bytes(TRAIN.replace("\n", "\r\n").encode())
+    assert "changed" not in perflint("check", "train.py", "--trace", traced.write(perflint.folder / "t.gz")).err
+
+
+def test_lines_that_are_found_again() -> None:
+    then = ["a\n", "    b = f(x)\n", "c\n", "d\n"]
+    moved = MovedLines(source_file("a.py", then), ["new\n", "a\n", "        b = f(x)\n", "d\n"])
+    assert [moved.then(line) for line in (1, 2, 3, 4)] == [None, 1, 2, 4]
+    assert moved.span(Place("a.py", 2, 9, 2, 13, "f", "b = f(x)")) == Span(3, 13, 3, 17)
+    assert moved.span(Place("a.py", 3, 1, 3, 2, "f", "c")) is None
+    assert moved.span(Place("a.py", 2, 5, 4, 2, "f", "b = f(x)")) is None, "a line between is gone"
+
+
+def test_a_trace_of_lines_without_digests() -> None:
+    moved = MovedLines(SourceFile("a.py", "0123"), ["a\n"])
+    assert moved.is_changed and moved.then(1) is None
+
+
+# Text, and fixing
+
+
+def test_text(perflint: Command, traced: Traced) -> None:
+    name = traced.sync(READ).sync(PRINT).profiled(read=1.5).write(perflint.folder / "t.gz")
+    out = perflint("check", "train.py", "--trace", name).out
+    assert "  = trace: confirmed: 1.5 ms of 10 ms a step (15%), once a step\n" in out
+    assert "\nTrace: 1 confirmed; 1 confirmed, no cost; 1 refuted; 1 not executed.\n" in out
+    concise = perflint("check", "train.py", "--trace", name, "--output-format", "concise").out
+    assert concise.splitlines()[0].endswith("(confirmed: 1.5 ms of 10 ms a step (15%), once a step)")
+
+
+SUM = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, optimizer):
+    total = 0.0
+    count = 0.0
+    for images, labels in loader:
+        loss = model(images.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        count += labels.cuda().sum().item()
+    return total, count
+"""
+
+
+def test_fixes_what_was_confirmed(perflint: Command) -> None:
+    perflint.write("train.py", SUM)
+    without = perflint("fix", "train.py", "--unsafe-fixes").out
+    traced = Traced(perflint.folder, SUM).ran(*range(7, 13))
+    name = traced.sync("loss.item()").write(perflint.folder / "t.gz")
+    done = perflint("fix", "train.py", "--unsafe-fixes", "--trace", name)
+    removed = [line for line in done.out.splitlines() if line.startswith("-  ")]
+    assert any("loss.item()" in line for line in removed)
+    assert not any("count +=" in line for line in removed)
+    assert "-        count += labels" in without or "count" not in without
+
+
+def test_a_trace_that_cannot_be_read(perflint: Command) -> None:
+    perflint.write("train.py", TRAIN)
+    done = perflint("check", "train.py", "--trace", "nowhere.gz")
+    assert done.code == 2 and "nowhere.gz cannot be read" in done.err
+
+
