@@ -15,7 +15,7 @@ from perflint.rules.traced.traced_sync import TracedSync
 from perflint.rules.worth import severity_of
 from perflint.semantics.operations import quoted
 from perflint.source.text import Source
-from perflint.tracer.events import CandidateLine, Gap, PageableCopy, Place, SourceFile, Sync, Trace
+from perflint.tracer.events import CandidateLine, Experiment, Gap, PageableCopy, Place, SourceFile, Sync, Trace
 from perflint.tracer.moved import MovedLines
 
 FREE = 0.005
@@ -96,6 +96,12 @@ class _View:
             if span is not None:
                 is_timed = has_costs and isinstance(event, Sync)
                 self._seen.append(_Seen(span, event, costs.get(event.place, 0.0) if is_timed else None))
+        self._experiments: list[tuple[Span, Experiment]] = []
+        for experiment in trace.of(Experiment):
+            made = experiment.place
+            span = moved.span(made) if made is not None and made.file == name else None
+            if span is not None and not experiment.device.startswith("cpu"):
+                self._experiments.append((span, experiment))
         lines = [line for line in trace.of(CandidateLine) if line.file == name]
         self._ran = {line.line for line in lines}
         self._ran_in_steps = {line.line for line in lines if line.in_steps}
@@ -105,6 +111,9 @@ class _View:
         seen = [each for each in self._seen if each.span.overlaps(finding.span)]
         if seen:
             return self._confirmed(seen)
+        tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
+        if fitting := [each for each in tried if finding.code in each.codes]:
+            return self._tried(max(fitting, key=lambda each: each.saved_ms))
         lines = range(finding.span.line, finding.span.end_line + 1)
         then = {line for now in lines if (line := self._moved.then(now)) is not None}
         if not then:
@@ -130,6 +139,19 @@ class _View:
             return Verdict(Ruling.NO_COST, why, ms, share, per_step)
         why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {times}"
         return Verdict(Ruling.CONFIRMED, f"{why}; allowed: {allowed}" if allowed else why, ms, share, per_step)
+
+    def _tried(self, experiment: Experiment) -> Verdict:
+        """What an experiment with the program's own shapes says."""
+        ratio, spread = experiment.ratio, f"{experiment.low:.2f}-{experiment.high:.2f}"
+        shapes = ", ".join(" × ".join(map(str, shape)) for shape in experiment.shapes[:2])
+        why = f"{ratio:.2f} × ({spread}) the time of {experiment.change}, for {shapes} in {experiment.dtype}"
+        ms = experiment.saved_ms
+        share = ms / self._step_ms if self._step_ms else None
+        if experiment.low <= 1 or ms <= 0:
+            return Verdict(Ruling.NO_COST, why, ms, share, experiment.calls_per_step, ratio)
+        if share is not None:
+            why += f"; {ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%})"
+        return Verdict(Ruling.CONFIRMED, why, ms, share, experiment.calls_per_step, ratio)
 
     def _refuted(self, in_steps: bool) -> Verdict:
         where = "the code ran" if in_steps else "the code ran, in no recorded step,"

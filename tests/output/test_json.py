@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from perflint.config.settings import OutputFormat
-from perflint.findings import Confidence, Effect, Heat, Report, Safety, Severity
+from perflint.findings import Confidence, Effect, Heat, Report, Ruling, Safety, Severity, Span, Verdict
 from perflint.output.terminal import Style
 from perflint.output.writer import writer
-from tests.output.reports import SOURCE, report
+from tests.output.reports import SOURCE, finding, report
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -57,6 +57,7 @@ def test_the_schema_knows_every_grade() -> None:
     properties = SCHEMA["$defs"]["finding"]["properties"]
     for key, kind in (("severity", Severity), ("confidence", Confidence), ("heat", Heat), ("effect", Effect)):
         assert properties[key]["enum"] == [member.value for member in kind]
+    assert SCHEMA["$defs"]["ruling"]["enum"] == [member.value for member in Ruling]
     assert SCHEMA["$defs"]["safety"]["enum"] == [member.value for member in Safety]
 
 
@@ -86,6 +87,7 @@ def test_members() -> None:
             ],
             "imports": ["import torch"],
         },
+        "verdict": None,
     }
     assert written["errors"] == [
         {
@@ -130,3 +132,19 @@ def test_paths_that_no_encoding_knows_survive() -> None:
     part.problems[1:] = []
     part.problems[0] = part.problems[0].__class__("src/\udcff.py", "bad")
     assert document(part)["errors"][0]["path"] == "src/\udcff.py"
+
+
+def test_a_verdict() -> None:
+    verdict = Verdict(Ruling.CONFIRMED, "1.5 ms of 10 ms a step (15%), once a step", 1.5, 0.15, 1.0)
+    judged = Report(findings=[finding(Span(2, 11, 2, 30), verdict=verdict)], verdicts={Ruling.REFUTED: 2})
+    written = document(judged)
+    VALIDATOR.validate(written)
+    assert written["findings"][0]["verdict"] == {
+        "ruling": "confirmed",
+        "why": "1.5 ms of 10 ms a step (15%), once a step",
+        "ms": 1.5,
+        "share": 0.15,
+        "per_step": 1.0,
+        "ratio": None,
+    }
+    assert written["summary"]["verdicts"] == {"refuted": 2}

@@ -11,6 +11,7 @@ import pytest
 from perflint.findings import Span
 from perflint.tracer.events import (
     CandidateLine,
+    Experiment,
     Gap,
     Header,
     Hits,
@@ -244,6 +245,62 @@ def test_a_file_of_which_nothing_ran(perflint: Command, traced: Traced) -> None:
     name = traced.write(perflint.folder / "t.gz")
     done = perflint("check", "other.py", "--trace", name, "--output-format", "json", "--profile", "audit")
     assert {ruling(finding) for finding in json.loads(done.out)["findings"]} == {"not executed"}
+
+
+# Experiments
+
+NET = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(64, 64, 3, padding=1)
+        self.norm = nn.BatchNorm2d(64)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+"""
+MADE = "nn.Conv2d(64, 64, 3, padding=1)"
+
+
+def experiment(ratio: float, low: float, device: str = "cuda:0", code: str = "TPF301") -> Experiment:
+    """The bias of the convolution was left out."""
+    return Experiment(
+        "bias-before-norm", (code,), "layer", place(NET, MADE), "conv Conv2d(64, 64, …)", "bias=False",
+        ((8, 64, 56, 56),), "float32", device, ratio, 1.0, ratio, low, ratio + 0.01, 9, 1.0, 0.0,
+    )  # fmt: skip
+
+
+def tried(perflint: Command, record: Experiment) -> dict[str, object] | None:
+    perflint.write("train.py", NET)
+    traced = Traced(perflint.folder, NET).ran(7, 8, 11)
+    traced.records.append(record)
+    (finding,) = check(perflint, traced, text=NET).values()
+    assert finding["code"] == "TPF301"
+    verdict = finding["verdict"]
+    assert verdict is None or isinstance(verdict, dict)
+    return verdict
+
+
+def test_an_experiment_that_shows_a_gain(perflint: Command) -> None:
+    verdict = tried(perflint, experiment(1.5, 1.45))
+    assert verdict is not None
+    assert (verdict["ruling"], verdict["ratio"], verdict["ms"]) == ("confirmed", 1.5, 0.5)
+    assert verdict["why"] == (
+        "1.50 × (1.45-1.51) the time of bias=False, for 8 × 64 × 56 × 56 in float32; 0.5 ms of 10 ms a step (5%)"
+    )
+
+
+def test_an_experiment_that_shows_none(perflint: Command) -> None:
+    verdict = tried(perflint, experiment(1.01, 0.98))
+    assert verdict is not None and verdict["ruling"] == "confirmed, no cost"
+
+
+@pytest.mark.parametrize("facts", [{"device": "cpu"}, {"code": "TPF351"}])
+def test_experiments_that_say_nothing_of_it(perflint: Command, facts: dict[str, str]) -> None:
+    assert tried(perflint, experiment(1.5, 1.45, **facts)) is None
 
 
 # Files that have changed

@@ -40,7 +40,7 @@ class TracedSync(TracedRule):
     ```
 
     ## Fix safety
-    There is no fix.
+    No fix: what to do depends on the code that waits.
 
     ## How a GPU shows it
     `perflint trace` records it: torch's sync debug mode reports the wait, and the profiler the time in
