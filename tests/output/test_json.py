@@ -123,6 +123,7 @@ def test_members() -> None:
         "suppressed": 2,
         "fixable": {"safe": 1, "unsafe": 1, "display-only": 1},
         "hidden": {"pedantic": 4, "audit": 30},
+        "verdicts": {},
         "rules": {"TPF101": 1, "TPF102": 2},
     }
 
