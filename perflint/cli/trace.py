@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perflint.cli import options as shared
 from perflint.config.errors import ConfigurationError
-from perflint.tracer.options import DEFAULT_OUTPUT, Options
+from perflint.tracer.options import DEFAULT_OUTPUT, EXPERIMENT_SECONDS, Options
 
 _EXIT_CODES = (
     "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync; "
@@ -55,6 +55,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="a folder or file whose lines are yours; without it, all that are not of an installed package",
     )
+    group = parser.add_argument_group("experiments")
+    group.add_argument(
+        "--experiments",
+        action="store_true",
+        help="when the steps have been recorded, time changes to layers, model and optimizer, on copies of them",
+    )
+    group.add_argument(
+        "--experiment-time",
+        type=_count,
+        default=int(EXPERIMENT_SECONDS),
+        metavar="SECONDS",
+        help="how long they may take, together (default: %(default)s)",
+    )
     group = parser.add_argument_group("output")
     group.add_argument("--output", "-o", default=DEFAULT_OUTPUT, metavar="FILE", help="(default: %(default)s)")
     group.add_argument(
@@ -84,6 +97,7 @@ def run(arguments: Namespace) -> int:
         window=arguments.window,
         own=tuple(os.path.abspath(path) for path in arguments.own),
         fail_on_sync=arguments.fail_on_sync,
+        experiments=float(arguments.experiment_time) if arguments.experiments else 0.0,
     )
     kind = "script" if arguments.module is None else "module"
     # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.
@@ -109,5 +123,5 @@ def _check(arguments: Namespace, program: str) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise ArgumentTypeError(f"`{text}` is no number of steps")
+        raise ArgumentTypeError(f"`{text}` is no whole number")
     return int(text)

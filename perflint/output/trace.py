@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, width
-from perflint.tracer.events import Failure, PageableCopy, Place, Step, Sync, Trace
+from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync, Trace
 
 SHOWN = 10
-"""Lines of code."""
+"""Lines of code, and experiments."""
+FASTER = 1.02
+"""The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so there was nothing to see."
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 
 
 def trace_text(trace: Trace, written: Path | None, style: Style) -> str:
     """The summary of a trace: what a step takes, and the lines that cost most in it."""
-    return "".join(f"{line}\n" for line in (*_overview(trace, style), *_lines(trace, style), *_notes(trace, written)))
+    parts = (_overview(trace, style), _lines(trace, style), _experiments(trace, style), _notes(trace, written))
+    return "".join(f"{line}\n" for part in parts for line in part)
 
 
 def _overview(trace: Trace, style: Style) -> Iterator[str]:
@@ -65,6 +69,34 @@ def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[tuple[float, float, Place
     for place, often in hits.items():
         cost = trace.cost_ms(place)
         yield -1.0 if cost is None else cost, often / max(trace.header.steps, 1), place
+
+
+def _experiments(trace: Trace, style: Style) -> Iterator[str]:
+    """What was timed before and after, what saves most first."""
+    found = sorted(trace.of(Experiment), key=lambda each: -each.saved_ms)
+    if not found:
+        return
+    faster = [each for each in found if each.ratio >= FASTER and each.saved_ms > 0]
+    on_host = "" if found[0].device.startswith("cuda") else ", on the CPU"
+    yield style(
+        f"{count(len(found), 'experiment')}{on_host}: before / after, the time it saves, what was changed", "bold"
+    )
+    for each in faster[:SHOWN]:
+        spread = f"{each.ratio:.2f} x ({each.low:.2f}-{each.high:.2f})"
+        yield f"{spread:>20} {each.saved_ms:9.3f} ms/step  {printable(_change(each))}"
+    rest = [each for each in found if each not in faster[:SHOWN]]
+    if rest:
+        names = Counter(each.name for each in rest)
+        said = ", ".join(f"{name} ({number})" if number > 1 else name for name, number in names.items())
+        others = f"{len(rest)} more" if faster else "All of them"
+        yield f"{others} save{'s' if faster and len(rest) == 1 else ''} less or nothing: {printable(said)}."
+
+
+def _change(each: Experiment) -> str:
+    if each.scope != "layer":
+        return f"{each.change} of {each.subject}"
+    place = f"{each.place.file}:{each.place.line}  " if each.place else ""
+    return f"{place}{each.change} in {each.subject}"
 
 
 def _notes(trace: Trace, written: Path | None) -> Iterator[str]:

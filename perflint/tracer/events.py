@@ -169,7 +169,7 @@ class ModuleCall:
     """From the root module, with dots; empty for the root."""
     type: str
     settings: str
-    """What `extra_repr` says."""
+    """What `extra_repr` says; of a `MultiheadAttention`, which says nothing, the arguments of its constructor."""
     made: Place | None
     """Where the user's code constructed it."""
     inputs: tuple[TensorFacts, ...]
@@ -182,6 +182,8 @@ class ModuleCall:
     count: int
     steps: int
     """In how many recorded steps calls were watched at all."""
+    follows: str = ""
+    """The module whose output is the first of the inputs, as it put it out; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,6 +24,7 @@ STEPS = 2
 """Recorded steps whose calls are looked at: they cost some microseconds each."""
 TENSOR_LIMIT = 8
 CALL_LIMIT = 20_000
+GIVER_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class _Call:
     grad: bool
     inference: bool
     autocast: str
+    follows: str
 
 
 class MadeAt:
@@ -89,6 +92,10 @@ def _outside(module: Any, frame: FrameType | None) -> FrameType | None:
     return frame
 
 
+RootCalled = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
+"""Gets the module, its arguments and its named ones."""
+
+
 class ModuleCalls:
     """Records calls while `records` is set; the hooks are there before, to know the root of each call."""
 
@@ -99,6 +106,8 @@ class ModuleCalls:
         self._names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
         self._thread = threading.local()
         self._undo: ExitStack | None = None
+        self.on_root: RootCalled | None = None
+        """Is told of recorded calls of root modules, when they have returned."""
         self.records = False
         self.steps = 0
 
@@ -116,6 +125,8 @@ class ModuleCalls:
         def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
             if self.records and not is_compiling() and (roots := self._roots):
                 self._note(module, roots[0], (arguments, named), output)
+                if self.on_root is not None and len(roots) == 1:
+                    self.on_root(module, arguments, named)
 
         def left(*_: Any) -> None:
             if not is_compiling() and self._roots:
@@ -149,6 +160,13 @@ class ModuleCalls:
             self._thread = threading.local()
 
     @property
+    def _givers(self) -> _Givers:
+        if not hasattr(self._thread, "givers"):
+            self._thread.givers = _Givers()
+        givers: _Givers = self._thread.givers
+        return givers
+
+    @property
     def _roots(self) -> list[Any]:
         """The modules that run on this thread, outermost first."""
         if not hasattr(self._thread, "roots"):
@@ -161,20 +179,23 @@ class ModuleCalls:
 
         if len(self._calls) >= CALL_LIMIT:
             return
+        name = self._name(module, root)
         call = _Call(
-            self._name(module, root),
+            name,
             tuple(_facts(inputs)),
             tuple(_facts(output)),
             bool(module.training),
             torch.is_grad_enabled(),
             torch.is_inference_mode_enabled(),
-            _autocast(),
+            autocast_dtype(),
+            self._givers.of(inputs),
         )
+        self._givers.note(name, output)
         self._calls[id(module), call] += 1
         if id(module) not in self._facts:
             kind = type(module)
             own = kind.__module__.startswith("torch.nn.")
-            settings = module.extra_repr() if own else ""
+            settings = _settings(module) if own else ""
             self._facts[id(module)] = (f"{kind.__module__}.{kind.__qualname__}", settings, self._made(module))
 
     def _name(self, module: Any, root: Any) -> str:
@@ -199,27 +220,77 @@ class ModuleCalls:
                 call.autocast,
                 count,
                 self.steps,
+                call.follows,
             )
             for (number, call), count in self._calls.items()
         )
 
 
+class _Givers:
+    """Which module put out a tensor, as long as nobody has written to it since."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, int, str]] = {}
+
+    def note(self, name: str, output: Any) -> None:
+        """A module has put something out; what an inner one put out stays that one's."""
+        first = next(tensors(output), None)
+        if first is None or self._name(first):
+            return
+        if len(self._known) >= GIVER_LIMIT:
+            self._known.clear()
+        self._known[id(first)] = (weakref.ref(first), _version(first), name)
+
+    def of(self, inputs: Any) -> str:
+        """The module that put out the first of the inputs; empty where none did."""
+        first = next(tensors(inputs), None)
+        return "" if first is None else self._name(first)
+
+    def _name(self, tensor: torch.Tensor) -> str:
+        known = self._known.get(id(tensor))
+        if known is None or known[0]() is not tensor or known[1] != _version(tensor):
+            return ""
+        return known[2]
+
+
+def _version(tensor: torch.Tensor) -> int:
+    # Nobody counts writes to a tensor of inference mode.
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _settings(module: Any) -> str:
+    """What a layer of torch's says of its settings, and what some do not say."""
+    if type(module).__name__ != "MultiheadAttention":
+        return str(module.extra_repr())
+    text = f"{module.embed_dim}, {module.num_heads}, dropout={module.dropout}, batch_first={module.batch_first}"
+    if module.kdim != module.embed_dim or module.vdim != module.embed_dim:
+        text += f", kdim={module.kdim}, vdim={module.vdim}"
+    for name, is_set in (
+        ("bias=False", module.in_proj_bias is None),
+        ("add_bias_kv=True", module.bias_k is not None),
+        ("add_zero_attn=True", module.add_zero_attn),
+    ):
+        text += f", {name}" if is_set else ""
+    return text
+
+
 def _facts(value: Any) -> Iterator[TensorFacts]:
-    for _, tensor in zip(range(TENSOR_LIMIT), _tensors(value, 0), strict=False):
+    for _, tensor in zip(range(TENSOR_LIMIT), tensors(value), strict=False):
         yield _tensor_facts(tensor)
 
 
-def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
+def tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """The tensors in what a module takes or gives, through tuples, lists and dicts."""
     import torch
 
     if isinstance(value, torch.Tensor):
         yield value
     elif depth < 4 and isinstance(value, (tuple, list)):
         for item in value:
-            yield from _tensors(item, depth + 1)
+            yield from tensors(item, depth + 1)
     elif depth < 4 and isinstance(value, dict):
         for item in value.values():
-            yield from _tensors(item, depth + 1)
+            yield from tensors(item, depth + 1)
 
 
 def _tensor_facts(tensor: torch.Tensor) -> TensorFacts:
@@ -241,7 +312,8 @@ def _layout(tensor: torch.Tensor) -> str:
     return "strided"
 
 
-def _autocast() -> str:
+def autocast_dtype() -> str:
+    """That of autocast on this thread; empty where it is off."""
     import torch
 
     for device in ("cuda", "cpu"):

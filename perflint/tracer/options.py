@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 DEFAULT_OUTPUT = "perflint-trace.jsonl.gz"
+EXPERIMENT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class Options:
     """Folders and files that are the user's; where there are none, all that is not installed."""
     fail_on_sync: bool = False
     """Whether a program that would succeed fails where a recorded step has a sync that nothing allows."""
+
+    experiments: float = 0.0
+    """For how many seconds to make experiments when the steps have been recorded; 0 for none."""
 
     def to_json(self) -> str:
         """A text that `from_json` reads."""

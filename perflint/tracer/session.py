@@ -20,13 +20,15 @@ from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.tracer import copies, syncs
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import CandidateLine, Failure, Header, Record, Step, Trace
+from perflint.tracer.events import CandidateLine, Experiment, Failure, Header, Record, Step, Trace
+from perflint.tracer.experiments.live import Live
+from perflint.tracer.experiments.run import Experiments, idle_part
 from perflint.tracer.file import TraceError, write_trace
 from perflint.tracer.gaps import Analysis
 from perflint.tracer.lines import Line, Lines
 from perflint.tracer.memory import AllocatorWatch
 from perflint.tracer.modules import MadeAt, ModuleCalls
-from perflint.tracer.options import Options, output_of
+from perflint.tracer.options import EXPERIMENT_SECONDS, Options, output_of
 from perflint.tracer.places import Locator, Owner
 from perflint.tracer.recording import Recording
 from perflint.tracer.steps import StepFinder
@@ -80,7 +82,13 @@ class Session:
         self._lines_outside: set[Line] = set()
         self._made = MadeAt(self.locator)
         self._modules = ModuleCalls(self._made.get)
+        self._live = Live()
+        self._experiments: list[Experiment | Failure] | None = None
+        if options.experiments:
+            self._modules.on_root = self._guarded(self._live.called)
+            self._finder.on_optimizer = self._guarded(self._live.stepped)
         self._compilation = CompilationWatch()
+        self._compiled: tuple[Record, ...] | None = None
         self._allocator = AllocatorWatch()
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()
@@ -136,6 +144,8 @@ class Session:
                 self._made.stop()
                 self._compilation.stop()
                 self._lines.stop()
+                if ended == "finished":
+                    self._experiment()
             self._write(ended)
         return self.trace
 
@@ -158,6 +168,7 @@ class Session:
         self._listen()
         self._analysis, self._profiled, self._passed = None, 0, 0
         self._modules.restart(keep)
+        self._live.forget()
         self._modules.start()
         self._take_lines(in_steps=keep)
         self._stage = Stage.WARMUP
@@ -254,7 +265,20 @@ class Session:
             self._made.stop()
         else:
             self._finder.rest()
+        self._experiment()
         self._write("running")
+
+    def _experiment(self) -> None:
+        """Time changes to what was recorded, once, and on one rank."""
+        rank, _ = self._rank or _rank_of_environment()
+        if not self.options.experiments or self._experiments is not None or rank or self._is_child:
+            return
+        self._experiments = []
+        # What experiments compile is not the program's.
+        self._compiled = self._compilation.records(self.locator)
+        idle = idle_part(Trace(self._header("running", rank, 1), tuple(self._step_records())))
+        made = Experiments(self._modules.calls(), self._live, idle, self._modules.steps, self._made.get)
+        self._experiments = made.run(self.options.experiments)
 
     # Watching.
 
@@ -355,9 +379,10 @@ class Session:
             yield from self._analysis.activities
             yield from self._analysis.idles
         yield from self._modules.calls()
-        yield from self._compilation.records(self.locator)
+        yield from self._compilation.records(self.locator) if self._compiled is None else self._compiled
         yield from self._churn
         yield from lines
+        yield from self._experiments or ()
         for problem in self._problems:
             yield Failure(problem.path or "tracer", problem.message)
         yield from self.locator.sources()
@@ -408,16 +433,19 @@ def trace(
     warmup: int = 0,
     window: int = 3,
     root: str | os.PathLike[str] = ".",
+    experiments: bool = False,
 ) -> Iterator[Session]:
     """Record what a `with` block does to the GPU.
 
     `output` names the file to write; without it the trace is only in `Session.trace`. `steps` are
     recorded (0: all) after `warmup` others, `window` of them with the profiler. Steps are found as
     `perflint trace` finds them, unless `Session.step()` marks them. Places are relative to `root`.
+    With `experiments`, changes to the model are timed when the last step has been recorded.
     Raises TraceError where the process is being traced already or the file cannot be written.
     """
     path = str(Path(output).absolute()) if output is not None else ""
-    session = Session(Options(path, str(Path(root).absolute()), steps, warmup, window))
+    seconds = EXPERIMENT_SECONDS if experiments else 0.0
+    session = Session(Options(path, str(Path(root).absolute()), steps, warmup, window, experiments=seconds))
     ended = "finished"
     session.start()
     try:

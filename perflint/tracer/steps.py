@@ -36,6 +36,8 @@ class StepFinder:
         self.source = StepSource.NONE
         self._ended = ended
         self._restart = restart
+        self.on_optimizer: Callable[[Any], None] | None = None
+        """Is told of each step of an optimizer, before it ends a step of the program."""
         self._optimizer: int | None = None
         self._others: Counter[int] = Counter()
         self._thread: int | None = None
@@ -86,6 +88,8 @@ class StepFinder:
             self._ended()
 
     def _optimizer_stepped(self, optimizer: Any, *_: object) -> None:
+        if self.on_optimizer is not None:
+            self.on_optimizer(optimizer)
         this = id(optimizer)
         if self._optimizer is None:
             self._optimizer = this

@@ -1,0 +1,129 @@
+"""What a model gains where the host is late: compiled, or as a CUDA graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perflint.tracer import syncs
+from perflint.tracer.experiments.base import NotPossible, Pair, difference
+from perflint.tracer.experiments.models import Subject
+from perflint.tracer.modules import tensors
+
+
+class CudaGraph:
+    """The model's forward, and backward where it trains, captured once and replayed."""
+
+    name = "cuda-graph"
+    codes: tuple[str, ...] = ()
+    seconds = 0.0
+
+    def change(self, subject: Subject) -> str:
+        """Where the GPU waits for launches."""
+        what = "forward and backward" if subject.mode.backward else "forward"
+        return f"{what} in one CUDA graph" if subject.is_launch_bound else ""
+
+    def build(self, subject: Subject) -> Pair:
+        """Capture the same module. Raises NotPossible where it could not be, since a failed capture does harm."""
+        import torch
+
+        run = subject.run(subject.module)
+        cuda: Any = torch.cuda
+        _check(run)
+        side = cuda.Stream()
+        side.wait_stream(cuda.current_stream())
+        with cuda.stream(side):
+            for _ in range(3):
+                run()
+        cuda.current_stream().wait_stream(side)
+        given = list(tensors((run.arguments, run.named)))
+        fresh = [tensor.detach().clone() for tensor in given]
+        graph = cuda.CUDAGraph()
+        run.clear()
+        # Other threads of the program may allocate pinned memory meanwhile.
+        with cuda.graph(graph, capture_error_mode="thread_local"):
+            output = run()
+
+        def replay() -> object:
+            with torch.no_grad():
+                for static, new in zip(given, fresh, strict=True):
+                    static.copy_(new)
+            graph.replay()
+            return output
+
+        def compared() -> float | None:
+            if _draws(subject):
+                return None
+            replayed = [tensor.detach().clone() for tensor in tensors(replay())]
+            return difference(list(tensors(run.forward())), replayed)
+
+        return Pair(run, replay, compared, "an upper bound for torch.cuda.make_graphed_callables")
+
+
+def _check(run: Any) -> None:
+    """Raise NotPossible for what cannot be captured."""
+    import threading
+
+    from torch.utils import _python_dispatch
+
+    mode: Any = _python_dispatch.TorchDispatchMode
+
+    class Copies(mode):  # type: ignore[misc]
+        found = ""
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **(kwargs or {}))
+            devices = {tensor.device.type for tensor in tensors((args, kwargs, result))}
+            if len(devices) > 1 and str(function).startswith(("aten.copy_", "aten._to_copy")):
+                self.found = "it copies between host and GPU"
+            return result
+
+    this = threading.get_ident()
+    seen: list[str] = []
+
+    def note(kind: str, _: Any) -> None:
+        if threading.get_ident() == this:
+            seen.append(kind)
+
+    if any(not tensor.is_cuda for tensor in tensors((run.arguments, run.named))):
+        raise NotPossible("the model takes tensors of the host, which a CUDA graph cannot")
+    run()
+    end = syncs.listen(note)
+    try:
+        copies: Any = Copies()
+        with copies:
+            run()
+    finally:
+        end()
+    reason = "it synchronises" if seen else copies.found
+    if reason:
+        raise NotPossible(f"the model cannot be captured: {reason}")
+
+
+class Compile:
+    """`torch.compile` with its defaults."""
+
+    name = "compile"
+    codes: tuple[str, ...] = ()
+    seconds = 0.15
+
+    def change(self, subject: Subject) -> str:
+        """Where a GPU is used and nothing is compiled."""
+        return "torch.compile" if subject.is_on_gpu else ""
+
+    def build(self, subject: Subject) -> Pair:
+        """The same module, compiled when it is first called."""
+        import torch
+
+        before = subject.run(subject.module)
+        after = subject.run(torch.compile(subject.module))
+
+        def compared() -> float | None:
+            # Compiled code draws other random numbers.
+            return None if _draws(subject) else difference(before.forward(), after.forward())
+
+        return Pair(before, after, compared)
+
+
+def _draws(subject: Subject) -> bool:
+    """Whether the model draws random numbers."""
+    return any("Drop" in type(module).__name__ and module.training for module in subject.module.modules())

@@ -1,0 +1,180 @@
+"""What the program has when its steps have been recorded: its model with what it was called with, and optimizers."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from perflint.tracer.experiments.base import Mode, NotPossible
+from perflint.tracer.modules import autocast_dtype, tensors
+
+if TYPE_CHECKING:
+    import torch
+
+SHARE = 16
+"""A call's arguments are kept where they take no more than this part of the GPU's memory."""
+_PLAIN = (type(None), bool, int, float, complex, str)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_MORE = ("_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs")
+
+
+@dataclass(slots=True)
+class RootCall:
+    """The first recorded call of a root module."""
+
+    module: weakref.ref[Any]
+    mode: Mode
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+    missing: str
+    """Why there are no arguments; empty where there are."""
+    count: int = 1
+
+
+class Live:
+    """Keeps what recorded steps used, without keeping modules and optimizers alive."""
+
+    def __init__(self) -> None:
+        self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._roots: dict[int, RootCall] = {}
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has made a step."""
+        if id(optimizer) not in self._optimizers:
+            self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+
+    def optimizers(self) -> list[Any]:
+        """Those that still are."""
+        return [optimizer for known in self._optimizers.values() if (optimizer := known()) is not None]
+
+    def called(self, module: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """A root module has been called in a recorded step."""
+        known = self._roots.get(id(module))
+        if known is not None and known.module() is module:
+            known.count += 1
+            return
+        parameter = next(iter(module.parameters()), None)
+        if parameter is None:
+            return
+        import torch
+
+        missing = ""
+        kept: tuple[tuple[Any, ...], dict[str, Any]] = (), {}
+        try:
+            kept = _kept((arguments, named), torch.Tensor)
+        except NotPossible as reason:
+            missing = str(reason)
+        training, grad = bool(module.training), torch.is_grad_enabled()
+        inference = torch.is_inference_mode_enabled()
+        mode = Mode(str(parameter.device), autocast_dtype(), training, grad, inference, training and grad)
+        self._roots[id(module)] = RootCall(weakref.ref(module), mode, kept[0], kept[1], missing)
+
+    def root(self) -> RootCall | None:
+        """The call of the module with the most parameters, among those that still are."""
+        found = [(call, module) for call in self._roots.values() if (module := call.module()) is not None]
+        if not found:
+            return None
+        return max(found, key=lambda pair: sum(parameter.numel() for parameter in pair[1].parameters()))[0]
+
+    def forget(self) -> None:
+        """Let go of the arguments."""
+        self._roots.clear()
+
+
+def _kept(value: Any, tensor: type[torch.Tensor]) -> Any:
+    """A copy of arguments: tensors, plain values, and tuples, lists and dicts of these. Raises NotPossible."""
+    if isinstance(value, tensor):
+        _check_size(value)
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, _PLAIN) or type(value).__module__ == "torch":
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(_kept(item, tensor) for item in value)
+    if isinstance(value, dict):
+        return {key: _kept(item, tensor) for key, item in value.items()}
+    raise NotPossible(f"the model is called with a {type(value).__qualname__}, which cannot be kept for another call")
+
+
+def _check_size(tensor: torch.Tensor) -> None:
+    import torch
+
+    if tensor.is_cuda:
+        limit = torch.cuda.get_device_properties(tensor.device).total_memory // SHARE
+        if tensor.numel() * tensor.element_size() > limit:
+            raise NotPossible("the model's arguments are too large to be kept for another call")
+
+
+def unwrapped(module: Any) -> Any:
+    """The model inside what distributes it. Raises NotPossible for what only works with the other processes."""
+    while type(module).__name__ in ("DistributedDataParallel", "DataParallel"):
+        module = module.module
+    if type(module).__name__ == "OptimizedModule":
+        raise NotPossible("the model is compiled")
+    for inner in module.modules():
+        if type(inner).__name__ in ("SyncBatchNorm", "FullyShardedDataParallel", "OptimizedModule"):
+            raise NotPossible(f"the model holds a {type(inner).__name__}")
+    if any(type(parameter).__name__ == "DTensor" for parameter in module.parameters()):
+        raise NotPossible("the model's parameters are distributed")
+    return module
+
+
+def copied(module: Any, extra: int = 0) -> Any:
+    """A copy of a model without gradients and without hooks but torch's own.
+
+    Raises NotPossible where it cannot be copied, or where the GPU has no room for it and `extra` bytes more.
+    """
+    held = [*module.parameters(), *module.buffers()]
+    check_room(str(held[0].device) if held else "cpu", size_in_bytes(held) + extra)
+    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    memo: dict[int, Any] = {id(gradient): None for gradient in gradients}
+    computed = list(_computed(module))
+    memo |= {id(tensor): tensor.detach().clone() for tensor in computed}
+    try:
+        other = copy.deepcopy(module, memo)
+    except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise NotPossible(f"the model cannot be copied: {error}") from None
+    for inner in other.modules():
+        for name in _HOOKS:
+            _strip(inner, name)
+    return other
+
+
+def _computed(module: Any) -> Iterator[torch.Tensor]:
+    """What modules hold of their last call, such as a pruned weight: torch does not copy what has a history."""
+    import torch
+
+    for inner in module.modules():
+        for value in vars(inner).values():
+            if isinstance(value, torch.Tensor) and not value.is_leaf:
+                yield value
+
+
+def _strip(module: Any, name: str) -> None:
+    hooks: dict[int, Callable[..., Any]] = getattr(module, name, None) or {}
+    for number, hook in list(hooks.items()):
+        kind = hook if hasattr(hook, "__qualname__") else type(hook)
+        # Those of torch compute weights: of weight_norm, pruning and their like.
+        if not str(getattr(kind, "__module__", "")).startswith("torch."):
+            del hooks[number]
+            for more in _MORE:
+                getattr(module, more, {}).pop(number, None)
+
+
+def check_room(device: str, need: int) -> None:
+    """Raise NotPossible where the GPU has no room for so many bytes."""
+    import torch
+
+    if not device.startswith("cuda"):
+        return
+    free, _ = torch.cuda.mem_get_info(device)
+    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    if need > free:
+        raise NotPossible(f"it needs {need / 2**30:.1f} GiB of the GPU's memory, and {free / 2**30:.1f} are free")
+
+
+def size_in_bytes(value: Any) -> int:
+    """Of the tensors in something."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))
