@@ -25,6 +25,8 @@ from perflint.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
+NOT_A_RULE = RULES / "not-a-rule.md"
+"""Written by hand: what perflint does not report from source, and why."""
 _TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
 
 FAMILIES = {
@@ -33,6 +35,7 @@ FAMILIES = {
     "model": "Structure of models",
     "precision": "Sizes and precision",
     "evaluation": "Evaluation",
+    "optimizer": "Optimizers and the training loop",
     "legacy": "Deprecated and legacy",
     "traced": "Seen by a trace only",
 }
@@ -45,7 +48,7 @@ def main() -> None:
     check: bool = parser.parse_args().check
     wanted = {**rule_files(), **transcript_files()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    stray = sorted(set(RULES.glob("*.md")) - wanted.keys())
+    stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
         print(f"{path.relative_to(ROOT)} {'is out of date' if path in wanted else 'belongs to no rule'}")
     if check:
@@ -69,6 +72,7 @@ def index() -> str:
     lines += [f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
     lines += ["Severity is what the pattern costs where it was measured; rules of severity info are shown by"]
     lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need `--unsafe-fixes`."]
+    lines += [f"[What is not a rule]({NOT_A_RULE.name}) says why other advice is not among them."]
     families = sorted(all_rules(), key=lambda rule: (list(FAMILIES).index(facts(rule)["family"]), rule.code))
     for family, rules in groupby(families, key=lambda rule: facts(rule)["family"]):
         lines += ["", f"## {FAMILIES[family]}", ""]

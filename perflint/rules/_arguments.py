@@ -1,10 +1,12 @@
-"""Where a constructor call writes its arguments."""
+"""Where a call writes its arguments."""
 
 from __future__ import annotations
 
 import ast
 
+from perflint.findings import Edit, Span
 from perflint.semantics.values import Instance
+from perflint.source.text import Source
 
 
 def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
@@ -20,3 +22,23 @@ def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
     if position >= len(call.args) or any(isinstance(each, ast.Starred) for each in call.args[: position + 1]):
         return None
     return call.args[position]
+
+
+def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit | None:
+    """The edit that takes one argument out of a call; None where a comment would go with it."""
+    written: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    given = sorted(written, key=lambda each: (each.lineno, each.col_offset))
+    index, span = given.index(argument), source.span(argument)
+    if index:
+        before = source.span(given[index - 1])
+        span = Span(before.end_line, before.end_column, span.end_line, span.end_column)
+    elif len(given) > 1:
+        after = source.span(given[1])
+        span = Span(span.line, span.column, after.line, after.column)
+    else:
+        # A comma must not be left alone.
+        end = source.span(call)
+        rest = source.segment(Span(span.end_line, span.end_column, end.end_line, end.end_column))
+        comma = len(rest) - len(rest.lstrip(" ,"))
+        span = Span(span.line, span.column, span.end_line, span.end_column + comma)
+    return None if "#" in source.segment(span) else Edit(span, "")

@@ -1,0 +1,33 @@
+"""Calls of a file by the name that they end in, for methods of objects whose class nobody wrote down."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+
+
+def calls_named(site: FileSite, *names: str) -> Iterator[CallSite]:
+    """The method calls of a file whose last name is one of some, in source order; their target may be empty."""
+    model = site.model
+    for call in model.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in names:
+            yield call_site(model, call)
+
+
+def call_site(model: Model, call: ast.Call) -> CallSite:
+    """The site of a call, also of one whose target is not known."""
+    receiver = model.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return CallSite(model, call, model.target(call), receiver)
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """Whether an argument is a literal True."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """Whether an argument is a literal False."""
+    return isinstance(node, ast.Constant) and node.value is False

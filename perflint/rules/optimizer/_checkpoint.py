@@ -1,0 +1,160 @@
+"""Checkpoints that are loaded onto the device and handed to optimizers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence
+from perflint.frozen import dataclass
+from perflint.rules._methods import calls_named
+from perflint.rules.placement import place_confidence
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import path_of, walk
+from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Scalar, Value
+
+COUNTING = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam"))
+"""Optimizers that read their step counters on the host."""
+_OPTIMIZER_WORDS = frozenset({"zero_grad", "param_groups", "add_param_group"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A checkpoint whose tensors go to the device, and where an optimizer gets part of it."""
+
+    load: ast.Call
+    given_to: CallSite
+    name: str
+    """The name that the checkpoint is bound to; empty where it is passed on at once."""
+    place: ast.expr
+    """What `map_location` is."""
+    confidence: Confidence
+
+
+def loaded_onto_device(site: FileSite) -> Iterator[Loaded]:
+    """The checkpoints of a file that `torch.load` puts on the device, by the optimizer that gets them."""
+    for call in calls_named(site, "load_state_dict"):
+        assert isinstance(call.node.func, ast.Attribute)
+        given = call.argument("state_dict", 0)
+        sure = optimizer_confidence(site.model, call.node.func.value)
+        if given is None or sure is None:
+            continue
+        source = _root(given)
+        load = _load(site.model, source)
+        place = None if load is None else _place(site.model, load)
+        if load is not None and place is not None:
+            name = source.id if isinstance(source, ast.Name) else ""
+            yield Loaded(load, call, name, place[0], min(sure, place[1], key=_rank))
+
+
+def _rank(confidence: Confidence) -> int:
+    return (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index(confidence)
+
+
+def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
+    """How sure it is that something is an optimizer that reads its step counters; None where it is not."""
+    for member in model.value(node).members:
+        if isinstance(member, Instance):
+            return _counts(model, member)
+    path = path_of(node)
+    if not path:
+        return None
+    used = (each for each in model.nodes(ast.Attribute) if each.attr in _OPTIMIZER_WORDS)
+    if any(path_of(each.value) == path for each in used):
+        return Confidence.MEDIUM
+    return Confidence.LOW if "optimizer" in path.rpartition(".")[2].lower() else None
+
+
+def _counts(model: Model, made: Instance) -> Confidence | None:
+    if made.cls == "torch.optim.Optimizer" or (made.cls in COUNTING and made.arguments is None):
+        return Confidence.MEDIUM
+    if made.cls not in COUNTING:
+        return None
+    chosen = [made.argument(name) for name in ("fused", "capturable")]
+    return Confidence.HIGH if all(value in (None, NONE, Const(False)) for value in chosen) else None
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What a chain of items begins with: `checkpoint["optimizer"]`, `checkpoint.get("optimizer")`."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop"):
+            node = node.func.value
+        else:
+            return node
+
+
+def _load(model: Model, node: ast.expr) -> ast.Call | None:
+    """The `torch.load` that made what a node is; of a name, the only binding in its function."""
+    if isinstance(node, ast.Call):
+        return node if model.target(node) == "torch.load" else None
+    if not isinstance(node, ast.Name):
+        return None
+    function = model.function(node)
+    bound = [
+        each
+        for each in model.nodes(ast.Assign)
+        if model.function(each) is function
+        and any(isinstance(part, ast.Name) and part.id == node.id for target in each.targets for part in walk(target))
+    ]
+    if len(bound) != 1 or not isinstance(bound[0].targets[0], ast.Name):
+        return None
+    return _load(model, bound[0].value) if isinstance(bound[0].value, ast.Call) else None
+
+
+def _place(model: Model, load: ast.Call) -> tuple[ast.expr, Confidence] | None:
+    """What `map_location` says, if it means the device, and how sure that is."""
+    found = CallSite(model, load, "torch.load", None).argument("map_location", 1)
+    if found is None or isinstance(found, (ast.Lambda, ast.Dict)):
+        return None
+    value = model.value(found)
+    if any(_is_elsewhere(member) for member in value.members):
+        return None
+    sure = place_confidence(value)
+    return None if sure is None else (found, sure)
+
+
+def _is_elsewhere(value: Value) -> bool:
+    """None leaves tensors where they were saved, as a dict of devices mostly does."""
+    if isinstance(value, Mapping) or value == NONE or getattr(value, "device", None) is Device.CPU:
+        return True
+    return isinstance(value, Scalar) and value.type != "str"
+
+
+def feeds_only_state(model: Model, found: Loaded) -> bool:
+    """Whether all that is read of a checkpoint goes into `load_state_dict` of modules and optimizers."""
+    if not found.name:
+        assert isinstance(found.given_to.node.func, ast.Attribute)
+        return _copies_state(model, found.given_to.node.func.value)
+    function = model.function(found.load)
+    uses = [
+        each
+        for each in model.nodes(ast.Name)
+        if each.id == found.name and isinstance(each.ctx, ast.Load) and model.function(each) is function
+    ]
+    return all(_is_state(model, use) for use in uses)
+
+
+def _is_state(model: Model, use: ast.Name) -> bool:
+    node: ast.AST = use
+    parent = model.parent(node)
+    while isinstance(parent, ast.Subscript) and parent.value is node:
+        node, parent = parent, model.parent(parent)
+    if node is use or not isinstance(parent, ast.Call) or parent.args[:1] != [node] or parent.keywords:
+        return False
+    owner = parent.func
+    if not isinstance(owner, ast.Attribute) or owner.attr != "load_state_dict":
+        return False
+    return _copies_state(model, owner.value)
+
+
+def _copies_state(model: Model, owner: ast.expr) -> bool:
+    """Whether something is known for a module, an optimizer or a scaler: these copy to where they are."""
+    members = model.value(owner).members
+    return bool(members) and all(
+        isinstance(member, Instance)
+        and (model.is_module(member) or member.cls.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")))
+        for member in members
+    )

@@ -1,0 +1,18 @@
+"""Whether a file captures or compiles what it runs: optimizers and gradients then obey other rules."""
+
+from __future__ import annotations
+
+import re
+
+_CAPTURES = re.compile(r"CUDAGraph|cuda\.graph\b|make_graphed_callables|cuda_graph|cudagraph", re.IGNORECASE)
+_COMPILES = re.compile(r"\bcompile\s*\(|torch\.compile|reduce-overhead")
+
+
+def captures(text: str) -> bool:
+    """Whether a file speaks of CUDA graphs."""
+    return _CAPTURES.search(text) is not None
+
+
+def compiles(text: str) -> bool:
+    """Whether a file compiles something."""
+    return _COMPILES.search(text) is not None

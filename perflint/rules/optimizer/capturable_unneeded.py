@@ -1,0 +1,92 @@
+"""TPF607: an optimizer that is ready for a CUDA graph which is never captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._arguments import dropped
+from perflint.rules._methods import is_true
+from perflint.rules.base import Calls, Rule
+from perflint.rules.optimizer._graphs import captures, compiles
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_CAPTURABLE = tuple(
+    f"torch.optim.{name}"
+    for name in ("Adam", "AdamW", "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
+)
+
+
+class CapturableUnneeded(Rule):
+    """`capturable=True` without a CUDA graph.
+
+    ## What it does
+    Finds optimizers that are made with `capturable=True` in files that neither capture a CUDA graph nor
+    compile anything.
+
+    ## Why is this bad
+    A capturable optimizer keeps its step counters on the device and computes bias corrections there, in
+    kernels of a few numbers for each parameter. Outside of a graph that is slower than arithmetic on the
+    host; the documentation says that it "can impair ungraphed performance". How much has not been
+    measured yet.
+
+    ## When it is fine
+    - The step is captured, or compiled, in another file.
+    - A graph is replayed only for some batches.
+    - `fused=True` as well: the fused form counts on the device anyway.
+
+    ## Bad
+    ```python
+    import torch
+
+    def make(model: torch.nn.Module):
+        return torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=True)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def make(model: torch.nn.Module):
+        return torch.optim.AdamW(model.parameters(), lr=1e-3)
+    ```
+
+    ## Fix safety
+    Unsafe: without the argument, capturing the step in a graph fails, and step counters of a checkpoint
+    that was written on the device stay there when it is loaded (TPF608).
+
+    ## How a GPU shows it
+    A profile shows `aten::_foreach_pow`, `aten::_foreach_sub_` and their like on tensors of one number
+    below `Optimizer.step`; torch warns once of a capturable optimizer that steps outside of a graph.
+
+    ## References
+    - [torch.optim.Adam](https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html): `capturable`
+    """
+
+    code, name = "TPF607", "capturable-unneeded"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls(*_CAPTURABLE),)
+    since = (2, 0)
+
+    def nominate(self, site: CallSite) -> bool:
+        if not is_true(site.argument("capturable")) or site.argument("fused") is not None:
+            return False
+        text = site.model.source.text
+        return not (captures(text) or compiles(text))
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        keyword = next(item for item in site.node.keywords if item.arg == "capturable")
+        edit = dropped(site.model.source, site.node, keyword)
+        yield self.finding(
+            site,
+            f"`{site.target.rpartition('.')[2]}` counts its steps on the device with `capturable=True`, but this file "
+            "captures no graph: small kernels for each parameter instead of arithmetic on the host",
+            confidence=Confidence.MEDIUM,
+            # It is made once, but steps each time.
+            heat=Heat.HOT,
+            help="Leave `capturable` out.",
+            fix=None if edit is None else Fix("Leave `capturable` out", Safety.UNSAFE, (edit,)),
+        )

@@ -1,0 +1,157 @@
+"""TPF606: debugging of autograd that stayed on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import delete_statement
+from perflint.rules._methods import is_true
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import block_of
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import NONE, Const
+from perflint.source.concrete import cst
+
+_SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
+_CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly")
+_GRADCHECKS = tuple(
+    f"torch.autograd.{home}{name}" for home in ("", "gradcheck.") for name in ("gradcheck", "gradgradcheck")
+)
+_RANGES = tuple(f"torch.autograd.profiler.{name}" for name in ("emit_nvtx", "emit_itt"))
+
+
+class DebugLeftOn(Rule):
+    """Anomaly detection and other debugging of autograd that is on without being asked for.
+
+    ## What it does
+    Finds `torch.autograd.set_detect_anomaly(True)` and `torch.autograd.detect_anomaly()` that no flag
+    guards, `gradcheck` in code that runs each step, and `emit_nvtx()` around it.
+
+    ## Why is this bad
+    Anomaly detection stores a Python stack for every operation of the forward pass, and in the backward
+    pass asks after each operation whether its result holds a NaN, which makes the host wait for the
+    device each time. Users measured training 1.5 to 3 times as slow, and found the switch in code that
+    they had inherited. `gradcheck` runs the function twice for each number of its inputs. `emit_nvtx`
+    records an event for each operation.
+
+    ## When it is fine
+    - A flag of the command line or of a configuration turns it on.
+    - Tests, and code that hunts a NaN right now.
+    - `check_nan=False` keeps the stacks, but does not wait.
+
+    ## Bad
+    ```python
+    import torch
+
+    torch.autograd.set_detect_anomaly(True)
+    ```
+
+    ## Good
+    ```python
+    import argparse
+
+    import torch
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--detect-anomaly", action="store_true")
+    torch.autograd.set_detect_anomaly(parser.parse_args().detect_anomaly)
+    ```
+
+    ## Fix safety
+    Unsafe: the fix removes the statement. A NaN in the backward pass raises no error any more.
+
+    ## How a GPU shows it
+    A profile shows `aten::isnan`, `aten::any` and `aten::item` with a `cudaStreamSynchronize` after each
+    backward operation; `torch.cuda.set_sync_debug_mode("warn")` warns in `loss.backward()`.
+
+    ## References
+    - [Anomaly detection](https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection)
+    - [Performance tuning guide: disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [Lightning warns of it too](https://github.com/Lightning-AI/pytorch-lightning/pull/17380)
+    """
+
+    code, name = "TPF606", "debug-left-on"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        if site.target in _GRADCHECKS:
+            return site.heat is Heat.HOT
+        return _is_on(site) and not _is_guarded(site.model, site.node)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {_what(site)}",
+            confidence=_confidence(site),
+            # It is said once, and holds for every step.
+            heat=Heat.HOT,
+            help="Turn it on with a flag while you look for the fault.",
+            fix=_fix(site),
+        )
+
+
+def _what(site: CallSite) -> str:
+    if site.target in _GRADCHECKS:
+        return "checks gradients by finite differences in code that runs each step"
+    if site.target in _RANGES:
+        return "records an event for every operation"
+    return "keeps a stack for every operation and waits after each backward one to look for NaN"
+
+
+def _is_on(site: CallSite) -> bool:
+    if site.target in _SWITCHES:
+        given = site.argument("mode", 0)
+        return given is not None and site.value(given) == Const(True) and is_true(given)
+    if site.target in _CONTEXTS:
+        given = site.argument("check_nan", 0)
+        return given is None or site.value(given) == Const(True)
+    given = site.argument("enabled", 0)
+    return given is None or site.value(given) in (Const(True), NONE)
+
+
+def _is_guarded(model: Model, node: ast.AST) -> bool:
+    """Whether a condition decides on it, other than whether the file runs as a program."""
+    inner = node
+    for outer in model.ancestors(node):
+        if isinstance(outer, ast.IfExp) or (isinstance(outer, ast.If) and not _is_program(outer.test)):
+            return True
+        if isinstance(outer, (ast.ExceptHandler, ast.BoolOp)):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and _follows_return(outer, inner):
+            return True
+        inner = outer
+    return False
+
+
+def _is_program(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> bool:
+    """Whether a statement of a function stands behind an `if not debug: return`."""
+    if node not in function.body:
+        return False
+    before = function.body[: function.body.index(node)]
+    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
+
+
+def _confidence(site: CallSite) -> Confidence:
+    path = site.model.source.path.replace("\\", "/")
+    if any(part.startswith("test") or part in ("conftest.py", "debug.py") for part in path.split("/")):
+        return Confidence.LOW
+    return Confidence.LOW if site.target in _RANGES else Confidence.HIGH
+
+
+def _fix(site: CallSite) -> Fix | None:
+    statement = site.model.parent(site.node)
+    if site.target not in _SWITCHES or not isinstance(statement, ast.Expr):
+        return None
+    edit = delete_statement(site.model.source, statement, block_of(site.model, statement))
+    return Fix("Remove the call", Safety.UNSAFE, (edit,))

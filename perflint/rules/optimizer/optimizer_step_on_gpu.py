@@ -1,0 +1,195 @@
+"""TPF608: step counters of an optimizer that end up on the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.frozen import dataclass
+from perflint.rules._methods import call_site
+from perflint.rules.base import Rule
+from perflint.rules.optimizer._checkpoint import (
+    Loaded,
+    feeds_only_state,
+    loaded_onto_device,
+    optimizer_confidence,
+)
+from perflint.rules.placement import MOVES, move
+from perflint.rules.sync._places import loops_around
+from perflint.rules.sync._words import quoted
+from perflint.rules.worth import cost
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import names_in, walk
+from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """A loop that moves all of an optimizer's state to the device."""
+
+    call: CallSite
+    optimizer: ast.expr
+    confidence: Confidence
+
+
+class OptimizerStepOnGpu(Rule):
+    """An optimizer's step counters are put on the device, and read back one by one in each step.
+
+    ## What it does
+    Finds the two ways in which the `step` counters of Adam and its kin get to the device after a resume:
+
+    - a loop over `optimizer.state.values()` that moves every tensor to the device;
+    - `torch.load(…, map_location=device)` of a checkpoint that `optimizer.load_state_dict` is given: it
+      moves moments to where the parameters are, but leaves `step` where it finds it.
+
+    ## Why is this bad
+    Unless it is fused or capturable, the optimizer computes bias corrections on the host, and keeps a
+    counter there for each parameter. From the device it must read each of them with `.item()`, up to
+    twice per step, for the rest of the run: a step of Adam over 300 tensors took 3.2 times as long on an
+    H200. A run that was resumed is slower than the same run that was not, and nothing says why.
+
+    ## When it is fine
+    - `fused=True` and `capturable=True` keep the counters on the device on purpose.
+    - SGD, RMSprop and Adadelta do not read counters.
+    - `map_location="cpu"`, a lambda that returns the storage, or none at all where the checkpoint was
+      written by an optimizer with counters on the host.
+    - The loop leaves `"step"` out, or moves it back.
+
+    ## Bad
+    ```python
+    import torch
+
+    def resume(model: torch.nn.Module, path: str):
+        optimizer = torch.optim.Adam(model.parameters())
+        checkpoint = torch.load(path, map_location="cuda")
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        return optimizer
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def resume(model: torch.nn.Module, path: str):
+        optimizer = torch.optim.Adam(model.parameters())
+        checkpoint = torch.load(path, map_location="cpu")
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        return optimizer
+    ```
+
+    ## Fix safety
+    `map_location` becomes `"cpu"`. It is safe where all of the checkpoint goes into `load_state_dict` of
+    modules and optimizers, which copy to where the parameters are. It is unsafe elsewhere: what else is
+    read of the checkpoint is on the host then. The loop gets no fix: loading the state after the model
+    was moved makes it needless.
+
+    ## How a GPU shows it
+    Below `Optimizer.step`, a profile shows one `aten::item` with a `Memcpy DtoH` and a
+    `cudaStreamSynchronize` for each parameter; `torch.cuda.set_sync_debug_mode("warn")` warns in
+    `torch/optim/optimizer.py`.
+
+    ## References
+    - [UniRL#441](https://github.com/Tencent-Hunyuan/UniRL/pull/441): 19 to 26 % of the optimizer's step
+    - [pytorch#128208](https://github.com/pytorch/pytorch/issues/128208)
+    - [pytorch#74424](https://github.com/pytorch/pytorch/issues/74424)
+    - [Lightning#19955](https://github.com/Lightning-AI/pytorch-lightning/issues/19955)
+    """
+
+    code, name = "TPF608", "optimizer-step-on-gpu"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (FileSite,)
+    since = (1, 12)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return ("map_location" in text and "load_state_dict" in text) or ".state.values()" in text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        row = cost("adam-step-on-device")
+        price = f"a step of Adam was {row.slower} {row.where} ({row.shape})"
+        for moved in _moved(site):
+            yield self.finding(
+                moved.call,
+                f"{quoted(moved.call.text(moved.call.node))} moves the step counters of "
+                f"{quoted(site.text(moved.optimizer))} to the device too, which reads each of them back in every "
+                f"step: {price}",
+                confidence=moved.confidence,
+                # It is done once, and paid for in each step.
+                heat=Heat.HOT,
+                help='Leave `"step"` where it is, or load the state after the model has been moved.',
+            )
+        seen: set[ast.Call] = set()
+        for found in loaded_onto_device(site):
+            if found.load in seen:
+                continue
+            seen.add(found.load)
+            yield self.finding(
+                CallSite(site.model, found.load, "torch.load", None),
+                f"{quoted(site.text(found.load))} puts the step counters for "
+                f"{quoted(found.given_to.text(found.given_to.node))} on the device, which reads each of them back in "
+                f"every step: {price}",
+                confidence=found.confidence,
+                heat=Heat.HOT,
+                help='Load with `map_location="cpu"`: `load_state_dict` moves the rest to where the parameters are.',
+                fix=_fix(site, found),
+            )
+
+
+def _moved(site: FileSite) -> Iterator[_Moved]:
+    """Stores of moved tensors into the states that a loop over `optimizer.state.values()` gives."""
+    model = site.model
+    for store in model.nodes(ast.Assign):
+        target = store.targets[0]
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+            continue
+        call = store.value.body if isinstance(store.value, ast.IfExp) else store.value
+        if not isinstance(call, ast.Call):
+            continue
+        found = _state_loop(model, store, target.value.id)
+        if found is None or any(isinstance(part, ast.Constant) and part.value == "step" for part in walk(found)):
+            continue
+        made = _to_device(model, call)
+        optimizer = _optimizer_of(found)
+        sure = None if optimizer is None else optimizer_confidence(model, optimizer)
+        if made is not None and optimizer is not None and sure is not None:
+            yield _Moved(call_site(model, call), optimizer, sure)
+
+
+def _state_loop(model: Model, store: ast.AST, name: str) -> ast.For | None:
+    """The loop around a store that binds a name to each state of an optimizer."""
+    for loop in loops_around(model, store):
+        if isinstance(loop, ast.For) and name in names_in(loop.target):
+            return loop if _optimizer_of(loop) is not None else None
+    return None
+
+
+def _optimizer_of(loop: ast.For) -> ast.expr | None:
+    """The optimizer of a loop over `optimizer.state.values()` or `….items()`."""
+    over = loop.iter
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in ("values", "items"):
+        held = over.func.value
+        if isinstance(held, ast.Attribute) and held.attr == "state":
+            return held.value
+    return None
+
+
+def _to_device(model: Model, call: ast.Call) -> Confidence | None:
+    site = call_site(model, call)
+    if site.target not in MOVES:
+        # A value of which nothing is known but this: `.cuda()` says enough by itself.
+        named = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda"
+        return Confidence.HIGH if named and not site.target else None
+    moved = move(site)
+    return None if moved is None else moved.confidence
+
+
+def _fix(site: FileSite, found: Loaded) -> Fix | None:
+    source = site.model.source
+    safe = feeds_only_state(site.model, found)
+    edit = replace(source, source.span(found.place), '"cpu"')
+    return Fix("Load to the host", Safety.SAFE if safe else Safety.UNSAFE, (edit,))

@@ -1,0 +1,124 @@
+"""TPF603: a Python loop that updates parameters one by one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import call_site
+from perflint.rules.base import Rule
+from perflint.rules.optimizer._parameters import derived_names, parameter_loops, root
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import children
+from perflint.source.concrete import cst
+
+_UPDATES = frozenset(
+    """mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sqrt_ pow_ sign_ neg_ copy_
+    normal_ uniform_""".split()
+)
+_LOOSE = frozenset({"copy_", "normal_", "uniform_"})
+"""What is mostly done once; it counts only in code that runs each step."""
+
+
+class PythonParamLoop(Rule):
+    """A Python loop over parameters that updates one tensor at a time.
+
+    ## What it does
+    Finds loops over the parameters of a module or of an optimizer's group whose body changes tensors in
+    place: moving averages, soft updates of target networks, weight decay, clamping, optimizers written
+    by hand. One finding for each loop, at what it goes over.
+
+    ## Why is this bad
+    Each turn launches one or more kernels that touch one small tensor. With hundreds of parameters the
+    host takes milliseconds for that, mostly longer than the device computes. `torch._foreach_lerp_` and
+    its kin take all tensors in one call and a few kernels. An Adam that loops took 7.2 times as long as
+    one that does not, over 300 parameters on an H200; loops of other kinds have not been measured yet.
+
+    ## When it is fine
+    - It runs once: initialisation, copying weights, freezing, checkpoints.
+    - Few and large tensors: the kernels take longer than their launches.
+    - The body does something different for each parameter.
+    - The function is compiled: `torch.compile` fuses what the loop unrolls to.
+    - Gradients that are broadcast or reduced in buckets.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.no_grad()
+    def update(average: torch.nn.Module, model: torch.nn.Module, decay: float = 0.999):
+        for slow, fast in zip(average.parameters(), model.parameters()):
+            slow.mul_(decay).add_(fast, alpha=1 - decay)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.no_grad()
+    def update(average: torch.nn.Module, model: torch.nn.Module, decay: float = 0.999):
+        torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 1 - decay)
+    ```
+
+    ## Fix safety
+    No fix: which `_foreach_` functions replace a loop depends on all of its body. For moving averages,
+    `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn` has the code.
+
+    ## How a GPU shows it
+    A profile shows as many small kernels as there are parameters, with gaps between them as long as a
+    launch takes.
+
+    ## References
+    - [torch.optim.swa_utils.AveragedModel](https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html)
+    - [torch.optim: foreach implementations](https://docs.pytorch.org/docs/stable/optim.html#algorithms)
+    """
+
+    code, name = "TPF603", "python-param-loop"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return "parameters()" in text or "params" in text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for loop in parameter_loops(model):
+            heat = model.heat(loop)
+            update = next(_updates(site, loop), None)
+            if update is None or heat is Heat.COLD or (heat is not Heat.HOT and _may_be_meant_once(update)):
+                continue
+            yield self.finding(
+                CallSite(model, update.node, update.target, None),
+                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))} by itself: at "
+                f"least one kernel for every parameter{often(update)}",
+                confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
+                heat=heat,
+                span=model.source.span(loop.iter),
+                help="Gather the tensors in lists and update them with `torch._foreach_mul_`, `torch._foreach_lerp_` "
+                "and their kin.",
+            )
+
+
+def _updates(site: FileSite, loop: ast.For) -> Iterator[CallSite]:
+    """The calls in a loop that change a tensor in place which belongs to this turn, outside of inner loops."""
+    names = derived_names(loop)
+    stack: list[ast.AST] = [*loop.body]
+    while stack:
+        node = stack.pop(0)
+        if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _UPDATES:
+            if root(node.func) in names:
+                yield call_site(site.model, node)
+        stack += children(node)
+
+
+def _may_be_meant_once(update: CallSite) -> bool:
+    """Whether it sets weights to something that was there before, or is drawn: copies, initialisation."""
+    assert isinstance(update.node.func, ast.Attribute)
+    if update.node.func.attr not in _LOOSE:
+        return False
+    return not any(isinstance(part, ast.BinOp) for part in update.node.args)

@@ -1,0 +1,109 @@
+"""TPF605: histograms and other statistics of all parameters that are gathered each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const, scalar_type
+from perflint.source.concrete import cst
+
+_WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
+_HISTOGRAMS = (*(f"{writer}.add_histogram" for writer in _WRITERS), "wandb.Histogram")
+_GRAPHS = tuple(f"{writer}.{name}" for writer in _WRITERS for name in ("add_graph", "add_embedding"))
+_WATCH = "wandb.watch"
+_LEAST_INTERVAL = 100
+
+
+class StatisticsEachStep(Rule):
+    """Histograms or other statistics of parameters and gradients, gathered each step.
+
+    ## What it does
+    Finds `add_histogram`, `add_graph` and `wandb.Histogram` in code that runs each step, and
+    `wandb.watch` of gradients or parameters with a `log_freq` under 100.
+
+    ## Why is this bad
+    A histogram copies its tensor to the host, waits for it and counts there: for all parameters of a
+    model, that moves the whole model over the bus. `wandb.watch` installs a hook on every parameter that
+    does so each `log_freq` batches. What that costs depends on the size of the model, and has not been
+    measured here.
+
+    ## When it is fine
+    - Under an interval: `if step % 500 == 0`, once per epoch.
+    - Small models in experiments that are about these statistics.
+    - `add_scalar` of Python numbers costs little: it is not reported here.
+
+    ## Bad
+    ```python
+    from torch.utils.tensorboard import SummaryWriter
+
+    def train(model, loader, optimizer):
+        writer = SummaryWriter()
+        for step, x in enumerate(loader):
+            model(x).sum().backward()
+            optimizer.step()
+            for name, p in model.named_parameters():
+                writer.add_histogram(name, p.grad, step)
+    ```
+
+    ## Good
+    ```python
+    from torch.utils.tensorboard import SummaryWriter
+
+    def train(model, loader, optimizer):
+        writer = SummaryWriter()
+        for step, x in enumerate(loader):
+            model(x).sum().backward()
+            optimizer.step()
+            if step % 500 == 0:
+                for name, p in model.named_parameters():
+                    writer.add_histogram(name, p.grad, step)
+    ```
+
+    ## Fix safety
+    No fix: how often the numbers are wanted is not in the source.
+
+    ## How a GPU shows it
+    A profile shows a `Memcpy DtoH` as large as each parameter between two steps, and no kernels while
+    the host counts.
+
+    ## References
+    - [torch.utils.tensorboard](https://docs.pytorch.org/docs/stable/tensorboard.html)
+    - [wandb.watch](https://docs.wandb.ai/ref/python/watch/)
+    """
+
+    code, name = "TPF605", "statistics-each-step"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls(*_HISTOGRAMS, *_GRAPHS, _WATCH),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _watches_often(site) if site.target == _WATCH else site.heat is Heat.HOT
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        watch = site.target == _WATCH
+        does = "copies all that it watches to the host every few batches" if watch else "copies its data to the host"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {does}{'' if watch else often(site)}",
+            confidence=Confidence.MEDIUM,
+            heat=Heat.HOT,
+            help="Pass a greater `log_freq`." if watch else "Gather it every few hundred steps.",
+        )
+
+
+def _watches_often(site: CallSite) -> bool:
+    log = site.argument("log", 2)
+    if log is not None and site.value(log) == Const(None):
+        return False
+    every = site.argument("log_freq", 3)
+    if every is None or site.has_unpacking:
+        return False
+    value = site.value(every)
+    if not isinstance(value, Const) or scalar_type(value) != "int":
+        return False
+    return isinstance(value.value, int) and value.value < _LEAST_INTERVAL

@@ -1,0 +1,139 @@
+"""TPF602: gradients that are filled with zeros instead of dropped."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._arguments import dropped
+from perflint.rules._methods import calls_named, is_false
+from perflint.rules.base import Rule
+from perflint.rules.optimizer._graphs import captures
+from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.rules.sync._places import loops_around, targets
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import names_in
+from perflint.source.concrete import cst
+
+
+class ZeroGradMemset(Rule):
+    """Gradients are filled with zeros, parameter by parameter, instead of dropped.
+
+    ## What it does
+    Finds `zero_grad(set_to_none=False)`, and loops over parameters that call `p.grad.zero_()`.
+
+    ## Why is this bad
+    Each gradient is written with zeros, by one kernel for each parameter unless the optimizer was
+    made with `foreach=True` or `fused=True`, and the next backward pass reads the zeros and adds to
+    them. Dropped gradients cost nothing: the backward pass writes new ones. They also do not fill
+    memory while the next forward pass runs. What it costs of a step has not been measured yet.
+
+    ## When it is fine
+    - A CUDA graph of the whole step reads and writes gradients at fixed addresses: files that speak
+      of CUDA graphs are silent.
+    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there.
+    - An optimizer with momentum or weight decay shall also move parameters that got no gradient.
+    - One tensor's gradient (`x.grad.zero_()` for an adversarial example) is not reported.
+
+    ## Bad
+    ```python
+    def train(model, loader, optimizer):
+        for x in loader:
+            optimizer.zero_grad(set_to_none=False)
+            model(x).sum().backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    def train(model, loader, optimizer):
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    Unsafe: `p.grad` is None after it instead of zeros, which code that reads gradients must stand, and
+    optimizers skip parameters that get no gradient. Before torch 2.0 the default was to fill with
+    zeros: the rule holds from 2.0 on.
+
+    ## How a GPU shows it
+    A profile shows `aten::zero_` with one fill kernel for each parameter below `Optimizer.zero_grad`.
+
+    ## References
+    - [torch.optim.Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code, name = "TPF602", "zero-grad-memset"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (FileSite,)
+    since = (2, 0)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return ("set_to_none" in text or ".zero_()" in text) and not captures(text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        for call in calls_named(site, "zero_grad", "zero_"):
+            found = _looped(call) if _last(call) == "zero_" else _filled(call)
+            if found is None:
+                continue
+            yield self.finding(
+                call,
+                f"{quoted(call.text(call.node))} writes zeros into each gradient, to which the backward pass "
+                f"adds{often(call)}",
+                confidence=Confidence.MEDIUM if call.heat is Heat.HOT else found,
+                help="Drop the gradients: `zero_grad()` does, as does `p.grad = None`.",
+                fix=_fix(call),
+            )
+
+
+def _last(site: CallSite) -> str:
+    assert isinstance(site.node.func, ast.Attribute)
+    return site.node.func.attr
+
+
+def _set_to_none(site: CallSite) -> ast.expr | ast.keyword | None:
+    """The argument of `zero_grad`, as it is written."""
+    for keyword in site.node.keywords:
+        if keyword.arg == "set_to_none":
+            return keyword
+    return site.node.args[0] if len(site.node.args) == 1 else None
+
+
+def _filled(site: CallSite) -> Confidence | None:
+    given = _set_to_none(site)
+    value = given.value if isinstance(given, ast.keyword) else given
+    return Confidence.MEDIUM if is_false(value) else None
+
+
+def _looped(site: CallSite) -> Confidence | None:
+    """`p.grad.zero_()` or `p.grad.data.zero_()` for each `p` of a loop over parameters."""
+    owner = _owner_of_gradient(site.node)
+    if owner is None:
+        return None
+    for loop in loops_around(site.model, site.node):
+        for target, over in targets(loop):
+            if owner in names_in(target):
+                return Confidence.MEDIUM if goes_over_parameters(site.model, over) else None
+    return None
+
+
+def _owner_of_gradient(call: ast.Call) -> str | None:
+    assert isinstance(call.func, ast.Attribute)
+    node = call.func.value
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    if not (isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name)):
+        return None
+    return node.value.id
+
+
+def _fix(site: CallSite) -> Fix | None:
+    given = _set_to_none(site) if _last(site) == "zero_grad" else None
+    edit = dropped(site.model.source, site.node, given) if given is not None else None
+    return None if edit is None else Fix("Drop the gradients", Safety.UNSAFE, (edit,))

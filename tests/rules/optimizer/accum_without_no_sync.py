@@ -1,0 +1,73 @@
+"""Accumulation in a file that wraps its models."""
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def wrap(model: nn.Module) -> nn.Module:
+    return DDP(model)
+
+
+def plain(model, loader, optimizer: torch.optim.Optimizer, accumulate: int) -> None:
+    model = wrap(model)
+    for i, (x, y) in enumerate(loader):
+        loss = nn.functional.cross_entropy(model(x), y) / accumulate
+        loss.backward()  # audit: TPF604
+        if (i + 1) % accumulate == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def scaled(model, loader, optimizer, scaler) -> None:
+    for i, (x, y) in enumerate(loader):
+        scaler.scale(nn.functional.cross_entropy(model(x), y)).backward()  # audit: TPF604
+        if (i + 1) % 4 == 0 or i + 1 == len(loader):
+            scaler.step(optimizer)
+            scaler.update()
+
+
+def clipped(model, loader, settings) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (x, y) in enumerate(loader):
+        nn.functional.cross_entropy(model(x), y).backward()  # audit: TPF604
+        if i % settings.every == 0:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+
+
+def each_turn(model, loader, optimizer) -> None:
+    for x, y in loader:
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def logged(model, loader, optimizer, log) -> None:
+    for i, (x, y) in enumerate(loader):
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if i % 100 == 0:
+            log.step()
+
+
+def both_seldom(model, loader, optimizer) -> None:
+    for i, (x, y) in enumerate(loader):
+        loss = nn.functional.cross_entropy(model(x), y)
+        if i % 2 == 0:
+            loss.backward()
+            optimizer.step()
+
+
+def schedules(model, loader, optimizer, scheduler) -> None:
+    for i, (x, y) in enumerate(loader):
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if (i + 1) % 10 == 0:
+            scheduler.step()
+
+
+def once(model, batch, optimizer) -> None:
+    model(batch).sum().backward()
+    if batch.shape[0] % 2 == 0:
+        optimizer.step()

@@ -1,0 +1,67 @@
+"""Optimizers by how many kernels they take."""
+
+import torch
+from torch import nn, optim
+from torch.optim import SGD, AdamW
+
+
+def looped(model: nn.Module):
+    return torch.optim.Adam(model.parameters(), lr=1e-3, foreach=False)  # error: TPF601
+
+
+def looped_of_others(net: nn.Module):
+    first = optim.RMSprop(net.parameters(), foreach=False, lr=1e-2)  # error: TPF601
+    second = SGD(  # error: TPF601
+        net.parameters(),
+        lr=0.1,
+        foreach=False,
+        momentum=0.9,
+    )
+    return first, second
+
+
+def looped_of_unknown_parameters(parameters, settings):
+    return AdamW(parameters, foreach=False, **settings)  # error: TPF601
+
+
+class Learner:
+    def __init__(self, net: nn.Module):
+        self.optimizer = optim.NAdam(params=net.parameters(), foreach=False)  # error: TPF601
+
+
+def without_fused(model: nn.Module):
+    return AdamW(model.parameters(), lr=1e-3)  # audit: TPF601
+
+
+def on_the_device():
+    weight = torch.zeros(8, device="cuda", requires_grad=True)
+    return optim.Adam([weight])  # audit: TPF601
+
+
+def fused(model: nn.Module):
+    return torch.optim.Adam(model.parameters(), fused=True)
+
+
+def fused_as_asked_for(model: nn.Module, device: torch.device):
+    return AdamW(model.parameters(), fused=device.type == "cuda", foreach=False)
+
+
+def chosen_by_the_user(model: nn.Module, foreach: bool):
+    return AdamW(model.parameters(), foreach=foreach)
+
+
+def on_the_host():
+    weight = torch.zeros(8, requires_grad=True)
+    return optim.Adam([weight], foreach=False)
+
+
+def differentiable(model: nn.Module):
+    return SGD(model.parameters(), lr=0.1, differentiable=True, foreach=False)
+
+
+def no_fused_form(model: nn.Module):
+    return optim.Adadelta(model.parameters()), optim.LBFGS(model.parameters())
+
+
+def of_another_library(model: nn.Module, library):
+    return library.Adam(model.parameters(), foreach=False)
