@@ -20,6 +20,7 @@ VERBS = {
     "rule": "print the page of a rule",
     "rules": "list all rules",
     "trace": "run a program and record what its lines do to the GPU",
+    "report": "show what traces say, as a page or for a trace viewer",
 }
 """The verbs, which are modules of this package, and what each does."""
 

@@ -132,8 +132,8 @@ def _options(arguments: Namespace) -> Options:
         ),
         profile=Profile(arguments.profile) if arguments.profile else None,
         torch_version=arguments.torch_version,
-        exclude=_joined(arguments.exclude),
-        extend_exclude=_joined(arguments.extend_exclude) or (),
+        exclude=_joined(getattr(arguments, "exclude", None)),
+        extend_exclude=_joined(getattr(arguments, "extend_exclude", None)) or (),
         output_format=OutputFormat(output_format) if output_format else None,
     )
 

@@ -1,0 +1,135 @@
+"""What the report says of one trace, in numbers. Times are in milliseconds per step."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perflint.tracer.events import Gap, Place, Step, Sync, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of code at which the host waited for the GPU in recorded steps."""
+
+    file: str
+    line: int
+    cost_ms: float | None
+    """What its syncs cost per step; None without a timeline."""
+    per_step: float
+    """Syncs per step."""
+    syncs: tuple[Sync, ...]
+    costs: dict[Place, float]
+    """What each of its expressions costs, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Idle time by its cause: these and the busy time are a step."""
+
+    sync_ms: float
+    loader_ms: float
+    host_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The figures of a trace."""
+
+    trace: Trace
+    step_ms: float | None
+    """None where there were no steps, or where times say nothing because there was no GPU."""
+    busy_ms: float | None
+    """None without a timeline, as the following."""
+    idle_ms: float | None
+    idle: Idle | None
+    lines: tuple[Line, ...]
+    """Own lines that synchronised and that nothing allows, the dearest first."""
+    allowed: tuple[Line, ...]
+    """Lines within `perflint.allow_sync`."""
+
+    @property
+    def syncs_per_step(self) -> float:
+        """How often a step waits, where nothing allows it."""
+        return sum(line.per_step for line in self.lines)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether there is a timeline."""
+        return self.idle is not None
+
+
+def gather(trace: Trace) -> Facts:
+    """The figures of a trace, whatever it holds."""
+    profiled = [step for step in trace.of(Step) if step.profiled]
+    costs = _costs(trace)
+    syncs = [sync for sync in trace.of(Sync) if sync.hits.steps and not sync.origin]
+    busy_ms = idle_ms = idle = None
+    if profiled:
+        busy_ms = finite(sum(step.busy_ms for step in profiled) / len(profiled))
+        idle_ms = finite(trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled))
+        idle = _idle(trace, idle_ms)
+    return Facts(
+        trace,
+        None if trace.step_ms is None or trace.header.simulated else finite(trace.step_ms),
+        busy_ms,
+        idle_ms,
+        idle,
+        _lines((sync for sync in syncs if not sync.allowed), costs, trace),
+        _lines((sync for sync in syncs if sync.allowed), costs, trace),
+    )
+
+
+def _costs(trace: Trace) -> dict[Place, float] | None:
+    """`Trace.cost_ms` of every place that costs something; None without a timeline."""
+    steps = trace.profiled_steps
+    if not steps:
+        return None
+    sums: defaultdict[Place, float] = defaultdict(float)
+    for gap in trace.of(Gap):
+        if gap.cause == "sync" and gap.place is not None:
+            sums[gap.place] += gap.cost_ms
+    share = trace.idle_share
+    return {place: finite(share * cost / steps) for place, cost in sums.items()}
+
+
+def _idle(trace: Trace, idle_ms: float) -> Idle:
+    """What of the idle time goes when nobody waits, when data is there in time; the rest is a host that is late."""
+    scale = trace.idle_share / max(trace.profiled_steps, 1)
+    gaps = trace.of(Gap)
+    sync = min(finite(scale * sum(gap.cost_ms for gap in gaps if gap.cause == "sync")), idle_ms)
+    loader = min(finite(scale * sum(gap.ms for gap in gaps if gap.cause == "loader")), idle_ms - sync)
+    return Idle(sync, loader, max(idle_ms - sync - loader, 0.0))
+
+
+def _lines(syncs: Iterable[Sync], costs: dict[Place, float] | None, trace: Trace) -> tuple[Line, ...]:
+    by_line: defaultdict[tuple[str, int], list[Sync]] = defaultdict(list)
+    for sync in syncs:
+        by_line[sync.place.file, sync.place.line].append(sync)
+    steps = max(trace.header.steps, 1)
+    found = []
+    for (file, line), there in by_line.items():
+        places = dict.fromkeys(sync.place for sync in there)
+        own = {} if costs is None else {place: costs.get(place, 0.0) for place in places}
+        cost = None if costs is None else sum(own.values())
+        found.append(Line(file, line, cost, sum(sync.hits.steps for sync in there) / steps, tuple(there), own))
+    return tuple(sorted(found, key=lambda line: (-(line.cost_ms or 0.0), -line.per_step, line.file, line.line)))
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """A part of a whole, from 0 to 1; None where one is not known."""
+    if part is None or whole is None or whole <= 0:
+        return None
+    return min(max(part / whole, 0.0), 1.0)
+
+
+def finite(value: float) -> float:
+    """A number that a picture can be drawn of: what a foreign trace holds may be of any size."""
+    return min(max(value, -1e9), 1e9) if math.isfinite(value) else 0.0
+
+
+def most_common(names: Iterable[str]) -> str:
+    """The commonest of some names; empty without any."""
+    return next((name for name, _ in Counter(names).most_common(1)), "")

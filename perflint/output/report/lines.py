@@ -1,0 +1,194 @@
+"""The lines that make the host wait, with what they cost and their source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from perflint.output.report.code import Code, excerpt
+from perflint.output.report.facts import Facts, Line, share
+from perflint.output.report.markup import LIMIT, Markup, join, tag, text
+from perflint.output.report.numbers import ms, percent, plain, size, times
+from perflint.output.report.parts import Column, Names, Section, details, head, left_out, section, table
+from perflint.output.summary import count
+from perflint.tracer.events import PageableCopy, Place
+
+SHOWN = 25
+"""Lines."""
+OPEN = 3
+"""Lines whose source is shown at once, where they cost something."""
+WORTH_SHARE = 0.01
+"""Of a step: what costs less is not opened."""
+FREE_SHARE = 0.005
+"""Of a step: what costs less is not told from noise."""
+_COLUMNS = (
+    Column("Line"),
+    Column("ms/step", True, "milliseconds per step"),
+    Column("of step", True, "share of the step"),
+    Column("waits/step", True, "waits per step"),
+)
+
+
+def line_table(facts: Facts, code: Code, names: Names) -> Section | None:
+    """The lines that cost most."""
+    if not facts.lines:
+        if not facts.trace.header.devices and not facts.trace.header.simulated:
+            return None
+        return section(names, "lines", "Lines that wait", tag("p", "No line synchronised in a recorded step."))
+    shown = facts.lines[:SHOWN]
+    bodies = [_body(line, number, facts, code) for number, line in enumerate(shown)]
+    caption = "Lines that wait for the GPU, the dearest first"
+    content = tag("table", tag("caption", caption, class_="hidden"), head(_COLUMNS), bodies, class_="lines")
+    return section(
+        names,
+        "lines",
+        "Lines that wait",
+        tag("p", _explained(facts), class_="lead"),
+        content,
+        left_out(len(facts.lines) - len(shown), "lines that synchronised are"),
+    )
+
+
+def _explained(facts: Facts) -> str:
+    if facts.trace.header.simulated:
+        return "Where the host would wait for a GPU, by how often."
+    if not facts.has_costs:
+        return "Where the host waited for the GPU, by how often. What that costs was not measured."
+    return (
+        "What a step would save without the wait: the time in which the GPU has nothing to do because the host "
+        "could not queue work meanwhile. A wait beside a full queue costs nothing, however long it is."
+    )
+
+
+def _body(line: Line, number: int, facts: Facts, code: Code) -> Markup:
+    """The rows of a line: its figures, and across the table its source."""
+    part = share(line.cost_ms, facts.step_ms)
+    name = f"{line.file}:{line.line}"
+    places = [sync.place for sync in line.syncs]
+    is_open = number < OPEN and (part or 0.0) >= WORTH_SHARE
+    figures = tag(
+        "tr",
+        tag("th", _place(line), scope="rowgroup"),
+        [tag("td", cell, class_="number") for cell in (plain(line.cost_ms, 3), percent(part), times(line.per_step))],
+    )
+    source = details(
+        tag("code", text(line.syncs[0].place.text, 160)),
+        excerpt(places, code.lines(line.file), name),
+        _expressions(line, code),
+        _callers(line),
+        is_open=is_open,
+    )
+    kind = "free-line" if facts.has_costs and (part or 0.0) < FREE_SHARE else None
+    return tag("tbody", figures, tag("tr", tag("td", source, colspan=len(_COLUMNS))), class_=kind)
+
+
+def _place(line: Line) -> Markup:
+    """The line's name, which may break after slashes and dots; the function below."""
+    return join(place_name(line.file, line.line), tag("small", breakable(line.syncs[0].place.function)))
+
+
+def place_name(file: str, line: int) -> Markup:
+    """`file:line`, of which the last part stands out."""
+    folder, slash, name = file.rpartition("/")
+    before = tag("span", breakable(f"{folder}{slash}"), class_="folder") if slash else ""
+    return tag("span", before, breakable(f"{name}:{line}"), class_="place")
+
+
+def breakable(name: str) -> Markup:
+    """A name that may break after slashes and underscores."""
+    parts = re.split(r"(?<=[/_])", name if len(name) <= LIMIT else f"{name[: LIMIT - 1]}…")
+    return join([join(tag("wbr") if number else "", part) for number, part in enumerate(parts)])
+
+
+def _expressions(line: Line, code: Code) -> Markup:
+    """What each of several expressions of a line costs."""
+    places = sorted({sync.place for sync in line.syncs}, key=lambda place: -line.costs.get(place, 0.0))
+    if len(places) < 2:
+        return Markup()
+    lines = code.lines(line.file)
+    items = []
+    for place in places[:10]:
+        often = sum(sync.hits.steps for sync in line.syncs if sync.place == place)
+        cost = f"{ms(line.costs[place], 3)} per step" if place in line.costs else "cost not known"
+        items.append(tag("li", tag("code", _segment(place, lines)), f" – {cost}, {count(often, 'wait')} in all"))
+    return tag("ul", items, class_="expressions")
+
+
+def _segment(place: Place, lines: list[str] | None) -> str:
+    if lines is None or not 0 < place.line <= len(lines):
+        return f"columns {place.column} to {place.end_column - 1}"
+    line = lines[place.line - 1]
+    return line[place.column - 1 : place.end_column - 1 if place.end_line == place.line else None] or line.strip()
+
+
+def _callers(line: Line) -> Markup:
+    """How the line was reached, and what in torch waited."""
+    stacks = list(dict.fromkeys(sync.stack[1:] for sync in line.syncs if len(sync.stack) > 1))
+    parts = [
+        tag("p", "Called from ", _joined([tag("code", frame) for frame in stack]), class_="callers")
+        for stack in stacks[:3]
+    ]
+    inner = list(dict.fromkeys(sync.inner for sync in line.syncs if sync.inner))
+    inner = [name for name in inner if name != f"{line.file}:{line.line}"]
+    if inner:
+        waits = _joined([tag("code", name) for name in inner[:3]])
+        parts.append(tag("p", "It waits in ", waits, class_="callers"))
+    kinds = {sync.kind for sync in line.syncs}
+    if "explicit" in kinds:
+        parts.append(tag("p", "An explicit synchronisation.", class_="callers"))
+    threads = sorted({sync.thread for sync in line.syncs} - {"MainThread"})
+    if threads:
+        parts.append(tag("p", f"On other threads: {', '.join(threads[:5])}.", class_="callers"))
+    return join(parts)
+
+
+def _joined(parts: Sequence[Markup]) -> Markup:
+    return join([join(" ← " if number else "", part) for number, part in enumerate(parts)])
+
+
+def allowed_waits(facts: Facts, names: Names) -> Section | None:
+    """Syncs that the program means."""
+    if not facts.allowed:
+        return None
+    columns = [Column("Line"), Column("Reason"), *_COLUMNS[1:]]
+    rows = [
+        (
+            _place(line),
+            line.syncs[0].allowed,
+            plain(line.cost_ms, 3),
+            percent(share(line.cost_ms, facts.step_ms)),
+            times(line.per_step),
+        )
+        for line in facts.allowed[:SHOWN]
+    ]
+    content = table("Waits that `perflint.allow_sync` allows", columns, rows, is_caption_hidden=True)
+    rest = left_out(len(facts.allowed) - len(rows), "allowed lines are")
+    return section(names, "allowed", "Allowed waits", content, rest)
+
+
+def copies(facts: Facts, names: Names) -> Section | None:
+    """Copies that may block although they are not to."""
+    found = [copy for copy in facts.trace.of(PageableCopy) if copy.hits.steps]
+    if not found:
+        return None
+    found.sort(key=lambda copy: (-copy.bytes * copy.hits.steps, copy.place.file, copy.place.line))
+    steps = max(facts.trace.header.steps, 1)
+    columns = [Column("Line"), Column("Direction"), Column("largest", True), Column("copies/step", True)]
+    rows = [
+        (
+            join(place_name(copy.place.file, copy.place.line), tag("small", tag("code", text(copy.place.text, 160)))),
+            copy.direction.replace("-", " ") + (f" (allowed: {copy.allowed})" if copy.allowed else ""),
+            size(copy.bytes),
+            times(copy.hits.steps / steps),
+        )
+        for copy in found[:SHOWN]
+    ]
+    lead = "Copies with non_blocking=True from or to memory that is not pinned: the host may wait all the same."
+    return section(
+        names,
+        "copies",
+        "Copies of pageable memory",
+        tag("p", lead, class_="lead"),
+        table("Copies of pageable memory", columns, rows, is_caption_hidden=True),
+        left_out(len(found) - len(rows), "places are"),
+    )

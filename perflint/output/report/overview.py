@@ -1,0 +1,123 @@
+"""What a step takes, where its time goes, and what the trace cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.output.report.code import Code
+from perflint.output.report.facts import Facts, share
+from perflint.output.report.markup import Markup, join, tag
+from perflint.output.report.numbers import ms, percent, plain, times
+from perflint.output.report.parts import Names, Section, note, section
+from perflint.output.summary import count
+from perflint.tracer.events import Failure, Header, Step
+
+TITLE = "Where a step’s time goes"
+FEW = 3
+"""Steps without the profiler that make no good median."""
+CAUSES = {
+    "busy": "GPU busy",
+    "sync": "idle: after a synchronisation",
+    "loader": "idle: waiting for data",
+    "host": "idle: the host was late",
+}
+"""The parts of a step, by the class of their colour and pattern."""
+
+
+def overview(facts: Facts, code: Code, names: Names) -> Section:
+    """The first section of a trace."""
+    notes = [note(text, kind) for kind, text in remarks(facts, code)]
+    if facts.step_ms is None:
+        return section(names, "overview", TITLE, notes)
+    return section(names, "overview", TITLE, _figures(facts), _split(facts, names), notes)
+
+
+def _figures(facts: Facts) -> Markup:
+    found = [("step time", ms(facts.step_ms), f"median of {count(facts.trace.header.steps, 'step')}")]
+    if facts.idle_ms is not None:
+        found.append(("GPU idle", ms(facts.idle_ms), f"{percent(share(facts.idle_ms, facts.step_ms))} of the step"))
+    if facts.idle is not None:
+        part = percent(share(facts.idle.sync_ms, facts.step_ms))
+        found.append(("cost of synchronisations", ms(facts.idle.sync_ms), f"{part} of the step"))
+    if facts.trace.header.devices:
+        found.append(("synchronisations", times(facts.syncs_per_step), "per step"))
+    return tag(
+        "dl",
+        [tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", more))) for name, value, more in found],
+        class_="figures",
+    )
+
+
+def _split(facts: Facts, names: Names) -> Markup:
+    """The parts of a step: a bar, and the same in words."""
+    if facts.idle is None or facts.busy_ms is None:
+        return Markup()
+    values = [facts.busy_ms, facts.idle.sync_ms, facts.idle.loader_ms, facts.idle.host_ms]
+    whole = sum(values)
+    bars, legend, at = [], [], 0.0
+    for (kind, words), value in zip(CAUSES.items(), values, strict=True):
+        part = share(value, whole) or 0.0
+        bars.append(tag("rect", x=f"{at:.3%}", width=f"{part:.3%}", height="100%", class_=kind) if part else "")
+        legend.append(tag("li", swatch(kind), tag("span", words), tag("b", ms(value)), tag("small", percent(part))))
+        at += part
+    title = names.id("split")
+    words = ", ".join(f"{words} {ms(value)}" for words, value in zip(CAUSES.values(), values, strict=True))
+    bar = tag(
+        "svg", tag("title", f"A step: {words}.", id=title), bars, role="img", aria_labelledby=title, class_="split"
+    )
+    return join(bar, tag("ul", legend, class_="legend split-legend"), tag("p", _sentence(facts), class_="lead"))
+
+
+def swatch(kind: str, height: int | None = None) -> Markup:
+    """A sample of a colour and pattern; `height` is that of the shape, in pixels."""
+    shape = tag("rect", width="100%", height="100%" if height is None else height, class_=kind)
+    return tag("svg", shape, class_="swatch", aria_hidden="true")
+
+
+def _sentence(facts: Facts) -> str:
+    idle, all_idle = facts.idle, facts.idle_ms
+    if idle is None or all_idle is None:
+        return ""
+    if (share(all_idle, facts.step_ms) or 0.0) < 0.03:
+        return "The GPU has work nearly all the time: a step gets faster only with less or better work for it."
+    parts = {
+        "waits for the GPU: they empty its queue, and it idles until the host has filled it again": idle.sync_ms,
+        "waits for data: the loader does not keep up": idle.loader_ms,
+        "a late host: Python and torch take longer to launch work than the GPU to do it": idle.host_ms,
+    }
+    most, value = max(parts.items(), key=lambda item: item[1])
+    return f"Most of the idle time ({plain(value)} of {ms(all_idle)}) is due to {most}."
+
+
+def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
+    """What a reader must know to trust the figures: a kind and a text each."""
+    header = facts.trace.header
+    yield from _about_times(facts, header)
+    if header.ended not in ("finished", "exit 0"):
+        ends = {"running": "nobody saw how it ended", "interrupted": "it was interrupted"}
+        yield "The program did not finish", f"{ends.get(header.ended, f'it ended with {header.ended}')}."
+    if not header.lines_recorded:
+        yield "Lines", "not every line that ran was recorded, so nothing is said of lines that did not run."
+    if code.changed:
+        files = ", ".join(code.changed[:3]) + (" …" if len(code.changed) > 3 else "")
+        yield "Source changed since the trace", f"{files}. Its lines are shown as they were recorded."
+    if code.missing:
+        files = ", ".join(code.missing[:3]) + (" …" if len(code.missing) > 3 else "")
+        yield "Source not at hand", f"{files}. Its lines are shown as they were recorded."
+    for failure in facts.trace.of(Failure)[:10]:
+        yield f"The tracer's {failure.part} failed", failure.message
+
+
+def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:
+    steps = facts.trace.of(Step)
+    plain_steps = sum(step.count for step in steps if not step.profiled)
+    if header.simulated:
+        yield "Simulated", "there was no GPU; tensors only carried the device that they would be on. No time is known."
+    elif not header.devices:
+        yield "No GPU", "the program used none, so there was nothing to see."
+    if not steps:
+        yield "No steps", "none were found. Mark them with `Session.step()`, or trace with `--warmup 0`."
+    elif header.devices and not header.simulated and not facts.has_costs:
+        yield "Costs are not known", "there were too few steps for the profiler."
+    elif facts.has_costs and plain_steps < FEW:
+        yield "Few steps", f"{plain_steps or 'none'} without the profiler, which makes steps longer."

@@ -1,0 +1,197 @@
+"""Puts the page together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from perflint.output.report.code import Code
+from perflint.output.report.facts import Facts, gather, share
+from perflint.output.report.lines import allowed_waits, copies, line_table
+from perflint.output.report.markup import Markup, join, tag
+from perflint.output.report.numbers import percent, plain, times
+from perflint.output.report.overview import overview
+from perflint.output.report.parts import Column, Names, Section, left_out, section, table
+from perflint.output.report.steps import step_times
+from perflint.output.report.tables import compilation, kernels, memory, modules
+from perflint.output.report.timeline import timeline
+from perflint.output.report.verdicts import Checked, experiments, verdicts
+from perflint.tracer.events import Header, Trace
+
+TRACES = 8
+"""Traces that are shown whole; more are rows of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A trace to show."""
+
+    name: str
+    """Of its file."""
+    trace: Trace
+    root: Path
+    """Where its source files are."""
+
+
+def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | None = None) -> str:
+    """One page about some traces, with the verdicts on what the linter found.
+
+    HTML that is well-formed XML, too, and holds only characters that can be encoded.
+    """
+    shown = [(each, gather(each.trace)) for each in recorded]
+    first = recorded[0].trace.header
+    title = _program(first)
+    if len(shown) == 1:
+        sections = _sections(*shown[0], Names(""))
+        sections[2:2] = _present(verdicts(checked))
+    else:
+        whole = [_article(*each, number) for number, each in enumerate(shown[:TRACES])]
+        sections = [_side_by_side(shown), *_present(verdicts(checked)), *whole]
+    body = join(
+        tag("a", "Skip to the content", href="#content", class_="skip"),
+        _patterns(),
+        tag("header", _masthead(title, first, shown), _contents(sections)),
+        tag("main", [each.shown(2) for each in sections], id="content"),
+        tag("footer", _footer(version)),
+    )
+    html = tag("html", tag("head", _head(f"{title} – perflint report")), tag("body", body), lang="en")
+    return f"<!DOCTYPE html>\n{html}\n"
+
+
+@cache
+def _style() -> str:
+    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+def _head(title: str) -> Markup:
+    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    # Nothing may be loaded, run or sent, should an escape ever fail.
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return join(
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=Markup(policy)),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="referrer", content="no-referrer"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Markup(_style())),
+    )
+
+
+def _patterns() -> Markup:
+    """What fills shapes, so that colours are not all that tells them apart."""
+    patterns = (
+        tag("pattern", _ground("sync"), tag("path", d="M-1 7L7 -1M2 10L10 2"), **_tile("sync", 8)),
+        tag("pattern", _ground("loader"), tag("rect", x=1, y=1, width=2, height=2), **_tile("loader", 5)),
+        tag("pattern", _ground("host"), tag("path", d="M0 2H4"), **_tile("host", 4)),
+    )
+    return tag("svg", tag("defs", patterns), width=0, height=0, class_="patterns", aria_hidden="true")
+
+
+def _ground(kind: str) -> Markup:
+    return tag("rect", width="100%", height="100%", class_=f"ground-{kind}")
+
+
+def _tile(kind: str, width: int) -> dict[str, str | int]:
+    names = {"id": f"fill-{kind}", "class_": f"tile-{kind}", "patternUnits": "userSpaceOnUse"}
+    return {**names, "width": width, "height": width}
+
+
+def _program(header: Header) -> str:
+    return " ".join(header.program) if header.program else "a traced block"
+
+
+def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]]) -> Markup:
+    gpus = ", ".join(dict.fromkeys(header.devices)) or ("simulated" if header.simulated else "none")
+    if len(header.devices) > len(set(header.devices)):
+        gpus = f"{len(header.devices)} × {gpus}"
+    facts = [
+        ("GPU", gpus),
+        ("torch", header.torch or "not imported"),
+        ("Python", header.python),
+        ("recorded", header.started.replace("T", " ").removesuffix("+00:00") + " UTC" if header.started else "—"),
+        ("steps", f"{header.steps:,}" + (f", told by {header.step_source}" if header.step_source else "")),
+    ]
+    if len(shown) > 1:
+        facts.append(("traces", f"{len(shown)}"))
+    return join(
+        tag("p", "perflint report", class_="brand"),
+        tag("h1", tag("code", title)),
+        tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
+    )
+
+
+def _sections(recorded: Recorded, facts: Facts, names: Names) -> list[Section]:
+    code = Code(recorded.trace, recorded.root)
+    found = _present(
+        line_table(facts, code, names),
+        experiments(facts, names),
+        timeline(facts, names),
+        step_times(facts, names),
+        allowed_waits(facts, names),
+        copies(facts, names),
+        kernels(facts, names),
+        compilation(facts, names),
+        memory(facts, names),
+        modules(facts, names),
+    )
+    # Made last, because it says which sources could not be shown.
+    return [overview(facts, code, names), *found]
+
+
+def _present(*sections: Section | None) -> list[Section]:
+    return [each for each in sections if each is not None]
+
+
+def _side_by_side(shown: Sequence[tuple[Recorded, Facts]]) -> Section:
+    """A row for each of several traces."""
+    names = Names("")
+    columns = [
+        Column("Trace"), Column("step ms", True), Column("busy ms", True), Column("idle ms", True),
+        Column("idle", True), Column("waits/step", True), Column("cost of waits, ms", True),
+    ]  # fmt: skip
+    rows = []
+    for number, (recorded, facts) in enumerate(shown[:256]):
+        label = _label(recorded)
+        name = tag("a", label, href=f"#t{number}") if number < TRACES else label
+        rows.append(
+            (
+                join(name, tag("small", recorded.name)),
+                plain(facts.step_ms),
+                plain(facts.busy_ms),
+                plain(facts.idle_ms),
+                percent(share(facts.idle_ms, facts.step_ms)),
+                times(facts.syncs_per_step),
+                plain(facts.idle.sync_ms if facts.idle else None, 3),
+            )
+        )
+    compared = table("Traces side by side", columns, rows, is_caption_hidden=True)
+    left = left_out(len(shown) - TRACES, "traces are not shown in full;")
+    return section(names, "traces", "Side by side", compared, left)
+
+
+def _article(recorded: Recorded, facts: Facts, number: int) -> Section:
+    """All of one of several traces."""
+    sections = _sections(recorded, facts, Names(f"t{number}-"))
+    return Section(f"t{number}", _label(recorded), join([each.shown(3) for each in sections]))
+
+
+def _contents(sections: Sequence[Section]) -> Markup:
+    links = [tag("li", tag("a", each.title, href=f"#{each.id}")) for each in sections]
+    return tag("nav", tag("ul", links), aria_label="Contents")
+
+
+def _label(recorded: Recorded) -> str:
+    header = recorded.trace.header
+    return f"Rank {header.rank} of {header.world_size}" if header.world_size > 1 else recorded.name
+
+
+def _footer(version: str) -> Markup:
+    return join(
+        tag("p", f"Made by perflint {version}. This page loads nothing from anywhere and runs no script."),
+    )

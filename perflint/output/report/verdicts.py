@@ -1,0 +1,197 @@
+"""Findings of the linter with what the traces say of them, and experiments with their spreads."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from perflint.findings import Finding, Ruling, Verdict
+from perflint.output.report.facts import Facts, finite
+from perflint.output.report.lines import place_name
+from perflint.output.report.markup import Markup, join, tag, text, with_code
+from perflint.output.report.numbers import factor, ms, percent, plain, times
+from perflint.output.report.parts import Column, Names, Section, head, left_out, note, section
+from perflint.output.summary import count
+from perflint.tracer.events import Experiment
+
+SHOWN = 60
+"""Findings."""
+EXPERIMENTS = 40
+_SIGNS = {Ruling.CONFIRMED: "●", Ruling.NO_COST: "○", Ruling.REFUTED: "✕", Ruling.NOT_EXECUTED: "–"}
+_WIDEST = 1.25
+"""The least span of the scale of ratios, to both sides of 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the linter said, and the traces of that."""
+
+    findings: tuple[Finding, ...]
+    """What costs most first."""
+    stale: tuple[str, ...] = ()
+    """Files that have changed since they were traced."""
+    unread: tuple[str, ...] = ()
+    """Files that could not be checked, each with the reason."""
+    folder: str = ""
+    """What paths are shown relative to."""
+
+
+_COLUMNS = (
+    Column("Finding"),
+    Column("Verdict"),
+    Column("ms/step", True, "milliseconds per step"),
+    Column("of step", True, "share of the step"),
+)
+
+
+def verdicts(checked: Checked | None) -> Section | None:
+    """The table of verdicts; None where nothing was checked."""
+    if checked is None:
+        return None
+    notes = []
+    if checked.stale:
+        files = ", ".join(_shown(path, checked) for path in checked.stale[:3])
+        files += " …" if len(checked.stale) > 3 else ""
+        notes.append(note(f"{files}. Lines that are the same were found again.", "Source changed since the trace"))
+    notes += [note(problem, "Not checked") for problem in checked.unread[:5]]
+    shown = checked.findings[:SHOWN]
+    if not shown:
+        lead = tag("p", "The linter finds nothing in the traced code.")
+        return section(Names(""), "verdicts", "What the linter claims", lead, notes)
+    caption = tag("caption", "Findings, and what the trace says of them", class_="hidden")
+    return section(
+        Names(""),
+        "verdicts",
+        "What the linter claims",
+        tag("p", _counted(checked.findings), class_="lead"),
+        tag("table", caption, head(_COLUMNS), [_finding(each, checked) for each in shown], class_="lines verdicts"),
+        left_out(len(checked.findings) - len(shown), "findings are"),
+        notes,
+    )
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    rulings = Counter(finding.verdict.ruling for finding in findings if finding.verdict is not None)
+    parts = [f"{rulings[ruling]} {ruling.value}" for ruling in Ruling if rulings[ruling]]
+    silent = len(findings) - rulings.total()
+    parts += [f"{silent} of which the trace cannot tell"] if silent else []
+    return f"{count(len(findings), 'finding')}: {'; '.join(parts)}."
+
+
+def _finding(finding: Finding, checked: Checked) -> Markup:
+    verdict = finding.verdict
+    rule = tag("small", tag("code", finding.code), " ", finding.name)
+    row = tag(
+        "tr",
+        tag("th", place_name(_shown(finding.path, checked), finding.span.line), rule, scope="rowgroup"),
+        tag("td", _ruling(verdict)),
+        tag("td", plain(verdict.ms if verdict else None, 3), class_="number"),
+        tag("td", percent(verdict.share if verdict else None), class_="number"),
+    )
+    why = tag("p", f"The trace: {verdict.why}.", class_="callers") if verdict else ""
+    message = tag("p", with_code(finding.message), class_="message")
+    is_free = verdict is not None and verdict.ruling in (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
+    wide = tag("tr", tag("td", message, why, colspan=len(_COLUMNS)))
+    return tag("tbody", row, wide, class_="free-line" if is_free else None)
+
+
+def _ruling(verdict: Verdict | None) -> Markup:
+    if verdict is None:
+        return tag("span", "cannot tell", class_="ruling")
+    return join(tag("span", f"{_SIGNS[verdict.ruling]} ", aria_hidden="true", class_="sign"), verdict.ruling.value)
+
+
+def _shown(path: str, checked: Checked) -> str:
+    """A path below the folder of the traced program, else as it is."""
+    prefix = os.path.join(os.path.abspath(checked.folder), "") if checked.folder else ""
+    full = os.path.abspath(path)
+    return full[len(prefix) :].replace(os.sep, "/") if prefix and full.startswith(prefix) else path
+
+
+_TRIED = (
+    Column("Change"),
+    Column("faster by", True, "faster by the factor"),
+    Column("saves ms/step", True, "saves, in milliseconds per step"),
+)
+
+
+def experiments(facts: Facts, names: Names) -> Section | None:
+    """Changes that were timed before and after."""
+    tried = sorted(facts.trace.of(Experiment), key=lambda each: -finite(each.saved_ms))
+    if not tried:
+        return None
+    shown = tried[:EXPERIMENTS]
+    reach = max(_WIDEST, *(max(_bounded(each.high), 1 / _bounded(each.low)) for each in shown))
+    caption = tag("caption", "Changes, timed before and after", class_="hidden")
+    lead = (
+        "Timed on the device with the shapes and types of the program, before and after in turn. "
+        "The bar is the spread of the repeats, the mark on it their median; the line is where nothing changes."
+    )
+    return section(
+        names,
+        "experiments",
+        "Experiments",
+        tag("p", lead, class_="lead"),
+        tag("table", caption, head(_TRIED), [_experiment(each, reach) for each in shown], class_="lines tried"),
+        left_out(len(tried) - len(shown), "experiments are"),
+    )
+
+
+def _experiment(each: Experiment, reach: float) -> Markup:
+    place = place_name(each.place.file, each.place.line) if each.place else each.scope
+    codes = " ".join(each.codes[:4]) or each.name
+    row = tag(
+        "tr",
+        tag("th", tag("span", each.change, class_="place"), tag("small", codes, " · ", place), scope="rowgroup"),
+        tag(
+            "td",
+            f"{factor(each.ratio)}\u00a0×",
+            tag("small", f"{factor(each.low)} – {factor(each.high)}"),
+            class_="number",
+        ),
+        tag("td", plain(each.saved_ms, 3), class_="number"),
+    )
+    details = tag("td", _spread(each, reach), tag("p", _told(each), class_="callers"), colspan=len(_TRIED))
+    within = each.low <= 1 <= each.high
+    return tag("tbody", row, tag("tr", details), class_="free-line" if within else None)
+
+
+def _told(each: Experiment) -> Markup:
+    shapes = ", ".join(" × ".join(map(str, shape[:8])) or "scalar" for shape in each.shapes[:4])
+    parts = [
+        f"{each.scope} ",
+        tag("code", text(each.subject, 160)),
+        f" of {shapes} in {each.dtype}" if shapes else f" in {each.dtype}",
+        f": {ms(each.before_ms, 3)} before, {ms(each.after_ms, 3)} after ({count(each.repeats, 'repeat')}, ",
+        f"{times(each.calls_per_step)} a step)",
+    ]
+    if each.difference is not None:
+        much = f"differ by {finite(each.difference):.2g} of the largest" if each.difference else "are equal"
+        parts.append(f"; outputs {much}")
+    if not each.device.startswith("cuda"):
+        parts.append(f"; on the {each.device}, which says nothing about a GPU")
+    return join(parts, f". {each.note}" if each.note else ".")
+
+
+def _spread(each: Experiment, reach: float) -> Markup:
+    """Low, median and high on a scale of logarithms; the numbers are beside it."""
+    low, middle, high = (_at(value, reach) for value in (each.low, each.ratio, each.high))
+    shapes = (
+        tag("rect", x="0%", y=7, width="100%", height=1, class_="base-line"),
+        tag("rect", x="50%", y=0, width=1, height=15, class_="one"),
+        tag("rect", x=f"{low:.2f}%", y=4, width=f"{max(high - low, 0.3):.2f}%", height=7, class_="range"),
+        tag("rect", x=f"{middle:.2f}%", y=2, width=3, height=11, class_="middle"),
+    )
+    return tag("svg", shapes, class_="spread", aria_hidden="true")
+
+
+def _at(value: float, reach: float) -> float:
+    """Where on the scale a ratio is, in percent: 1 in the middle, `reach` at the end."""
+    return 50 + 49 * log(_bounded(value)) / log(reach)
+
+
+def _bounded(value: float) -> float:
+    return min(max(finite(value), 0.01), 100.0)
