@@ -20,7 +20,7 @@ from typing import Any
 
 from perflint.tracer.events import Activity, Gap, Idle, Kernel, Place, Step
 
-STEP, END, SYNC = "perflint:step:", "perflint:end", "perflint:sync:"
+STEP, END, SYNC, OWN = "perflint:step:", "perflint:end", "perflint:sync:", "perflint:own"
 ACTIVITY_LIMIT = 20_000
 IDLE_LIMIT = 1_000
 """Stretches of idle time that are kept one by one, the longest."""

@@ -301,7 +301,7 @@ class Session:
         def guarded(*arguments: Any) -> None:
             if getattr(self._inside, "yes", False) or self._pid != os.getpid():
                 return
-            with self._within():
+            with self._within(), self._timeline.own():
                 do(*arguments)
 
         return guarded

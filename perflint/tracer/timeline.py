@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from perflint.tracer.events import Place
-from perflint.tracer.gaps import END, STEP, SYNC, Analysis, analyse
+from perflint.tracer.gaps import END, OWN, STEP, SYNC, Analysis, analyse
 from perflint.tracer.syncs import quiet
 
 EXTRA = 2
@@ -46,6 +47,10 @@ class Timeline:
             started.start()
         self._profile = started
 
+    def own(self) -> AbstractContextManager[Any]:
+        """Marks what the tracer itself does, which no step would take without it."""
+        return _range(OWN) if self.runs else nullcontext()
+
     def step(self, index: int) -> None:
         """A step begins."""
         _mark(f"{STEP}{index}")
@@ -78,7 +83,11 @@ class Timeline:
 
 
 def _mark(name: str) -> None:
+    with _range(name):
+        pass
+
+
+def _range(name: str) -> AbstractContextManager[Any]:
     from torch.autograd.profiler import record_function
 
-    with record_function(name):
-        pass
+    return record_function(name)

@@ -1,0 +1,80 @@
+"""What the measurements of the tracer share: commands, environment, statistics, results."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+_BEGAN = time.perf_counter()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The median of some values, and the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """Of at least one value."""
+        kept = sorted(values)
+        return cls(statistics.median(kept), kept[0], kept[-1])
+
+    def to_json(self) -> list[float]:
+        """Median, least, greatest."""
+        return [round(value, 4) for value in (self.median, self.low, self.high)]
+
+
+def run(command: Sequence[str | Path], folder: Path, limit: float = 300) -> str:
+    """Run this Python in a folder, with this perflint; its standard error. Raises RuntimeError where it fails."""
+    paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stderr[-2000:]}")
+    return done.stderr
+
+
+def environment(arguments: Sequence[str]) -> dict[str, Any]:
+    """With what, and how, something was measured."""
+    import torch
+
+    return {
+        "command": " ".join(["python", f"benchmarks/tracer/{Path(sys.argv[0]).name}", *arguments]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "gpus": [torch.cuda.get_device_name(device) for device in range(torch.cuda.device_count())],
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+    }
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Write results for people to read and compare."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def log(text: str) -> None:
+    """Say on standard error what is going on, and when."""
+    print(f"[{time.perf_counter() - _BEGAN:6.1f}] {text}", file=sys.stderr, flush=True)
