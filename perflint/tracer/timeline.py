@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from perflint.tracer.events import Place
-from perflint.tracer.gaps import END, OWN, STEP, SYNC, Analysis, analyse
+from perflint.tracer.gaps import Analysis, analyse
+from perflint.tracer.kineto import END, OWN, STEP, SYNC
 from perflint.tracer.syncs import quiet
 
 EXTRA = 2

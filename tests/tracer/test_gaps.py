@@ -8,7 +8,8 @@ import pytest
 
 from perflint.tracer import gaps as module
 from perflint.tracer.events import Gap, Idle, Place
-from perflint.tracer.gaps import Analysis, Interval, analyse, merged
+from perflint.tracer.gaps import Analysis, analyse
+from perflint.tracer.kineto import Interval, merged
 
 PLACES = [Place("a.py", line, 1, line, 9, "f", "x.item()") for line in (10, 20)]
 Event = dict[str, Any]
