@@ -36,6 +36,8 @@ FAMILIES = {
     "precision": "Sizes and precision",
     "evaluation": "Evaluation",
     "optimizer": "Optimizers and the training loop",
+    "compile": "torch.compile",
+    "cudagraph": "CUDA graphs",
     "legacy": "Deprecated and legacy",
     "traced": "Seen by a trace only",
 }

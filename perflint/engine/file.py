@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
+from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.findings import Finding, Problem, Report
@@ -100,7 +101,7 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)
-    return findings
+    return without_echoes(findings)
 
 
 def _sift(findings: list[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:

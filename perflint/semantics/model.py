@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
-from perflint.semantics import classes, nominate
+from perflint.semantics import classes, nominate, regions
 from perflint.semantics.analysis import analyse, parameters
+from perflint.semantics.compiling import is_skipped
 from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Instance, Value
 
 if TYPE_CHECKING:
+    from perflint.semantics.compiling import Place
     from perflint.semantics.frame import Names, Recorder
     from perflint.semantics.project import Module, Project
+    from perflint.semantics.regions import Compiled
     from perflint.semantics.sites import Site
     from perflint.source.text import Source
 
@@ -46,6 +49,10 @@ class Model:
     @cached_property
     def _heat(self) -> HeatMap:
         return HeatMap(self)
+
+    @cached_property
+    def _compiled(self) -> Mapping[Place, Compiled]:
+        return regions.compiled_functions(self.project, self.module, self._recorder, self.source.text)
 
     @property
     def steps(self) -> int:
@@ -81,6 +88,23 @@ class Model:
     def lineage(self, cls: str) -> tuple[str, ...]:
         """The full names of a class and its bases, nearest first."""
         return classes.lineage(Frame(self.project, self.module, Budget(0), names={}), cls)
+
+    def compiled(self, node: ast.AST) -> Compiled | None:
+        """How the code around a node comes to run under torch.compile; None where it does not, or passes it over."""
+        if not self._compiled:
+            return None
+        function = self.function(node)
+        while function is not None:
+            found = self._compiled.get((self.module.name, function.lineno, function.col_offset))
+            if found is not None:
+                return None if is_skipped(self.module.structure.parents, node) else found
+            function = self.function(function)
+        return None
+
+    @property
+    def compiles(self) -> bool:
+        """Whether any function of the file runs under torch.compile."""
+        return bool(self._compiled)
 
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""

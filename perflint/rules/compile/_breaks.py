@@ -1,0 +1,124 @@
+"""Graph breaks: places at which torch.compile gives up a graph and goes on with the next.
+
+Each kind has a rule. Where a break stands in a loop or a `try`, torch.compile gives up the whole function, and
+the rule of that, `break-in-loop`, speaks instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.frozen import dataclass
+from perflint.rules.base import Rule
+from perflint.rules.placement import lowered, weakest
+from perflint.rules.worth import cost
+from perflint.semantics.compiling import gives_up
+from perflint.semantics.regions import Compiled
+from perflint.semantics.sites import Site
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.source.concrete import cst
+
+_FAR = 2
+"""Calls between what is compiled and what it runs, from which on it is less sure that it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A graph break.
+
+    node: the smallest expression or statement that breaks the graph.
+    what: what happens there, as a clause: "`x.item()` reads a number of a tensor".
+    cure: what to write instead.
+    """
+
+    node: ast.expr | ast.stmt
+    what: str
+    cure: str
+    confidence: Confidence
+
+
+class BreakRule(Rule):
+    """Base of the rules of one kind of graph break."""
+
+    effect, severity = Effect.GRAPH_BREAK, Severity.WARNING
+    since = (2, 0)
+    whole_graphs: ClassVar[bool] = False
+    """Whether `fullgraph=True` makes torch.compile capture it."""
+
+    def nominate(self, site: Any) -> bool:
+        return next(self.breaks(site), None) is not None
+
+    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+        for found, compiled in self.breaks(site):
+            yield report(self, site, found, compiled)
+
+    def breaks(self, site: Site) -> Iterator[tuple[Break, Compiled]]:
+        """The breaks at a site that this rule reports: those that give up no whole function."""
+        for found, compiled in self.all_breaks(site):
+            if not loses_function(site.model, found.node, compiled):
+                yield found, compiled
+
+    def all_breaks(self, site: Site) -> Iterator[tuple[Break, Compiled]]:
+        """The breaks of this kind at a site, in loops and elsewhere."""
+        if not site.model.compiles:
+            return
+        for found in self.at(site):
+            compiled = site.model.compiled(found.node)
+            if compiled is not None and not (self.whole_graphs and compiled.options.fullgraph):
+                yield found, compiled
+
+    def at(self, site: Any) -> Iterator[Break]:
+        """What would break a graph at a site; asked only in files that hold compiled functions."""
+        raise NotImplementedError
+
+
+def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
+    """Whether a break makes torch.compile give up the function around it, or one that calls that."""
+    if compiled.in_loop:
+        return True
+    inner: ast.AST = node
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+        if gives_up(outer, inner):
+            return True
+        inner = outer
+    return False
+
+
+def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str = "") -> Finding:
+    """The finding for a break; `loses` says what is lost besides one graph."""
+    model = site.model
+    row = cost("graph-breaks")
+    confidence = found.confidence
+    if compiled.depth > _FAR:
+        confidence = weakest(confidence, Confidence.MEDIUM)
+    if compiled.options.fullgraph is not False:
+        # It would raise when it first runs, so it probably does not run.
+        confidence = lowered(lowered(confidence))
+    where = f"line {compiled.options.line}" if compiled.file == model.module.name else compiled.file
+    ends = loses or "the graph ends there, and another begins"
+    return rule.finding(
+        site,
+        f"{found.what} in code that `{compiled.options.text}` compiles ({where}): {ends}",
+        confidence=confidence,
+        span=model.source.span(found.node),
+        help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where}.",
+    )
+
+
+def guarded(model: Model, node: ast.AST, confidence: Confidence) -> Confidence:
+    """LOW where a Python condition decides whether a node runs: torch.compile only sees the branch that is taken."""
+    inner = node
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            break
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
+            return Confidence.LOW
+        inner = outer
+    return confidence

@@ -1,0 +1,100 @@
+"""TPF703: printing, logging and formatting in compiled code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule, guarded
+from perflint.rules.compile._device_blind import device_blind
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite, FormatSite, device_confidence
+
+_LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
+_WRITES = (
+    "builtins.print",
+    "warnings.warn",
+    *(f"{owner}.{level}" for owner in ("logging", "logging.Logger", "logging.LoggerAdapter") for level in _LEVELS),
+)
+_TEXTS = ("f-string", "str", "repr", "format", "str.format", "%")
+_SETTINGS = ("reorderable_logging_functions", "ignore_logger_methods", "ignore_logging_functions")
+
+
+class PrintOrLog(BreakRule):
+    """A compiled function prints or logs.
+
+    ## What it does
+    Finds `print`, `warnings.warn` and the calls of Python's loggers in functions that run under
+    `torch.compile`, and tensors that these turn into text.
+
+    ## Why is this bad
+    A graph holds nothing but tensor operations. `torch.compile` ends it, lets Python print, and
+    begins another: what stands on both sides is not fused and goes through memory. That is so for a
+    literal text, and for `logger.debug` while nobody listens at that level. Twelve graph breaks made
+    the compiled forward of a 124 M parameter GPT 1.5 times slower on an H200.
+
+    ## When it is fine
+    Under an `if` that is false: only the branch that is taken is traced, so those in branches are shown
+    by the audit profile alone. In functions under `@torch.compiler.disable`, and where
+    `torch.compiler.is_compiling()` keeps it from the compiler. Where the file sets
+    `torch._dynamo.config.reorderable_logging_functions` or `ignore_logging_functions`. The message of
+    an exception.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(x)
+        print("relu done")
+        return x * 2
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(x)
+        if not torch.compiler.is_compiling():
+            print("relu done")
+        return x * 2
+    ```
+
+    ## Fix safety
+    No fix: whether the text is still wanted is for its author to say.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Failed to trace builtin operator `print`" (GB0059) or
+    "logging.Logger method not supported for non-export cases" (GB0291).
+
+    ## References
+    - [Working with graph breaks](https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html)
+    - [Graph break GB0291](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0291.html)
+    """
+
+    code, name = "TPF703", "print-or-log"
+    listens = (Calls(*_WRITES), FormatSite)
+
+    def at(self, site: CallSite | FormatSite) -> Iterator[Break]:
+        if any(setting in site.model.source.text for setting in _SETTINGS):
+            return
+        cure = "Keep it from the compiler with `if not torch.compiler.is_compiling():`, or do it around the call."
+        if isinstance(site, CallSite):
+            yield Break(site.node, f"{quoted(site.text(site.node))} writes something out", cure,
+                        guarded(site.model, site.node, Confidence.HIGH))  # fmt: skip
+            return
+        confidence = device_confidence(device_blind(site).value(site.node))
+        if confidence is not None and site.sink in _TEXTS and not _is_written(site):
+            yield Break(site.node, f"{quoted(site.text(site.node))} is made text", cure,
+                        guarded(site.model, site.node, confidence))  # fmt: skip
+
+
+def _is_written(site: FormatSite) -> bool:
+    """Whether the text goes to a call that is reported itself."""
+    return any(isinstance(outer, ast.Call) and site.model.target(outer) in _WRITES
+               for outer in site.model.ancestors(site.node))  # fmt: skip

@@ -1,0 +1,89 @@
+"""TPF701: reading a number of a tensor in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.compile._device_blind import device_blind
+from perflint.rules.sync._scalars import NUMBERS, read_at
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+
+_COMPARED = ("torch.equal", "torch.allclose", "torch.Tensor.equal", "torch.Tensor.allclose")
+
+
+class ScalarRead(BreakRule):
+    """A compiled function reads a number of a tensor.
+
+    ## What it does
+    Finds `.item()`, `.tolist()`, `float(t)`, `int(t)`, `complex(t)`, `torch.equal` and
+    `torch.allclose` in functions that run under `torch.compile`: decorated with it, passed to it,
+    the `forward` of a module that is compiled, or called from these. It does not matter on which
+    device the tensor is.
+
+    ## Why is this bad
+    A graph is made before anything is computed, so it cannot hold a Python number that depends on
+    the data. `torch.compile` ends the graph, runs the read eagerly, and begins another graph: what
+    stands on both sides is not fused, goes through memory, and each graph is guarded and called
+    by itself. The host waits for the device besides. Twelve such breaks made the compiled forward
+    of a 124 M parameter GPT 1.5 times slower on an H200.
+
+    ## When it is fine
+    Under `fullgraph=True`, where `torch.compile` captures the number as a symbol, and where
+    `torch._dynamo.config.capture_scalar_outputs` is set. In functions under
+    `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` keeps from it.
+    Shapes, `len(t)` and `t.numel()` are no reads.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile
+    def normalise(x: torch.Tensor) -> torch.Tensor:
+        scale = x.abs().max().item()
+        return torch.tanh(x / scale)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def normalise(x: torch.Tensor) -> torch.Tensor:
+        scale = x.abs().max()
+        return torch.tanh(x / scale)
+    ```
+
+    ## Fix safety
+    No fix: what the number is used for decides whether a tensor does as well.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+    (GB0124), or "Data dependent operator" (GB0033); `torch._dynamo.explain(f)(x)` counts it. A trace
+    of perflint records it with its line.
+
+    ## References
+    - [Working with graph breaks](https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html)
+    - [Graph break GB0124](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0124.html)
+    """
+
+    code, name = "TPF701", "scalar-read"
+    listens = (Calls(*NUMBERS, *_COMPARED),)
+    whole_graphs = True
+
+    def at(self, site: CallSite) -> Iterator[Break]:
+        if "capture_scalar_outputs" in site.model.source.text:
+            return
+        cure = "Go on with the tensor; torch broadcasts one number as well."
+        if site.target in _COMPARED:
+            tensors = [site.value(argument) for argument in site.node.args]
+            if any(value.tensor is not None for value in (*tensors, *([site.receiver] if site.receiver else []))):
+                yield Break(site.node, f"{quoted(site.text(site.node))} compares on the device and reads the outcome",
+                            cure, Confidence.HIGH)  # fmt: skip
+            return
+        read = read_at(device_blind(site))
+        if read is not None:
+            yield Break(read.node, f"{quoted(site.text(read.node))} reads a number of a tensor", cure, read.confidence)

@@ -1,0 +1,92 @@
+"""TPF702: a branch on a tensor in compiled code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.compile._device_blind import device_blind
+from perflint.rules.sync._scalars import TRUTHS, read_at
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite, Site, TruthSite
+
+
+class TensorBranch(BreakRule):
+    """A compiled function branches on a tensor.
+
+    ## What it does
+    Finds tensors that decide what Python does next in functions that run under `torch.compile`: in
+    `if`, `while`, conditional expressions, `and`, `or`, `not`, `in`, `bool(t)`, `any(…)` and
+    `all(…)`, and in an `assert` whose message is not a literal. It does not matter on which device
+    the tensor is.
+
+    ## Why is this bad
+    A graph is made before anything is computed, and holds one way through the code.
+    `torch.compile` ends it at the branch, lets Python decide, and makes another graph for each way
+    that is taken. What stands on both sides is not fused and goes through memory; the host waits
+    for the device. Twelve graph breaks made the compiled forward of a 124 M parameter GPT 1.5 times
+    slower on an H200.
+
+    ## When it is fine
+    Tests of what is known while tracing: shapes, `is None`, `isinstance`, flags, numbers of the
+    module. `assert t.all()` without a message, or with a literal one, becomes part of the graph.
+    Under `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` keeps from
+    it. A loop that must stop when it has converged cannot be one graph.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile
+    def clip(x: torch.Tensor) -> torch.Tensor:
+        if x.norm() > 1:
+            x = x / x.norm()
+        return torch.tanh(x)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def clip(x: torch.Tensor) -> torch.Tensor:
+        x = x / x.norm().clamp(min=1)
+        return torch.tanh(x)
+    ```
+
+    ## Fix safety
+    No fix: `torch.where` computes both ways, `torch.cond` wants them as functions.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Data-dependent branching" (GB0170); with `fullgraph=True` that is
+    an error. `torch._dynamo.explain(f)(x)` counts the graphs.
+
+    ## References
+    - [Working with graph breaks](https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html)
+    - [Graph break GB0170](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html)
+    - [torch.cond](https://docs.pytorch.org/docs/stable/higher_order_ops/cond.html)
+    """
+
+    code, name = "TPF702", "tensor-branch"
+    listens = (TruthSite, Calls(*TRUTHS))
+
+    def at(self, site: TruthSite | CallSite) -> Iterator[Break]:
+        read = read_at(device_blind(site))
+        if read is None or _is_captured(site):
+            return
+        yield Break(
+            read.node,
+            f"{quoted(site.text(read.node))} lets a tensor decide what runs next",
+            "Compute both ways and choose with `torch.where`, or use `clamp`, `masked_fill` or `torch.cond`.",
+            read.confidence,
+        )
+
+
+def _is_captured(site: Site) -> bool:
+    """Whether it is what an `assert` tests whose message is known while tracing."""
+    parent = site.model.parent(site.node)
+    if not isinstance(parent, ast.Assert) or parent.test is not site.node:
+        return False
+    return parent.msg is None or isinstance(parent.msg, ast.Constant)
