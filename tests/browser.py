@@ -41,6 +41,10 @@ def executable() -> str | None:
     return os.environ.get("PERFLINT_CHROMIUM") or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
+class BrowserGone(Exception):
+    """The browser has ended."""
+
+
 class Page:
     """A tab, and what it told."""
 
@@ -79,7 +83,7 @@ class Page:
                 raise TimeoutError("the browser does not answer")
             part = os.read(self._receive, 1 << 20)
             if not part:
-                raise RuntimeError("the browser has gone")
+                raise BrowserGone
             self._buffer += part
         message, _, self._buffer = self._buffer.partition(b"\0")
         answer: dict[str, Any] = json.loads(message)
@@ -157,9 +161,16 @@ def _started(command: list[str], to_browser: int, from_browser: int) -> subproce
     return process
 
 
+def _connected(send: int, receive: int) -> Page | None:
+    try:
+        return Page(send, receive)
+    except (BrokenPipeError, BrowserGone):
+        return None
+
+
 @contextmanager
-def browser(program: str) -> Iterator[Page]:
-    """A browser with one tab, its profile in a folder of its own."""
+def browser(program: str) -> Iterator[Page | None]:
+    """A browser with one tab, its profile in a folder of its own. None where it does not start."""
     to_browser, send = os.pipe()
     receive, from_browser = os.pipe()
     with tempfile.TemporaryDirectory(prefix="perflint-browser-", ignore_cleanup_errors=True) as profile:
@@ -168,7 +179,7 @@ def browser(program: str) -> Iterator[Page]:
         os.close(to_browser)
         os.close(from_browser)
         try:
-            yield Page(send, receive)
+            yield _connected(send, receive)
         finally:
             os.close(send)
             os.close(receive)

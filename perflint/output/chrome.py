@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from perflint.output.terminal import printable
 from perflint.tracer.events import Activity, Gap, Idle, Place, Step, Trace
-from perflint.tracer.gaps import Interval, merged
+from perflint.tracer.kineto import Interval, merged
 
 Event = dict[str, Any]
 _STEPS, _IDLE, _STREAMS = 0, 1, 2

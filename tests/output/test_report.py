@@ -44,7 +44,7 @@ from perflint.tracer.events import (
     Sync,
     Trace,
 )
-from perflint.tracer.gaps import Interval
+from perflint.tracer.kineto import Interval
 from perflint.tracer.places import source_file
 from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, RECORDS, TRACE, header, poisoned, project, without
 from tests.tracer.test_file import records

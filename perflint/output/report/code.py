@@ -85,7 +85,7 @@ def excerpt(places: Iterable[Place], lines: list[str] | None, name: str) -> Mark
 
 def _listing(rows: list[Markup], label: str) -> Markup:
     # Long lines scroll within the block, which a keyboard must reach.
-    return tag("pre", tag("code", *rows), class_="code", tabindex=0, role="region", aria_label=label)
+    return tag("pre", tag("code", *rows), class_="code", tabindex=0, role="group", aria_label=label)
 
 
 def _row(number: int, content: Markup, is_hit: bool) -> Markup:

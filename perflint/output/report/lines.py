@@ -36,9 +36,10 @@ def line_table(facts: Facts, code: Code, names: Names) -> Section | None:
             return None
         return section(names, "lines", "Lines that wait", tag("p", "No line synchronised in a recorded step."))
     shown = facts.lines[:SHOWN]
+    columns = _COLUMNS if facts.has_costs else (_COLUMNS[0], _COLUMNS[-1])
     bodies = [_body(line, number, facts, code) for number, line in enumerate(shown)]
-    caption = "Lines that wait for the GPU, the dearest first"
-    content = tag("table", tag("caption", caption, class_="hidden"), head(_COLUMNS), bodies, class_="lines")
+    caption = f"Lines that wait for the GPU, the {'dearest' if facts.has_costs else 'most frequent'} first"
+    content = tag("table", tag("caption", caption, class_="hidden"), head(columns), bodies, class_="lines")
     return section(
         names,
         "lines",
@@ -66,11 +67,9 @@ def _body(line: Line, number: int, facts: Facts, code: Code) -> Markup:
     name = f"{line.file}:{line.line}"
     places = [sync.place for sync in line.syncs]
     is_open = number < OPEN and (part or 0.0) >= WORTH_SHARE
-    figures = tag(
-        "tr",
-        tag("th", _place(line), scope="rowgroup"),
-        [tag("td", cell, class_="number") for cell in (plain(line.cost_ms, 3), percent(part), times(line.per_step))],
-    )
+    costs = (plain(line.cost_ms, 3), percent(part)) if facts.has_costs else ()
+    cells = [tag("td", cell, class_="number") for cell in (*costs, times(line.per_step))]
+    figures = tag("tr", tag("th", _place(line), scope="rowgroup"), cells)
     source = details(
         tag("code", text(line.syncs[0].place.text, 160)),
         excerpt(places, code.lines(line.file), name),
@@ -79,7 +78,7 @@ def _body(line: Line, number: int, facts: Facts, code: Code) -> Markup:
         is_open=is_open,
     )
     kind = "free-line" if facts.has_costs and (part or 0.0) < FREE_SHARE else None
-    return tag("tbody", figures, tag("tr", tag("td", source, colspan=len(_COLUMNS))), class_=kind)
+    return tag("tbody", figures, tag("tr", tag("td", source, colspan=1 + len(cells))), class_=kind)
 
 
 def _place(line: Line) -> Markup:

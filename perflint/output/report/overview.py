@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, share
@@ -28,7 +28,7 @@ def overview(facts: Facts, code: Code, names: Names) -> Section:
     """The first section of a trace."""
     notes = [note(text, kind) for kind, text in remarks(facts, code)]
     if facts.step_ms is None:
-        return section(names, "overview", TITLE, notes)
+        return section(names, "overview", "About this trace", notes)
     return section(names, "overview", TITLE, _figures(facts), _split(facts, names), notes)
 
 
@@ -52,20 +52,33 @@ def _split(facts: Facts, names: Names) -> Markup:
     """The parts of a step: a bar, and the same in words."""
     if facts.idle is None or facts.busy_ms is None:
         return Markup()
-    values = [facts.busy_ms, facts.idle.sync_ms, facts.idle.loader_ms, facts.idle.host_ms]
+    values = parts_of(facts)
     whole = sum(values)
-    bars, legend, at = [], [], 0.0
-    for (kind, words), value in zip(CAUSES.items(), values, strict=True):
-        part = share(value, whole) or 0.0
-        bars.append(tag("rect", x=f"{at:.3%}", width=f"{part:.3%}", height="100%", class_=kind) if part else "")
-        legend.append(tag("li", swatch(kind), tag("span", words), tag("b", ms(value)), tag("small", percent(part))))
-        at += part
-    title = names.id("split")
-    words = ", ".join(f"{words} {ms(value)}" for words, value in zip(CAUSES.values(), values, strict=True))
-    bar = tag(
-        "svg", tag("title", f"A step: {words}.", id=title), bars, role="img", aria_labelledby=title, class_="split"
-    )
+    legend = [
+        tag("li", swatch(kind), tag("span", words), tag("b", ms(value)), tag("small", percent(share(value, whole))))
+        for (kind, words), value in zip(CAUSES.items(), values, strict=True)
+    ]
+    bar = split_bar(values, whole, names.id("split"))
     return join(bar, tag("ul", legend, class_="legend split-legend"), tag("p", _sentence(facts), class_="lead"))
+
+
+def parts_of(facts: Facts) -> list[float]:
+    """The milliseconds of each of `CAUSES` in a step; none without a timeline."""
+    if facts.idle is None or facts.busy_ms is None:
+        return []
+    return [facts.busy_ms, facts.idle.sync_ms, facts.idle.loader_ms, facts.idle.host_ms]
+
+
+def split_bar(values: Sequence[float], scale: float, name: str) -> Markup:
+    """The parts of a step, of which `scale` milliseconds are as wide as the page; `name` is the id of its title."""
+    shapes, at = [], 0.0
+    for kind, value in zip(CAUSES, values, strict=True):
+        part = share(value, scale) or 0.0
+        shapes.append(tag("rect", x=f"{at:.3%}", width=f"{part:.3%}", height="100%", class_=kind) if part else "")
+        at += part
+    words = ", ".join(f"{words} {ms(value)}" for words, value in zip(CAUSES.values(), values, strict=True))
+    title = tag("title", f"A step: {words}.", id=name)
+    return tag("svg", title, shapes, role="img", aria_labelledby=name, class_="split")
 
 
 def swatch(kind: str, height: int | None = None) -> Markup:

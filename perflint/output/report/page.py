@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 from perflint.output.report.code import Code
-from perflint.output.report.facts import Facts, gather, share
+from perflint.output.report.facts import Facts, gather
 from perflint.output.report.lines import allowed_waits, copies, line_table
 from perflint.output.report.markup import Markup, join, tag
-from perflint.output.report.numbers import percent, plain, times
 from perflint.output.report.overview import overview
-from perflint.output.report.parts import Column, Names, Section, left_out, section, table
+from perflint.output.report.parts import Names, Section
+from perflint.output.report.ranks import side_by_side
 from perflint.output.report.steps import step_times
 from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
@@ -47,10 +47,15 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     title = _program(first)
     if len(shown) == 1:
         sections = _sections(*shown[0], Names(""))
-        sections[2:2] = _present(verdicts(checked))
+        at = 1 + any(each.id == "lines" for each in sections)
+        sections[at:at] = _present(verdicts(checked))
     else:
         whole = [_article(*each, number) for number, each in enumerate(shown[:TRACES])]
-        sections = [_side_by_side(shown), *_present(verdicts(checked)), *whole]
+        sections = [
+            side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES),
+            *_present(verdicts(checked)),
+            *whole,
+        ]
     body = join(
         tag("a", "Skip to the content", href="#content", class_="skip"),
         _patterns(),
@@ -146,33 +151,6 @@ def _sections(recorded: Recorded, facts: Facts, names: Names) -> list[Section]:
 
 def _present(*sections: Section | None) -> list[Section]:
     return [each for each in sections if each is not None]
-
-
-def _side_by_side(shown: Sequence[tuple[Recorded, Facts]]) -> Section:
-    """A row for each of several traces."""
-    names = Names("")
-    columns = [
-        Column("Trace"), Column("step ms", True), Column("busy ms", True), Column("idle ms", True),
-        Column("idle", True), Column("waits/step", True), Column("cost of waits, ms", True),
-    ]  # fmt: skip
-    rows = []
-    for number, (recorded, facts) in enumerate(shown[:256]):
-        label = _label(recorded)
-        name = tag("a", label, href=f"#t{number}") if number < TRACES else label
-        rows.append(
-            (
-                join(name, tag("small", recorded.name)),
-                plain(facts.step_ms),
-                plain(facts.busy_ms),
-                plain(facts.idle_ms),
-                percent(share(facts.idle_ms, facts.step_ms)),
-                times(facts.syncs_per_step),
-                plain(facts.idle.sync_ms if facts.idle else None, 3),
-            )
-        )
-    compared = table("Traces side by side", columns, rows, is_caption_hidden=True)
-    left = left_out(len(shown) - TRACES, "traces are not shown in full;")
-    return section(names, "traces", "Side by side", compared, left)
 
 
 def _article(recorded: Recorded, facts: Facts, number: int) -> Section:

@@ -40,7 +40,9 @@ class Section:
     def shown(self, level: int) -> Markup:
         """The section with a heading of a level."""
         heading = tag(f"h{level}", self.title, id=f"{self.id}-title")
-        return tag("section", heading, self.content, id=self.id, aria_labelledby=f"{self.id}-title")
+        # Those within others are no landmarks: several traces have the same.
+        name = f"{self.id}-title" if level == 2 else None
+        return tag("section", heading, self.content, id=self.id, aria_labelledby=name)
 
 
 def section(names: Names, name: str, title: str, *content: Content) -> Section:
@@ -68,7 +70,7 @@ def table(
 def scrolling(content: Markup, label: str, class_: str = "") -> Markup:
     """A box that a keyboard can scroll. The label is plain text."""
     classes = f"scroll {class_}".strip()
-    return tag("div", content, class_=classes, role="region", aria_label=label, tabindex=0)
+    return tag("div", content, class_=classes, role="group", aria_label=label, tabindex=0)
 
 
 def head(columns: Sequence[Column]) -> Markup:

@@ -17,7 +17,7 @@ from perflint.output.report.numbers import ms, percent, plain
 from perflint.output.report.overview import CAUSES, swatch
 from perflint.output.report.parts import Column, Names, Section, details, left_out, section, table
 from perflint.tracer.events import Activity, Idle, Step
-from perflint.tracer.gaps import Interval, merged
+from perflint.tracer.kineto import Interval, merged
 
 BINS = 600
 """Pieces of a lane."""

@@ -62,12 +62,15 @@ def verdicts(checked: Checked | None) -> Section | None:
         lead = tag("p", "The linter finds nothing in the traced code.")
         return section(Names(""), "verdicts", "What the linter claims", lead, notes)
     caption = tag("caption", "Findings, and what the trace says of them", class_="hidden")
+    is_timed = any(each.verdict is not None and each.verdict.ms is not None for each in shown)
+    columns = _COLUMNS if is_timed else _COLUMNS[:2]
+    rows = [_finding(each, checked, is_timed) for each in shown]
     return section(
         Names(""),
         "verdicts",
         "What the linter claims",
         tag("p", _counted(checked.findings), class_="lead"),
-        tag("table", caption, head(_COLUMNS), [_finding(each, checked) for each in shown], class_="lines verdicts"),
+        tag("table", caption, head(columns), rows, class_="lines verdicts"),
         left_out(len(checked.findings) - len(shown), "findings are"),
         notes,
     )
@@ -81,20 +84,17 @@ def _counted(findings: Sequence[Finding]) -> str:
     return f"{count(len(findings), 'finding')}: {'; '.join(parts)}."
 
 
-def _finding(finding: Finding, checked: Checked) -> Markup:
+def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
     verdict = finding.verdict
     rule = tag("small", tag("code", finding.code), " ", finding.name)
-    row = tag(
-        "tr",
-        tag("th", place_name(_shown(finding.path, checked), finding.span.line), rule, scope="rowgroup"),
-        tag("td", _ruling(verdict)),
-        tag("td", plain(verdict.ms if verdict else None, 3), class_="number"),
-        tag("td", percent(verdict.share if verdict else None), class_="number"),
-    )
+    place = place_name(_shown(finding.path, checked), finding.span.line)
+    figures = (plain(verdict.ms if verdict else None, 3), percent(verdict.share if verdict else None))
+    cells = [tag("td", figure, class_="number") for figure in figures] if is_timed else []
+    row = tag("tr", tag("th", place, rule, scope="rowgroup"), tag("td", _ruling(verdict)), cells)
     why = tag("p", f"The trace: {verdict.why}.", class_="callers") if verdict else ""
     message = tag("p", with_code(finding.message), class_="message")
     is_free = verdict is not None and verdict.ruling in (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
-    wide = tag("tr", tag("td", message, why, colspan=len(_COLUMNS)))
+    wide = tag("tr", tag("td", message, why, colspan=2 + len(cells)))
     return tag("tbody", row, wide, class_="free-line" if is_free else None)
 
 
@@ -173,7 +173,7 @@ def _told(each: Experiment) -> Markup:
         parts.append(f"; outputs {much}")
     if not each.device.startswith("cuda"):
         parts.append(f"; on the {each.device}, which says nothing about a GPU")
-    return join(parts, f". {each.note}" if each.note else ".")
+    return join(parts, f"; {each.note}." if each.note else ".")
 
 
 def _spread(each: Experiment, reach: float) -> Markup:
