@@ -195,6 +195,13 @@ def test_a_program_without_waits_is_told_so() -> None:
     assert "No line synchronised in a recorded step." in words(page(without(Sync)))
 
 
+def test_waits_outside_of_steps_are_counted() -> None:
+    assert "before or after the recorded steps" not in words(page())
+    before = Sync(Place("train.py", 1, 1, 1, 3, "<module>", "import torch"), "implicit", Hits(0, 1))
+    said = words(page(replace(TRACE, records=(*RECORDS, before))))
+    assert "1 more line waited only before or after the recorded steps." in said
+
+
 def test_allowed_waits_and_pageable_copies_have_their_tables() -> None:
     said = words(page())
     assert "once an epoch" in said and "36.8 MiB" in said and "host to device" in said
