@@ -101,6 +101,11 @@ def test_it_says_what_a_step_takes_and_why() -> None:
     assert "train.py --epochs 1" in said and "NVIDIA H200" in said and "2026-11-21 21:14:05 UTC" in said
 
 
+def test_the_program_is_named_below_the_root() -> None:
+    title = parsed(page(replace(TRACE, header=header(program=("/project/bin/train.py", "-x"))))).find("head/title")
+    assert title is not None and title.text == "bin/train.py -x – perflint report"
+
+
 def test_the_parts_of_a_step_are_the_step() -> None:
     facts = gather(TRACE)
     assert facts.idle is not None and facts.busy_ms is not None and facts.idle_ms is not None
