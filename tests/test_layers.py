@@ -22,7 +22,6 @@ LAYERS = (
     "rules",
     "engine",
     "tracer",
-    "verify",
     "output",
     "integrations",
     "cli",

@@ -76,7 +76,7 @@ def _experiments(trace: Trace, style: Style) -> Iterator[str]:
     found = sorted(trace.of(Experiment), key=lambda each: -each.saved_ms)
     if not found:
         return
-    faster = [each for each in found if each.ratio >= FASTER and each.saved_ms > 0]
+    faster = [each for each in found if each.ratio >= FASTER and each.low > 1 and each.saved_ms > 0]
     on_host = "" if found[0].device.startswith("cuda") else ", on the CPU"
     yield style(
         f"{count(len(found), 'experiment')}{on_host}: before / after, the time it saves, what was changed", "bold"
@@ -89,7 +89,7 @@ def _experiments(trace: Trace, style: Style) -> Iterator[str]:
         names = Counter(each.name for each in rest)
         said = ", ".join(f"{name} ({number})" if number > 1 else name for name, number in names.items())
         others = f"{len(rest)} more" if faster else "All of them"
-        yield f"{others} save{'s' if faster and len(rest) == 1 else ''} less or nothing: {printable(said)}."
+        yield f"{others} with less gain, none, or none that is certain: {printable(said)}."
 
 
 def _change(each: Experiment) -> str:

@@ -321,7 +321,7 @@ class Experiment:
     ratio: float
     """The median of before / after over the repeats; above 1 the change is faster."""
     low: float
-    """The least and the greatest of the repeats' ratios."""
+    """The least and the greatest of the repeats' ratios, a twentieth on either side left out."""
     high: float
     repeats: int
     calls_per_step: float

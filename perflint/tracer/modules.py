@@ -42,7 +42,7 @@ class _Call:
 
 
 class MadeAt:
-    """Notes where the user's code constructs modules."""
+    """Notes where the user's code constructs modules and optimizers."""
 
     def __init__(self, locator: Locator) -> None:
         self._locator = locator
@@ -53,7 +53,10 @@ class MadeAt:
         """Note from here on. Needs torch."""
         import torch
 
-        cls: Any = torch.nn.Module
+        self._watch(torch.nn.Module)
+        self._watch(torch.optim.Optimizer)
+
+    def _watch(self, cls: Any) -> None:
         original = cls.__init__
 
         @functools.wraps(original)
@@ -76,7 +79,7 @@ class MadeAt:
         self._undo.close()
 
     def get(self, module: Any) -> Place | None:
-        """Where a module was made, if anybody saw it."""
+        """Where a module or an optimizer was made, if anybody saw it."""
         return self._frames.get(module) if _is_hashable(module) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perflint.tracer import syncs
-from perflint.tracer.experiments.base import NotPossible, Pair, difference
+from perflint.tracer.experiments.base import NotPossible, Pair, Run, difference
 from perflint.tracer.experiments.models import Subject
 from perflint.tracer.modules import tensors
 
@@ -28,7 +28,7 @@ class CudaGraph:
 
         run = subject.run(subject.module)
         cuda: Any = torch.cuda
-        _check(run)
+        check_capturable(run)
         side = cuda.Stream()
         side.wait_stream(cuda.current_stream())
         with cuda.stream(side):
@@ -51,7 +51,7 @@ class CudaGraph:
             return output
 
         def compared() -> float | None:
-            if _draws(subject):
+            if draws(subject):
                 return None
             replayed = [tensor.detach().clone() for tensor in tensors(replay())]
             return difference(list(tensors(run.forward())), replayed)
@@ -59,7 +59,7 @@ class CudaGraph:
         return Pair(run, replay, compared, "an upper bound for torch.cuda.make_graphed_callables")
 
 
-def _check(run: Any) -> None:
+def check_capturable(run: Run) -> None:
     """Raise NotPossible for what cannot be captured."""
     import threading
 
@@ -119,11 +119,11 @@ class Compile:
 
         def compared() -> float | None:
             # Compiled code draws other random numbers.
-            return None if _draws(subject) else difference(before.forward(), after.forward())
+            return None if draws(subject) else difference(before.forward(), after.forward())
 
         return Pair(before, after, compared)
 
 
-def _draws(subject: Subject) -> bool:
+def draws(subject: Subject) -> bool:
     """Whether the model draws random numbers."""
     return any("Drop" in type(module).__name__ and module.training for module in subject.module.modules())

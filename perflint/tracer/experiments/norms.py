@@ -36,7 +36,7 @@ class ConvBnFusion:
             mode = Mode.of(norm.call)
             stored = norm.kind.startswith("Batch") and norm["track_running_stats"] and norm["affine"]
             if first.is_convolution and stored and not mode.training and not mode.grad:
-                yield _proposal(self.name, self.codes, (first, norm), equal, f"{norm.kind} fused into it", _fused)
+                yield _proposal(self.name, self.codes, (first, norm), equal, f"{norm.kind} fused", _fused)
 
 
 def _pairs(calls: Sequence[ModuleCall]) -> Iterator[tuple[Layer, Layer, tuple[ModuleCall, ...]]]:

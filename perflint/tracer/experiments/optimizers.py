@@ -8,9 +8,10 @@ from perflint.tracer.experiments.base import NotPossible, Pair, difference
 from perflint.tracer.experiments.live import check_room, size_in_bytes
 
 NAME = "fused-optimizer"
-CODES: tuple[str, ...] = ()
+CODES = ("TPF601",)
 CHANGE = "fused=True"
-_KINDS = ("Adam", "AdamW", "SGD", "Adagrad")
+_KINDS = ("Adam", "AdamW", "SGD")
+"""Those with a fused form on GPUs."""
 COPIES = 8
 """Before and after: parameters, gradients and two states of each."""
 
@@ -22,12 +23,13 @@ def applies(optimizer: Any) -> bool:
     if type(optimizer) not in [getattr(torch.optim, name) for name in _KINDS]:
         return False
     groups = optimizer.param_groups
-    held = [parameter for group in groups for parameter in group["params"] if parameter.grad is not None]
+    held = [parameter for group in groups for parameter in group["params"] if parameter.requires_grad]
     return (
         bool(held)
         and all(group.get("fused") is not True and not group.get("differentiable") for group in groups)
         and all(isinstance(group["lr"], float | int) for group in groups)
-        and all(parameter.is_floating_point() and not parameter.grad.is_sparse for parameter in held)
+        and all(parameter.is_floating_point() for parameter in held)
+        and not any(parameter.grad is not None and parameter.grad.is_sparse for parameter in held)
         and len({parameter.device for parameter in held}) == 1
     )
 
@@ -70,8 +72,8 @@ def _like(parameter: Any) -> Any:
     import torch
 
     other = torch.nn.Parameter(torch.randn_like(parameter.detach()), requires_grad=parameter.requires_grad)
-    if parameter.grad is not None:
-        other.grad = torch.randn_like(parameter.grad)
+    if parameter.requires_grad:
+        other.grad = torch.randn_like(other.detach())
     return other
 
 

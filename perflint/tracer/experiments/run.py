@@ -28,6 +28,7 @@ from perflint.tracer.experiments.models import (
     Tf32,
 )
 from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
+from perflint.tracer.experiments.regions import GraphedCallables
 from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPadding
 from perflint.tracer.experiments.state import undisturbed
 from perflint.tracer.experiments.timing import Clock, Timing, compare
@@ -42,6 +43,7 @@ MODELS: tuple[ModelExperiment, ...] = (
     FusedNorms(),
     Reparameterisation(),
     CudaGraph(),
+    GraphedCallables(),
     Compile(),
 )
 LAYER_SECONDS, MODEL_SECONDS = 0.3, 1.5
@@ -234,7 +236,7 @@ class Experiments:
                     name=optimizers.NAME,
                     codes=optimizers.CODES,
                     scope="optimizer",
-                    place=None,
+                    place=self._made(optimizer),
                     subject=optimizers.subject(optimizer),
                     change=optimizers.CHANGE,
                     shapes=(),

@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 WARMUP = 3
-SAMPLE_SECONDS = 0.004
-"""Of a sample: many times what a clock's reading costs."""
+SAMPLE_SECONDS, UNQUEUED_SECONDS = 0.004, 0.06
+"""Of a sample: many times what reading the clock costs. Without a queue it begins with an idle GPU, as steps do not."""
 CALL_LIMIT = 50
 """Calls of a sample: what is queued behind the delay must fit into the queue."""
 LEAST, MOST = 5, 40
@@ -43,6 +43,11 @@ class Clock:
     def __init__(self, device: str, queued: bool) -> None:
         self._cuda = device.startswith("cuda")
         self._queued = queued and self._cuda
+
+    @property
+    def sample_seconds(self) -> float:
+        """How long a sample is to be."""
+        return UNQUEUED_SECONDS if self._cuda and not self._queued else SAMPLE_SECONDS
 
     def sample(self, run: Callable[[], object], calls: int, launching: float) -> float:
         """Milliseconds of a call; `launching` is how many seconds the host needs for one."""
@@ -91,7 +96,7 @@ def compare(before: Callable[[], object], after: Callable[[], object], clock: Cl
                 break
     launching = [min(clock.launching(run) for _ in range(2)) for run in both]
     single = [clock.sample(run, 1, host) for run, host in zip(both, launching, strict=True)]
-    calls = max(1, min(CALL_LIMIT, ceil(SAMPLE_SECONDS * 1000 / max(*single, 1e-3))))
+    calls = max(1, min(CALL_LIMIT, ceil(clock.sample_seconds * 1000 / max(*single, 1e-3))))
     deadline = time.perf_counter() + seconds
     samples: list[tuple[float, float]] = []
     while len(samples) < LEAST or (len(samples) < MOST and time.perf_counter() < deadline):
@@ -103,4 +108,6 @@ def compare(before: Callable[[], object], after: Callable[[], object], clock: Cl
     if not ratios:
         return Timing(0.0, 0.0, 1.0, 1.0, 1.0, 0)
     old, new = (median(sample[at] for sample in samples) for at in (0, 1))
-    return Timing(old, new, median(ratios), min(ratios), max(ratios), len(ratios))
+    outer = len(ratios) // 20
+    kept = sorted(ratios)[outer : len(ratios) - outer]
+    return Timing(old, new, median(ratios), kept[0], kept[-1], len(ratios))

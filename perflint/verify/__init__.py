@@ -1,1 +1,0 @@
-"""Runs a program with and without fixes, and says which of them are worth it."""
