@@ -22,6 +22,7 @@ LAYERS = (
     "rules",
     "engine",
     "tracer",
+    "verify",
     "output",
     "integrations",
     "cli",

@@ -6,11 +6,9 @@ Standard input (`-`) comes out fixed on standard output. Fixes are those of the 
 
 from __future__ import annotations
 
-import difflib
-import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +17,13 @@ from perflint.cli import options
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
-from perflint.engine.file import check_source
+from perflint.engine.file import Judge, check_source
+from perflint.engine.fixing import fix_text
 from perflint.findings import Finding, Problem, Report, Ruling, Safety
-from perflint.fixes.apply import Outcome, apply_fixes
+from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
+from perflint.output.diff import coloured, diff_lines
 from perflint.output.summary import count, fixable
 from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
@@ -35,8 +35,6 @@ from perflint.source.text import Source
 
 if TYPE_CHECKING:
     from perflint.tracer.verdicts import Evidence
-
-_DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -50,6 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--unsafe-fixes",
         action="store_true",
         help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
+    )
+    group.add_argument(
+        "--verify",
+        action="store_true",
+        help="keep what is good for a program that is run with and without: `perflint fix --verify -- COMMAND` is "
+        "`perflint verify -- COMMAND`, whose options hold",
     )
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
     options.add_colour(group)
@@ -127,13 +131,13 @@ class _Job:
     def file(self, path: str, text: Text, outcome: Outcome) -> None:
         """Write a file or print its diff."""
         if self.apply and outcome.applied:
-            problem = _write(path, text, outcome)
+            problem = write_fixed(path, text, outcome.text)
             if problem is not None:
                 self.tell(problem)
                 return
         elif outcome.applied:
             self.printed = True
-            sys.stdout.writelines(_coloured(_diff(path, text.text, outcome.text), self.out))
+            sys.stdout.writelines(coloured(diff_lines(path, text.text, outcome.text), self.out))
         self.note(path, outcome)
 
     def standard_input(self, name: str | None, force_exclude: bool) -> None:
@@ -156,23 +160,10 @@ class _Job:
 
     def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
         """A text fixed; None where it cannot be checked, which is told."""
-        report = self.check(path, text.text, project)
-        for problem in report.problems:
+        outcome, problems = fix_text(path, text.text, project, self.check, self.safeties)
+        for problem in problems:
             self.tell(problem)
-        if not report.files:
-            return None
-        crashes = len(report.problems)
-
-        def relint(now: str) -> list[Finding] | None:
-            # What a project has learned of a file does not hold of another text of it.
-            again = self.check(path, now, Project([Path(path)]))
-            return None if len(again.problems) > crashes else again.findings
-
-        findings: Sequence[Finding] | None = report.findings
-        if any(finding.fix is not None and finding.fix.safety in self.safeties for finding in report.findings):
-            findings = relint(text.text)
-        outcome = apply_fixes(text.text, findings or (), relint, self.safeties)
-        if self.evidence is None:
+        if outcome is None or self.evidence is None:
             return outcome
         left = check_source(
             Source(path, outcome.text), Project([Path(path)]), self.rules, self.settings, judge=self.evidence.judge
@@ -181,22 +172,8 @@ class _Job:
 
     def check(self, path: str, text: str, project: Project) -> Report:
         """What `perflint check` says of a text, with the fixes of what the trace confirms."""
-        judge = self.confirmed if self.evidence is not None else None
+        judge = None if self.evidence is None else confirmed_by(self.evidence)
         return check_source(Source(path, text), project, self.rules, self.settings, judge=judge)
-
-    def confirmed(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
-        """The findings: with their verdict where it confirms them, else without it and without their fix.
-
-        So one that the trace speaks against is no new one where an edit takes its verdict away.
-        """
-        assert self.evidence is not None
-        judged = self.evidence.judge(source, findings)[: len(findings)]
-        return [
-            finding
-            if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
-            else replace(finding, verdict=None, fix=None)
-            for finding in judged
-        ]
 
     def tell(self, problem: Problem) -> None:
         """Report a problem."""
@@ -231,9 +208,27 @@ class _Job:
         return " ".join(part for part in (done or "Nothing to fix.", more, rest) if part) + "\n"
 
 
-def _write(path: str, text: Text, outcome: Outcome) -> Problem | None:
+def confirmed_by(evidence: Evidence) -> Judge:
+    """Gives findings their verdict where traces confirm them, else without it and without their fix.
+
+    So one that the trace speaks against is no new one where an edit takes its verdict away.
+    """
+
+    def judge(source: Source, findings: Sequence[Finding]) -> list[Finding]:
+        return [
+            finding
+            if finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
+            else replace(finding, verdict=None, fix=None)
+            for finding in evidence.judge(source, findings)[: len(findings)]
+        ]
+
+    return judge
+
+
+def write_fixed(path: str, text: Text, fixed: str) -> Problem | None:
+    """Write a file's new text over the one that was read, and say why it could not be."""
     try:
-        write_file(path, text.encode(text.text), text.encode(outcome.text))
+        write_file(path, text.encode(text.text), text.encode(fixed))
     except FileChangedError as error:
         return Problem(path, f"{error}; it was left as it is", help="run perflint again")
     except UnicodeEncodeError:
@@ -241,18 +236,3 @@ def _write(path: str, text: Text, outcome: Outcome) -> Problem | None:
     except OSError as error:
         return Problem(path, f"cannot be written: {error.strerror or error}")
     return None
-
-
-def _diff(path: str, before: str, after: str) -> Iterator[str]:
-    """A unified diff that `patch -p1` and `git apply` take."""
-    name = path.replace("\\", "/").removeprefix("./").lstrip("/")
-    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
-    for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _coloured(lines: Iterator[str], style: Style) -> Iterator[str]:
-    for line in lines:
-        body = line.rstrip("\r\n")
-        name = "bold" if line.startswith(("+++ ", "--- ")) else _DIFF_COLOURS.get(line[0])
-        yield style(body, name) + line[len(body) :] if name else line

@@ -10,7 +10,7 @@ from perflint import __version__
 # typing takes longer to import than --version to answer.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
 VERBS = {
@@ -21,6 +21,7 @@ VERBS = {
     "rules": "list all rules",
     "trace": "run a program and record what its lines do to the GPU",
     "report": "show what traces say, as a page or for a trace viewer",
+    "verify": "run a program with and without fixes, and keep those that are good",
 }
 """The verbs, which are modules of this package, and what each does."""
 
@@ -51,6 +52,9 @@ def _run(arguments: list[str]) -> int:
         _overview().print_help(sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     verb, *rest = arguments
+    if verb == "fix" and "--verify" in _before_command(rest):
+        rest.remove("--verify")
+        verb = "verify"
     if verb not in VERBS:
         return _unknown(verb)
     return _run_verb(verb, rest)
@@ -72,12 +76,26 @@ def _run_verb(verb: str, rest: list[str]) -> int:
         parser = ArgumentParser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
         module.add_arguments(parser)
         try:
-            code = module.run(parser.parse_args(rest))
+            code = module.run(_parsed(parser, rest, hasattr(module, "COMMAND_FOLLOWS")))
         except ConfigurationError as error:
             _say(error.message, error.help)
     for problem in problems:
         _say(problem.message, problem.help)
     return code
+
+
+def _parsed(parser: ArgumentParser, arguments: list[str], command_follows: bool) -> Namespace:
+    """The options; what stands after `--` is `command` where one follows, which argparse cannot tell from paths."""
+    from argparse import Namespace
+
+    if not command_follows:
+        return parser.parse_args(arguments)
+    own = _before_command(arguments)
+    return parser.parse_args(own, Namespace(command=arguments[len(own) + 1 :]))
+
+
+def _before_command(arguments: list[str]) -> list[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _set_up_process() -> None:

@@ -27,6 +27,9 @@ from perflint.source.text import Source
 Relint = Callable[[str], Sequence[Finding] | None]
 """Checks a text as its file is checked, and says what is shown of it; None where a rule crashes."""
 
+Choice = Callable[[Finding, str], bool]
+"""Whether to apply the fix of a finding; the text is the one that the finding is about, with earlier fixes in it."""
+
 _MOST_ROUNDS = 50
 """Rounds end by themselves as long as what a fix leaves is no work for another."""
 
@@ -53,19 +56,24 @@ class Outcome:
 
 
 def apply_fixes(
-    text: str, findings: Sequence[Finding], relint: Relint, safeties: Iterable[Safety] = (Safety.SAFE,)
+    text: str,
+    findings: Sequence[Finding],
+    relint: Relint,
+    safeties: Iterable[Safety] = (Safety.SAFE,),
+    choice: Choice | None = None,
 ) -> Outcome:
     """Apply the fixes of `findings` whose safety is among `safeties`, and those that they make possible.
 
     `findings` are what `relint(text)` says. `text` must be valid Python, and every text that
-    `relint` gets is.
+    `relint` gets is. `choice` leaves fixes out.
     """
     wanted = frozenset(safeties) - {Safety.DISPLAY}
     applied: list[Finding] = []
     current = tuple(findings)
     skipped: tuple[Skipped, ...] = ()
     for _ in range(_MOST_ROUNDS):
-        done = _round(text, current, relint, wanted)
+        offered = current if choice is None else [finding for finding in current if choice(finding, text)]
+        done = _round(text, current, offered, relint, wanted)
         skipped = tuple(done.skipped)
         if not done.accepted:
             break
@@ -160,11 +168,13 @@ class _Allowance:
         return True
 
 
-def _round(text: str, findings: Sequence[Finding], relint: Relint, wanted: frozenset[Safety]) -> _Round:
+def _round(
+    text: str, findings: Sequence[Finding], offered: Sequence[Finding], relint: Relint, wanted: frozenset[Safety]
+) -> _Round:
     state = _Round(Source("", text), findings, relint)
     offsets = Offsets(state.source)
     waiting = []
-    for group in _groups(findings, wanted):
+    for group in _groups(offered, wanted):
         if _overlaps_itself(group, offsets):
             state.skipped.extend(Skipped(finding, "its edits overlap") for finding in group.findings)
         else:

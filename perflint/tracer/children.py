@@ -41,7 +41,7 @@ class _Joins:
 
 
 def _join(text: str) -> None:
-    from perflint.tracer.runner import when_imported
+    from perflint.tracer.importing import when_imported
     from perflint.tracer.session import Session
 
     options = Options.from_json(text)

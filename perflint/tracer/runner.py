@@ -9,13 +9,14 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from pkgutil import get_importer
 from types import ModuleType, TracebackType
 from typing import Any
 
 from perflint.tracer.children import trace_children
 from perflint.tracer.file import TraceError
+from perflint.tracer.importing import when_imported
 from perflint.tracer.options import Options
 from perflint.tracer.session import Session
 
@@ -146,41 +147,3 @@ def _show_only_frames_of_the_program() -> None:
         return show(kind, error.with_traceback(inner), inner)
 
     sys.excepthook = shown
-
-
-def when_imported(name: str, do: Callable[[], None]) -> None:
-    """Do something as soon as the program has imported a module, at once where it has."""
-    if name in sys.modules:
-        do()
-    else:
-        sys.meta_path.insert(0, _Finder(name, do))
-
-
-class _Finder:
-    """Finds one module as the others do, and acts after it has been run."""
-
-    def __init__(self, name: str, do: Callable[[], None]) -> None:
-        self._name = name
-        self._do = do
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                self._wrap(spec)
-                return spec
-        return None
-
-    def _wrap(self, spec: ModuleSpec) -> None:
-        loader: Any = spec.loader
-        execute = loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
-            execute(module)
-            self._do()
-
-        loader.exec_module = exec_module

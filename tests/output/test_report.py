@@ -101,6 +101,11 @@ def test_it_says_what_a_step_takes_and_why() -> None:
     assert "train.py --epochs 1" in said and "NVIDIA H200" in said and "2026-11-21 21:14:05 UTC" in said
 
 
+def test_the_program_is_named_below_the_root() -> None:
+    title = parsed(page(replace(TRACE, header=header(program=("/project/bin/train.py", "-x"))))).find("head/title")
+    assert title is not None and title.text == "bin/train.py -x – perflint report"
+
+
 def test_the_parts_of_a_step_are_the_step() -> None:
     facts = gather(TRACE)
     assert facts.idle is not None and facts.busy_ms is not None and facts.idle_ms is not None
@@ -193,6 +198,13 @@ def test_a_simulated_trace_has_no_times() -> None:
 
 def test_a_program_without_waits_is_told_so() -> None:
     assert "No line synchronised in a recorded step." in words(page(without(Sync)))
+
+
+def test_waits_outside_of_steps_are_counted() -> None:
+    assert "before or after the recorded steps" not in words(page())
+    before = Sync(Place("train.py", 1, 1, 1, 3, "<module>", "import torch"), "implicit", Hits(0, 1))
+    said = words(page(replace(TRACE, records=(*RECORDS, before))))
+    assert "1 more line waited only before or after the recorded steps." in said
 
 
 def test_allowed_waits_and_pageable_copies_have_their_tables() -> None:

@@ -11,7 +11,7 @@ from perflint.output.report.markup import LIMIT, Markup, join, tag, text
 from perflint.output.report.numbers import ms, percent, plain, size, times
 from perflint.output.report.parts import Column, Names, Section, details, head, left_out, section, table
 from perflint.output.summary import count
-from perflint.tracer.events import PageableCopy, Place
+from perflint.tracer.events import PageableCopy, Place, Sync
 
 SHOWN = 25
 """Lines."""
@@ -47,7 +47,19 @@ def line_table(facts: Facts, code: Code, names: Names) -> Section | None:
         tag("p", _explained(facts), class_="lead"),
         content,
         left_out(len(facts.lines) - len(shown), "lines that synchronised are"),
+        _elsewhere(facts),
     )
+
+
+def _elsewhere(facts: Facts) -> Markup:
+    """How many lines waited only where it hardly matters."""
+    syncs = [sync for sync in facts.trace.of(Sync) if not sync.allowed and not sync.origin]
+    in_steps = {(sync.place.file, sync.place.line) for sync in syncs if sync.hits.steps}
+    outside = {(sync.place.file, sync.place.line) for sync in syncs} - in_steps
+    if not outside:
+        return Markup()
+    lines = count(len(outside), "more line")
+    return tag("p", f"{lines} waited only before or after the recorded steps.", class_="aside")
 
 
 def _explained(facts: Facts) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, gather
-from perflint.output.report.lines import allowed_waits, copies, line_table
+from perflint.output.report.lines import allowed_waits, breakable, copies, line_table
 from perflint.output.report.markup import Markup, join, tag
 from perflint.output.report.overview import overview
 from perflint.output.report.parts import Names, Section
@@ -108,7 +108,7 @@ def _tile(kind: str, width: int) -> dict[str, str | int]:
 
 
 def _program(header: Header) -> str:
-    return " ".join(header.program) if header.program else "a traced block"
+    return " ".join(header.program).removeprefix(f"{header.root}/") if header.program else "a traced block"
 
 
 def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]]) -> Markup:
@@ -126,7 +126,7 @@ def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]
         facts.append(("traces", f"{len(shown)}"))
     return join(
         tag("p", "perflint report", class_="brand"),
-        tag("h1", tag("code", title)),
+        tag("h1", tag("code", breakable(title))),
         tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
     )
 

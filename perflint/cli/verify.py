@@ -1,0 +1,266 @@
+"""Apply fixes in a copy of the project, run a program with and without them, and keep what is good.
+
+A fix is kept where the program with it is not slower and its results change no more than the fix's
+safety allows: with a safe one not at all. The diff of those that are kept is printed, or --apply
+writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from perflint.cli import options
+from perflint.cli.fix import confirmed_by, write_fixed
+from perflint.config.errors import ConfigurationError
+from perflint.config.settings import Settings
+from perflint.engine.active import active_rules
+from perflint.engine.file import check_source
+from perflint.findings import Report, Safety
+from perflint.output.diff import coloured, diff_lines
+from perflint.output.summary import count
+from perflint.output.terminal import Style
+from perflint.output.verify import fixes, run_text, verification_document, verification_text
+from perflint.output.writer import message_text, problem_text
+from perflint.semantics.project import Project
+from perflint.source.files import STANDARD_INPUT, discover
+from perflint.source.text import Source
+from perflint.tracer.probe import ProbeOptions
+from perflint.verify.execution import Program, Run
+from perflint.verify.plan import Chosen, Plan
+from perflint.verify.search import ProgramError, Search, Verification
+from perflint.verify.workspace import Workspace, project_root
+
+COMMAND_FOLLOWS = True
+"""What stands after `--` is a command."""
+_EXIT_CODES = (
+    "Exit codes: 0 all fixes are kept, or there are none; 1 a fix was dropped, or the program fails without any; "
+    "2 a fault in the usage, the settings, a file or perflint."
+)
+_PATIENCE = 5
+"""How many times as long as the original a program with fixes may take."""
+_AT_LEAST = 60.0
+"""Seconds that any run may take."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint verify`."""
+    parser.usage = "perflint verify [options] [PATH ...] -- COMMAND"
+    parser.epilog = _EXIT_CODES
+    options.add_paths(parser)
+    options.add_selection(parser)
+    options.add_trace(parser)
+    group = parser.add_argument_group("fixing")
+    group.add_argument("--apply", action="store_true", help="write the fixes that are kept instead of printing a diff")
+    group.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
+    )
+    group.add_argument("--each", action="store_true", help="try every fix by itself, also where all together are fine")
+    _add_running(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument("--output-format", dest="report", choices=["text", "json"], default="text")
+    options.add_colour(group)
+
+
+def _add_running(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("running the program")
+    group.add_argument(
+        "--repeat", type=_from(2), default=3, metavar="N", help="pairs of runs in a comparison (default: %(default)s)"
+    )
+    group.add_argument(
+        "--steps",
+        type=_from(0),
+        default=100,
+        metavar="N",
+        help="end the program after so many timed steps of its optimizer; 0 to let it run (default: %(default)s)",
+    )
+    group.add_argument(
+        "--warmup", type=_from(1), default=10, metavar="N", help="steps that are not timed (default: %(default)s)"
+    )
+    group.add_argument(
+        "--tolerance",
+        type=float,
+        default=5.0,
+        metavar="PERCENT",
+        help="how much unsafe fixes may change the loss (default: %(default)g)",
+    )
+    group.add_argument("--seed", type=_from(0), metavar="N", help="seed the generators of Python, NumPy and torch")
+    group.add_argument("--timeout", type=float, metavar="SECONDS", help="what a run may take at most")
+    group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
+    group.add_argument(
+        "--share", action="append", default=[], metavar="PATH", help="link to this in the copy: it is only read"
+    )
+    group.add_argument(
+        "--leave-out", action="append", default=[], metavar="PATH", help="the program does not need this in the copy"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Verify. 0 where all is kept, 1 where something is dropped or the program fails, 2 on faults."""
+    paths = options.paths(arguments)
+    if paths == [STANDARD_INPUT]:
+        raise ConfigurationError("standard input cannot be verified", "name files or folders of the project")
+    if not arguments.command:
+        raise ConfigurationError(
+            "there is no program to run", "perflint verify [options] [PATH ...] -- python train.py"
+        )
+    if hasattr(sys.stdout, "reconfigure"):
+        # The lines of a diff end as those of the file do.
+        sys.stdout.reconfigure(newline="")
+    root = Path(arguments.root).resolve() if arguments.root else project_root(Path.cwd())
+    settings = options.settings(arguments, paths)
+    notes = options.style(arguments, sys.stderr)
+    try:
+        workspace = Workspace(
+            root, [Path(path) for path in arguments.share], [Path(path) for path in arguments.leave_out]
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"{root} cannot be copied: {error}", "name another `--root`, or `--leave-out`"
+        ) from None
+    try:
+        return _Job(arguments, settings, workspace, notes).run(paths)
+    finally:
+        workspace.close()
+
+
+class _Job:
+    """One verification."""
+
+    def __init__(self, arguments: Namespace, settings: Settings, workspace: Workspace, notes: Style) -> None:
+        self._arguments = arguments
+        self._settings = settings
+        self._workspace = workspace
+        self._notes = notes
+        self._faults = False
+        self._slowest = 0.0
+
+    def run(self, paths: list[str]) -> int:
+        """The exit code."""
+        arguments = self._arguments
+        program = self._program()
+        plan = self._plan(paths)
+        if not plan.candidates:
+            sys.stderr.write("Nothing to fix, so there is nothing to verify.\n")
+            return 2 if self._faults else 0
+        sys.stderr.write(f"{fixes(len(plan.candidates))} to verify in {count(len(plan.texts), 'file')}.\n")
+
+        def run(chosen: Chosen, reseed: bool) -> Run:
+            return self._run(program, plan, chosen, reseed)
+
+        search = Search(run, plan.changed, arguments.repeat, arguments.tolerance / 100, arguments.each)
+        try:
+            result = search.verify(plan.candidates)
+        except ProgramError as error:
+            self._tell_failure(error)
+            return 1
+        self._tell(plan, result)
+        return 2 if self._faults else 1 if result.dropped else 0
+
+    def _program(self) -> Program:
+        arguments, workspace = self._arguments, self._workspace
+        seen = ProbeOptions(
+            output=str(workspace.output),
+            original=str(workspace.root),
+            copy=str(workspace.folder),
+            shared=tuple(workspace.shared),
+            warmup=arguments.warmup,
+            steps=arguments.steps,
+            seed=arguments.seed,
+        )
+        return Program(arguments.command, workspace, seen)
+
+    def _plan(self, paths: list[str]) -> Plan:
+        found = discover(paths, self._settings, self._arguments.force_exclude)
+        files = [file for file in found.files if self._workspace.holds(file)]
+        for file in sorted(set(found.files) - set(files)):
+            self._warn(f"{file} is not part of the copy, so it is not fixed", f"the copy is of {self._workspace.root}")
+        safeties = {Safety.SAFE, Safety.UNSAFE} if self._arguments.unsafe_fixes else {Safety.SAFE}
+        rules = active_rules(self._settings)
+        evidence = options.evidence(self._arguments)
+        judge = None if evidence is None else confirmed_by(evidence)
+
+        def check(path: str, text: str, project: Project) -> Report:
+            return check_source(Source(path, text), project, rules, self._settings, judge=judge)
+
+        plan = Plan(files, check, safeties)
+        if evidence is not None:
+            sys.stderr.write(options.stale_text(evidence, self._notes))
+        for problem in (*found.problems, *plan.problems):
+            self._faults = True
+            sys.stderr.write(problem_text(problem, self._notes))
+        for skipped in plan.skipped:
+            finding = skipped.finding
+            self._warn(f"{finding.path}:{finding.span.line}: {finding.code} was not fixed: {skipped.reason}")
+        return plan
+
+    def _run(self, program: Program, plan: Plan, chosen: Chosen, reseed: bool) -> Run:
+        patience = max(self._slowest * _PATIENCE, _AT_LEAST) if chosen and self._slowest else None
+        limits = [seconds for seconds in (self._arguments.timeout, patience) if seconds is not None]
+        try:
+            run = program.run(plan.encoded(chosen), min(limits, default=None), reseed)
+        except OSError as error:
+            raise ConfigurationError(f"the program cannot be run: {error}") from None
+        if not chosen:
+            self._slowest = max(self._slowest, run.seconds)
+        what = f"with {len(chosen)} of {fixes(len(plan.candidates))}" if chosen else "original"
+        if reseed:
+            what += " with other seeds"
+        sys.stderr.write(run_text(what, run) + "\n")
+        sys.stderr.flush()
+        for problem in run.seen.problems if run.seen is not None else ():
+            self._warn(problem)
+        return run
+
+    def _tell(self, plan: Plan, result: Verification) -> None:
+        """Write or print what is kept, and report."""
+        kept = plan.changed(result.kept)
+        lines = [line for path, text in kept.items() for line in diff_lines(path, plan.texts[path].text, text)]
+        if self._arguments.report == "json":
+            json.dump(verification_document(result, "".join(lines)), sys.stdout, indent=2)
+            sys.stdout.write("\n")
+        elif not self._arguments.apply:
+            sys.stdout.writelines(coloured(lines, options.style(self._arguments, sys.stdout)))
+        sys.stdout.flush()
+        if self._arguments.apply:
+            self._write(plan, kept)
+        sys.stderr.write(verification_text(result, self._notes))
+        changed = set(self._workspace.changed()) - {os.path.relpath(path, self._workspace.root) for path in kept}
+        if changed:
+            names = ", ".join(sorted(changed)[:5])
+            self._warn(f"changed in the original meanwhile: {names}", "was it you, or the program by a full path?")
+
+    def _write(self, plan: Plan, kept: Mapping[str, str]) -> None:
+        for path, text in kept.items():
+            problem = write_fixed(path, plan.texts[path], text)
+            if problem is not None:
+                self._faults = True
+                sys.stderr.write(problem_text(problem, self._notes))
+
+    def _tell_failure(self, error: ProgramError) -> None:
+        help = (
+            "it runs in a copy of the project: see `--root`, `--share` and `--leave-out`"
+            if error.run.failed
+            else "a step is one of an optimizer, a batch of a loader or a call of a model; see `--warmup`"
+        )
+        sys.stderr.write(message_text("error", error.message, help, self._notes))
+        if error.run.told:
+            sys.stderr.write(error.run.told + "\n")
+
+    def _warn(self, message: str, help: str | None = None) -> None:
+        sys.stderr.write(message_text("warning", message, help, self._notes))
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or len(text) > 9 or int(text) < least:
+            raise ArgumentTypeError(f"`{text}` is no number from {least}")
+        return int(text)
+
+    return number

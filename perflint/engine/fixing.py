@@ -1,0 +1,37 @@
+"""Fixing one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from perflint.findings import Finding, Problem, Report, Safety
+from perflint.fixes.apply import Choice, Outcome, apply_fixes
+from perflint.semantics.project import Project
+
+Check = Callable[[str, str, Project], Report]
+"""Checks a path's text as a file of a project."""
+
+
+def fix_text(
+    path: str, text: str, project: Project, check: Check, safeties: Iterable[Safety], choice: Choice | None = None
+) -> tuple[Outcome | None, list[Problem]]:
+    """A file's text with the fixes of what is found in it, and what is wrong with the file or with perflint.
+
+    There is no outcome where the file cannot be checked. `choice` leaves fixes out.
+    """
+    report = check(path, text, project)
+    if not report.files:
+        return None, report.problems
+    crashes = len(report.problems)
+
+    def relint(now: str) -> list[Finding] | None:
+        # What a project has learned of a file does not hold of another text of it.
+        again = check(path, now, Project([Path(path)]))
+        return None if len(again.problems) > crashes else again.findings
+
+    wanted = frozenset(safeties)
+    findings: Sequence[Finding] | None = report.findings
+    if any(finding.fix is not None and finding.fix.safety in wanted for finding in report.findings):
+        findings = relint(text)
+    return apply_fixes(text, findings or (), relint, wanted, choice), report.problems

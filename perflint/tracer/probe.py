@@ -1,0 +1,217 @@
+"""Times the steps of a program and keeps its losses, for `perflint verify`.
+
+Far less than a trace, so that nearly nothing is added to a step: two events on the GPU's queue and a
+copy of the loss, none of which anybody waits for before the end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from perflint.engine.crashes import contained
+from perflint.findings import Problem
+from perflint.frozen import dataclass
+from perflint.tracer.importing import Redirect, when_imported
+from perflint.tracer.seeds import take_over
+from perflint.tracer.steps import StepFinder
+from perflint.tracer.timing import StepClock
+
+VARIABLE = "PERFLINT_PROBE"
+"""The environment variable that holds the options."""
+MOST = 10_000
+"""Losses, and steps whose times are kept."""
+_READ_EVERY = 256
+"""Steps after which the times that are known by then are read, so that events do not pile up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    """What to look at; paths are absolute."""
+
+    output: str
+    """The folder that each process writes a file to."""
+    original: str
+    """The project whose modules are to be found in `copy`."""
+    copy: str
+    shared: tuple[str, ...] = ()
+    """Folders of the original that the copy only links to."""
+    warmup: int = 10
+    """Steps to let pass, at least one."""
+    steps: int = 0
+    """Steps to time, after which the program is ended; 0 for all."""
+    seed: int | None = None
+    """What to seed Python's, NumPy's and torch's generators with at the start."""
+    shift_seeds: bool = False
+    """Whether to seed them with something else where the program seeds them."""
+
+    def to_json(self) -> str:
+        """A text that `from_json` reads."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ProbeOptions:
+        """Read what `to_json` wrote."""
+        values = json.loads(text)
+        return cls(**values | {"shared": tuple(values["shared"])})
+
+
+def start() -> None:
+    """Watch this process as the environment says, once it imports torch."""
+    options = ProbeOptions.from_json(os.environ[VARIABLE])
+    sys.meta_path.insert(0, Redirect(options.original, options.copy, options.shared))
+    take_over(options.seed, options.shift_seeds)
+    when_imported("torch", Probe(options).arm)
+
+
+class Probe:
+    """What is seen of one process."""
+
+    def __init__(self, options: ProbeOptions) -> None:
+        self._options = options
+        self._finder = StepFinder(self._step_ended, self._restart)
+        self._clock = StepClock()
+        self._step = 0
+        self._began = time.perf_counter()
+        self._host: list[float] = []
+        self._device: dict[int, float] = {}
+        self._losses: list[tuple[int, Any]] = []
+        self._scaled: tuple[Any, Any] | None = None
+        self._problems: list[Problem] = []
+        self._stopped = False
+        self._is_written = False
+        self._pid = os.getpid()
+
+    def arm(self) -> None:
+        """torch has been imported."""
+        with self._contained():
+            self._finder.start()
+            self._watch_losses()
+        atexit.register(self._finish)
+
+    def _step_ended(self) -> None:
+        if os.getpid() != self._pid:
+            return
+        now = time.perf_counter()
+        index = self._step - self._options.warmup
+        with self._contained():
+            if 0 <= index < (self._options.steps or MOST):
+                self._clock.end(index)
+                self._host.append((now - self._began) * 1000)
+            self._step += 1
+            if self._step % _READ_EVERY == 0:
+                self._device |= self._clock.passed()
+        # Before an optimizer has spoken, batches and calls may be those of something that is only prepared.
+        if self._options.steps and index + 1 >= self._options.steps and self._finder.is_final:
+            self._stop()
+        with self._contained():
+            if self._step >= self._options.warmup:
+                self._clock.begin()
+        self._began = time.perf_counter()
+
+    def _restart(self) -> None:
+        """A better source of steps: what was before belongs to its first step."""
+        self._clock = StepClock()
+        self._step = 0
+        self._host.clear()
+        self._device.clear()
+        self._losses = [(0, loss) for _, loss in self._losses]
+
+    def _watch_losses(self) -> None:
+        from torch import autograd
+        from torch.amp import grad_scaler
+
+        module: Any = autograd
+        scaler_class: Any = grad_scaler.GradScaler
+        backward, scale = module.backward, scaler_class.scale
+
+        @functools.wraps(backward)
+        def watched(tensors: Any, *arguments: Any, **keywords: Any) -> Any:
+            with self._contained():
+                self._note_losses(tensors)
+            return backward(tensors, *arguments, **keywords)
+
+        @functools.wraps(scale)
+        def unscaled(scaler: Any, outputs: Any) -> Any:
+            result = scale(scaler, outputs)
+            if hasattr(outputs, "detach"):
+                self._scaled = weakref.ref(result), outputs.detach()
+            return result
+
+        module.backward, scaler_class.scale = watched, unscaled
+
+    def _note_losses(self, tensors: Any) -> None:
+        """Keep what `backward` starts from, where it is: reading it would be a sync."""
+        import torch
+
+        if os.getpid() != self._pid or torch.compiler.is_compiling():
+            return
+        cuda: Any = torch.cuda
+        if cuda.is_initialized() and cuda.is_current_stream_capturing():
+            return
+        for tensor in (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors):
+            if self._scaled is not None and self._scaled[0]() is tensor:
+                tensor = self._scaled[1]
+            if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and len(self._losses) < MOST:
+                # A copy: what is there may be written over, by a graph's next replay for one.
+                self._losses.append((self._step, tensor.detach().clone()))
+
+    def _stop(self) -> None:
+        """End the program: all is seen that was asked for."""
+        is_first = not self._stopped
+        self._stopped = True
+        self._finish()
+        if is_first and threading.current_thread() is threading.main_thread():
+            raise SystemExit(0)
+        # Another thread ends alone, and a program that catches the exception goes on.
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+        os._exit(0)
+
+    def _finish(self) -> None:
+        if self._is_written or os.getpid() != self._pid or not (self._step or self._losses):
+            return
+        self._is_written = True
+        seen = self._seen()
+        path = os.path.join(self._options.output, f"{self._pid}.json")
+        with open(f"{path}.tmp", "w", encoding="utf-8") as file:
+            json.dump(seen, file)
+        os.replace(f"{path}.tmp", path)
+
+    def _seen(self) -> dict[str, Any]:
+        import torch
+
+        losses: list[tuple[int, float]] = []
+        with self._contained():
+            self._device |= self._clock.passed(wait=True)
+            losses = [(step, float(loss)) for step, loss in self._losses]
+        cuda: Any = torch.cuda
+        on_device = len(self._device) * 2 > len(self._host)
+        return {
+            "torch": str(torch.__version__),
+            "device": cuda.get_device_name() if cuda.is_initialized() else "",
+            "source": int(self._finder.source),
+            "clock": "device" if on_device else "host",
+            "times": [self._device[step] for step in sorted(self._device)] if on_device else self._host,
+            "losses": losses,
+            "rank": os.environ.get("RANK", "0"),
+            "stopped": self._stopped,
+            "problems": [problem.message for problem in self._problems],
+        }
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """The probe's own faults are none of the program's."""
+        with contained(self._problems, "", lambda: ("the probe", None, "please report this")):
+            yield

@@ -1,0 +1,193 @@
+"""Runs a program in a copy of its project, with the probe beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import IO
+
+import perflint
+from perflint.config.errors import ConfigurationError
+from perflint.frozen import dataclass
+from perflint.tracer.probe import VARIABLE, ProbeOptions
+from perflint.verify.workspace import Workspace
+
+_HOOK = str(Path(perflint.__file__).parent / "tracer" / "hook")
+_GRACE = 5.0
+"""Seconds that a program has to end once it is asked to."""
+_TOLD = 20
+"""Lines of standard error that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the probe saw of the process that makes the steps."""
+
+    torch: str
+    device: str
+    """The name of the GPU; empty where none was used."""
+    source: int
+    """What told the steps, as `tracer.steps.StepSource`."""
+    clock: str
+    """Whose time it is: `device` or `host`."""
+    times: tuple[float, ...]
+    """Milliseconds of each step after warm-up."""
+    losses: tuple[tuple[int, float], ...]
+    """What each `backward` started from, and in which step, from the start."""
+    stopped: bool
+    """Whether the probe ended the program after the steps that were asked for."""
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the program."""
+
+    status: int | None
+    """Its exit status, negative for a signal; None where it took too long."""
+    seconds: float
+    out: str
+    """Its standard output."""
+    told: str
+    """The end of its standard error."""
+    seen: Seen | None
+    """None where no step was seen."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed by itself."""
+        return self.status != 0 and not (self.seen is not None and self.seen.stopped and self.status is not None)
+
+    @property
+    def ms(self) -> float | None:
+        """The median of its steps, in milliseconds; None where none was timed."""
+        return median(self.seen.times) if self.seen is not None and self.seen.times else None
+
+
+class Program:
+    """The user's command, as it is run in a copy. Raises ConfigurationError for one that cannot be."""
+
+    def __init__(self, command: Sequence[str], workspace: Workspace, options: ProbeOptions) -> None:
+        self._workspace = workspace
+        self._options = options
+        self._command = [self._in_copy(word) for word in _runnable(command)]
+        try:
+            self._folder = workspace.place(os.curdir)
+        except ValueError:
+            raise ConfigurationError(
+                f"the working directory is not in {workspace.root}", "start perflint in the project, or name its --root"
+            ) from None
+
+    def run(self, changes: Mapping[str, bytes], seconds: float | None = None, reseed: bool = False) -> Run:
+        """Run it with some files changed, for so many seconds at most, where `reseed` says so with other seeds.
+
+        Raises OSError where it cannot be started.
+        """
+        self._workspace.renew(changes)
+        output = self._workspace.output
+        with open(output / "stdout", "wb+") as out, open(output / "stderr", "wb+") as err:
+            began = time.monotonic()
+            process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                env=self._environment(reseed),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            status: int | None = None
+            try:
+                status = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                _end(process)
+            except BaseException:
+                _end(process)
+                raise
+            took = time.monotonic() - began
+            lines = _text(err).splitlines()
+            return Run(status, took, _text(out), "\n".join(lines[-_TOLD:]), _read_seen(output))
+
+    def _in_copy(self, word: str) -> str:
+        """A word of the command; a full path of the project becomes one of the copy."""
+        for root in {str(self._workspace.root), os.path.abspath(self._workspace.root)}:
+            name, equals, value = word.rpartition("=")
+            if value == root or value.startswith(root + os.sep):
+                return name + equals + str(self._workspace.folder) + value[len(root) :]
+        return word
+
+    def _environment(self, reseed: bool) -> dict[str, str]:
+        known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        added = {
+            VARIABLE: replace(self._options, shift_seeds=reseed).to_json(),
+            "PYTHONPATH": os.pathsep.join([_HOOK, *(self._in_copy(path) for path in known if path)]),
+            # It would install the copy into the environment.
+            "UV_NO_SYNC": "1",
+        }
+        if self._options.seed is not None:
+            added["PYTHONHASHSEED"] = str(self._options.seed % 2**32)
+        return os.environ | added
+
+
+def _runnable(command: Sequence[str]) -> list[str]:
+    """The command, with an interpreter in front of a script that cannot be run by itself."""
+    first = command[0]
+    if os.path.dirname(first) or os.path.exists(first):
+        if not os.path.exists(first):
+            raise ConfigurationError(f"there is no file {first}")
+        if os.path.isdir(first) or (first.endswith((".py", ".pyz")) and not os.access(first, os.X_OK)):
+            return [sys.executable, *command]
+        return [first if os.path.dirname(first) else os.path.join(os.curdir, first), *command[1:]]
+    if shutil.which(first) is None:
+        raise ConfigurationError(f"there is no command `{first}`", "for example: perflint verify -- python train.py")
+    return list(command)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program and what it started."""
+    if hasattr(os, "killpg"):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)
+    else:
+        process.kill()
+        process.wait()
+
+
+def _text(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode("utf-8", "replace")
+
+
+def _read_seen(folder: Path) -> Seen | None:
+    """What was seen of the process with the best source of steps, of these of the one with most, of these of rank 0."""
+    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    if not found:
+        return None
+    best = max(found, key=lambda one: (one["source"], len(one["losses"]), len(one["times"]), one["rank"] == "0"))
+    return Seen(
+        torch=best["torch"],
+        device=best["device"],
+        source=best["source"],
+        clock=best["clock"],
+        times=tuple(best["times"]),
+        losses=tuple((step, loss) for step, loss in best["losses"]),
+        stopped=any(one["stopped"] for one in found),
+        problems=_all(one["problems"] for one in found),
+    )
+
+
+def _all(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for items in lists for item in items))

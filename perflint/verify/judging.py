@@ -1,0 +1,205 @@
+"""Whether a changed program does what the original does, and whether it takes longer."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from enum import Enum
+from itertools import zip_longest
+from statistics import fmean, median, quantiles
+
+from perflint.findings import Safety
+from perflint.frozen import dataclass
+from perflint.verify.execution import Run
+
+SLOWER = 0.01
+"""The share of a step from which on a difference counts."""
+_NOISE = 3.0
+"""How many times the difference between runs of the original is no difference."""
+_WINDOWS = 10
+"""Stretches of a run whose mean losses are compared."""
+_LEAST = 0.1
+"""Losses below this share of the greatest are compared with it."""
+_NUMBER = re.compile(
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|[-+]?\binf\b)(\s*(?:[mµun]?s|sec\w*|min|\w+/s)\b)?"
+)
+"""A number, and what makes it a time or a rate."""
+
+
+class Measure(Enum):
+    """What tells whether the results are the same."""
+
+    LOSS = "loss"
+    OUTPUT = "output"
+    STATUS = "exit status"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds per step before and after, interleaved."""
+
+    before: tuple[float, ...]
+    """The median of each run."""
+    after: tuple[float, ...]
+    before_steps: tuple[float, float]
+    """The quartiles of all steps."""
+    after_steps: tuple[float, float]
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """After over before, by pairs of runs that followed each other."""
+        return tuple(after / before for before, after in zip(self.before, self.after, strict=True) if before)
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios."""
+        return median(self.ratios)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether no run after was as fast as the slowest before, and the difference counts."""
+        return min(self.after) > max(self.before) and self.ratio > 1 + SLOWER
+
+    @property
+    def is_faster(self) -> bool:
+        """The same the other way round."""
+        return max(self.after) < min(self.before) and self.ratio < 1 - SLOWER
+
+
+def timing(before: Sequence[Run], after: Sequence[Run]) -> Timing | None:
+    """The times of runs in pairs; None where one of them has none."""
+    medians = [[run.ms for run in runs] for runs in (before, after)]
+    if not before or len(before) != len(after) or None in (*medians[0], *medians[1]):
+        return None
+    first, second = (tuple(ms for ms in runs if ms is not None) for runs in medians)
+    return Timing(first, second, _quartiles(before), _quartiles(after))
+
+
+def _quartiles(runs: Sequence[Run]) -> tuple[float, float]:
+    times = [ms for run in runs if run.seen is not None for ms in run.seen.times]
+    if len(times) < 2:
+        return times[0], times[0]
+    low, _, high = quantiles(times, n=4, method="inclusive")
+    return low, high
+
+
+def measure(before: Sequence[Run]) -> Measure:
+    """What tells most of the results of a program."""
+    if all(run.seen is not None and run.seen.losses for run in before):
+        return Measure.LOSS
+    printed = {_NUMBER.sub("#", run.out) for run in before}
+    return Measure.OUTPUT if len(printed) == 1 and printed != {""} else Measure.STATUS
+
+
+def losses(run: Run) -> list[float]:
+    """The losses of a run in order."""
+    return [loss for _, loss in run.seen.losses] if run.seen is not None else []
+
+
+def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: float) -> str | None:
+    """How the results of a run differ from those of others by more than `safety` allows; None where they do not.
+
+    A run that is to be the same must be the same bit for bit, if runs before are. If these differ
+    from each other, so may it. `tolerance` is the share by which an unsafe fix may change them.
+    """
+    if after.failed:
+        return failure(after)
+    kind = measure(before)
+    if kind is Measure.STATUS:
+        return None
+    if kind is Measure.OUTPUT:
+        return _other_output([run.out for run in before], after.out, safety, tolerance)
+    return _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
+
+
+def failure(run: Run) -> str:
+    """How a run failed."""
+    if run.status is None:
+        return f"it did not end within {run.seconds:.0f} s"
+    last = next((line for line in reversed(run.told.splitlines()) if line.strip()), "")
+    how = f"was ended by signal {-run.status}" if run.status < 0 else f"failed with status {run.status}"
+    return f"the program {how}" + (f": {last.strip()}" if last else "")
+
+
+def noise(before: Sequence[Run]) -> float:
+    """The greatest difference between the losses of some runs at the same place."""
+    curves = [losses(run) for run in before]
+    return max((_spread(values) for values in zip(*curves, strict=False)), default=0.0)
+
+
+def _other_losses(before: list[list[float]], after: list[float], safety: Safety, tolerance: float) -> str | None:
+    counts = {len(curve) for curve in before}
+    if len(counts) == 1 and len(after) not in counts:
+        return f"it computes {len(after)} losses instead of {counts.pop()}"
+    length = min(len(after), *counts)
+    if all(_same(before[0], curve) for curve in before):
+        place = next((at for at in range(length) if not _same([before[0][at]], [after[at]])), None)
+        if place is None:
+            return None
+        if safety is Safety.SAFE:
+            was, now = before[0][place], after[place]
+            return f"loss {place + 1} changes from {was:.9g} to {now:.9g}, and a safe fix must not change it"
+    return _other_means(before, after, length, tolerance if safety is Safety.UNSAFE else 0.0)
+
+
+def _other_means(before: list[list[float]], after: list[float], length: int, share: float) -> str | None:
+    """How the mean losses of some stretch differ by more than runs of the original do, and a share of the loss."""
+    stretches = [slice(length * part // _WINDOWS, length * (part + 1) // _WINDOWS) for part in range(_WINDOWS)]
+    stretches = [part for part in stretches if part.stop > part.start]
+    means = [[fmean(curve[part]) for curve in before] for part in stretches]
+    apart = [fmean(_spread(at) for at in zip(*(curve[part] for curve in before), strict=True)) for part in stretches]
+    sizes = [abs(values[0]) if math.isfinite(values[0]) else 0.0 for values in means]
+    for index, (part, known) in enumerate(zip(stretches, means, strict=True)):
+        now = fmean(after[part])
+        # Runs drift apart: what the next stretch shows of it may begin here.
+        allowed = _NOISE * max(apart[: index + 2]) + share * max(sizes[index], _LEAST * max(sizes))
+        if _distance(now, known) > allowed:
+            was, place = median(known), f"losses {part.start + 1} to {part.stop}"
+            change = f" ({(now / was - 1) * 100:+.1f} %)" if was else ""
+            return f"the mean of {place} changes from {was:.6g} to {now:.6g}{change}"
+    return None
+
+
+def _other_output(before: list[str], after: str, safety: Safety, tolerance: float) -> str | None:
+    if all(text == after for text in before):
+        return None
+    if _NUMBER.sub("#", after) != _NUMBER.sub("#", before[0]):
+        return f"it prints something else: {_first_other_line(before[0], after)}"
+    share = tolerance if safety is Safety.UNSAFE else 0.0
+    for *known, now in zip(*(_numbers(text) for text in (*before, after)), strict=True):
+        # What differs from run to run, such as a time, is no result.
+        if not _spread(known) and _distance(now, known) > share * abs(known[0]):
+            return f"it prints {now:g} instead of {known[0]:g}"
+    return None
+
+
+def _first_other_line(before: str, after: str) -> str:
+    lines = zip_longest(before.splitlines(), after.splitlines())
+    was, now = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
+    return f"`{now or ''}` instead of `{was or ''}`"
+
+
+def _numbers(text: str) -> list[float]:
+    """The numbers of a text that are not durations, which a fix is to change."""
+    return [math.nan if found[1] else float(found[0]) for found in _NUMBER.findall(text)]
+
+
+def _same(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether numbers are the same bit for bit, where one NaN is as good as another."""
+    return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=False))
+
+
+def _spread(values: Sequence[float]) -> float:
+    """How far some numbers are apart."""
+    finite = [value for value in values if math.isfinite(value)]
+    if len(finite) == len(values):
+        return max(values) - min(values)
+    return math.inf if finite else 0.0
+
+
+def _distance(value: float, known: Sequence[float]) -> float:
+    """How far a number is outside of the range of some others."""
+    if not all(map(math.isfinite, known)) or not math.isfinite(value):
+        return 0.0 if not math.isfinite(value) and not math.isfinite(known[0]) else math.inf
+    return max(value - max(known), min(known) - value, 0.0)

@@ -1,0 +1,215 @@
+"""`perflint verify` from end to end: real programs, on the CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.cli import verify
+from perflint.findings import Safety
+from perflint.rules.registry import RuleSet
+from tests.cli.command import Command
+from tests.cli.test_fix import Toy
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
+    pytest.mark.skipif(os.name == "nt", reason="POSIX"),
+]
+
+MODEL = "from torch import nn\n\n\ndef build():\n    return nn.Linear(4, 3)\n"
+TRAIN = """import sys
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from .model import build
+
+
+def train(steps):
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = build().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scale = float(Path("data/scale.txt").read_text())
+    batches = [(torch.randn(8, 4) * scale, torch.randint(3, (8,))) for _ in range(steps)]
+    total = 0.0
+    for x, y in batches:
+        x, y = x.to(device), y.to(device)
+        with torch.cuda.amp.autocast(enabled=False):
+            loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    Path("result.txt").write_text(str(total))
+    Path("data/scale.txt").write_text("0")
+    print("done")
+
+
+train(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def project(perflint: Command) -> dict[str, bytes]:
+    """A package with relative imports, data and a git folder; its files."""
+    perflint.write("pyproject.toml", "[project]\nname = 'x'\n")
+    perflint.write("pkg/__init__.py", "")
+    perflint.write("pkg/model.py", MODEL)
+    perflint.write("pkg/train.py", TRAIN)
+    perflint.write("data/scale.txt", "2.5")
+    perflint.write(".git/HEAD", "ref")
+    return files(perflint.folder)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_fixes_that_are_good_are_written(perflint: Command) -> None:
+    before = project(perflint)
+    command = ["--warmup", "2", "--repeat", "2", "--", sys.executable, "-m", "pkg.train", "9"]
+    ran = perflint("fix", "--verify", "--apply", "--unsafe-fixes", "pkg", *command)
+    assert "2 fixes to verify in 1 file.\n" in ran.err
+    assert "7 steps after warm-up (told by: optimizer), on the host's clock" in ran.err
+    assert "of the original have the same losses bit for bit." in ran.err
+    assert "All 9 losses are the same bit for bit." in ran.err
+    after = files(perflint.folder)
+    changed = after.pop("pkg/train.py").decode()
+    assert after == {name: data for name, data in before.items() if name != "pkg/train.py"}
+    if ran.code == 0:
+        assert "Kept 2 fixes:\n  pkg/train.py:20  [*] TPF902 deprecated-amp\n  pkg/train.py:25  [~] TPF101" in ran.err
+        assert 'with torch.amp.autocast("cuda", enabled=False):\n' in changed and "total = float(total)" in changed
+    else:
+        # On a busy machine a step may seem to take longer, and then nothing else is said against a fix.
+        assert ran.code == 1 and ran.err.count("times as long") == ran.err.count("  pkg/train.py:") > 0
+
+
+class Slow(Toy):
+    code, name, new = "TPF001", "quick", "slow"
+
+
+class Wrong(Toy):
+    code, name, new = "TPF002", "right", "wrong"
+
+
+class Fatal(Toy):
+    code, name, new, safety = "TPF003", "fine", "fatal", Safety.UNSAFE
+
+
+PROGRAM = """import time, torch
+WORDS = {"slow": 0.03, "wrong": 1.5, "fatal": "no number"}
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(8):
+    time.sleep(WORDS.get("quick", 0.005))
+    loss = model(torch.ones(2, 4)).pow(2).mean() * WORDS.get("right", 1.0) + 1.0 * WORDS.get("fine", 0)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def with_toys(perflint: Command, monkeypatch: pytest.MonkeyPatch, *rules: type[Toy]) -> None:
+    """A program with words that the rules replace."""
+    monkeypatch.setattr(verify, "active_rules", lambda settings: RuleSet([rule() for rule in rules]))
+    perflint.write("train.py", PROGRAM)
+
+
+OPTIONS = ["--warmup", "1", "--repeat", "2", "--seed", "5"]
+
+
+def test_what_slows_down_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a program that is not reproducible."""
+    with_toys(perflint, monkeypatch, Slow)
+    ran = perflint("verify", "--warmup", "1", "--repeat", "2", "--output-format", "json", "--", "train.py")
+    assert ran.code == 1, ran.err
+    document = json.loads(ran.out)
+    assert document["kept"] == [] and document["diff"] == "" and document["measure"] == "loss"
+    (slow,) = document["dropped"]
+    assert (slow["code"], slow["path"], slow["line"], slow["safety"]) == ("TPF001", "train.py", 6, "safe")
+    assert slow["reason"].startswith("a step takes ")
+    assert document["timing"]["slower"] is True and document["timing"]["ratio"] > 1
+    assert len(document["losses"]["before"][0]) == 8 and document["losses"]["noise"] > 0
+    assert document["program"]["steps"] == 7
+    assert "The 2 runs of the original differ from each other by up to" in ran.err
+    assert "ratio" in ran.err and "slower\n" in ran.err
+
+
+def test_what_changes_results_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_toys(perflint, monkeypatch, Wrong)
+    ran = perflint("verify", *OPTIONS, "--", "train.py")
+    assert ran.code == 1 and ran.out == "", ran.err
+    assert "Dropped 1 fix:\n  train.py:7  [*] TPF002 right\n    loss 1 changes from " in ran.err
+    assert "and a safe fix must not change it\n" in ran.err
+
+
+def test_what_breaks_the_program_is_dropped(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_toys(perflint, monkeypatch, Fatal)
+    ran = perflint("verify", "--apply", "--unsafe-fixes", *OPTIONS, "--", "train.py")
+    assert ran.code == 1 and ran.out == "", ran.err
+    assert "Dropped 1 fix:\n  train.py:7  [~] TPF003 fine\n    the program failed with status 1: TypeError" in ran.err
+    assert (perflint.folder / "train.py").read_text() == PROGRAM
+
+
+def test_a_program_that_fails(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_toys(perflint, monkeypatch, Fatal)
+    perflint.write("train.py", "import sys\nprint('to the log', file=sys.stderr)\nword = 'fine'\n1 / 0\n")
+    ran = perflint("verify", "--unsafe-fixes", "--", "train.py")
+    assert ran.code == 1 and ran.out == ""
+    assert "error: the program failed with status 1: ZeroDivisionError: division by zero, without any fix" in ran.err
+    assert "help: it runs in a copy" in ran.err and "to the log" in ran.err
+    perflint.write("train.py", "word = 'fine'\n")
+    ran = perflint("verify", "--unsafe-fixes", "--", "train.py")
+    assert ran.code == 1 and "error: no steps of the program were timed\n  help: a step is" in ran.err
+
+
+def test_nothing_to_verify(perflint: Command) -> None:
+    perflint.write("train.py", "import torch\n")
+    ran = perflint("verify", "--", "train.py")
+    assert (ran.code, ran.out, ran.err) == (0, "", "Nothing to fix, so there is nothing to verify.\n")
+    perflint.write("bad.py", "def f(:\n")
+    assert perflint("verify", "--", "train.py").code == 2
+
+
+def test_a_file_that_is_not_copied_is_not_fixed(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_toys(perflint, monkeypatch, Fatal)
+    perflint.write("shared/a.py", "word = 'fine'\n")
+    ran = perflint("verify", "--unsafe-fixes", "--share", "shared", "shared", "--", "train.py")
+    assert ran.code == 0 and "shared/a.py is not part of the copy, so it is not fixed" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "error: there is no program to run\n  help: perflint verify"),
+        (["train.py", "--"], "there is no program to run"),
+        (["-", "--", "train.py"], "standard input cannot be verified"),
+        (["--", "nothing-like-it"], "there is no command `nothing-like-it`"),
+        (["--repeat", "1", "--", "train.py"], "`1` is no number from 2"),
+        (["--warmup", "0", "--", "train.py"], "`0` is no number from 1"),
+        (["--select", "TPF999", "--", "train.py"], "TPF999"),
+        (["--root", "elsewhere", "--", "train.py"], "elsewhere cannot be copied"),
+    ],
+)
+def test_faults_in_the_usage(perflint: Command, arguments: list[str], message: str) -> None:
+    perflint.write("train.py", "import torch\n")
+    ran = perflint("verify", *arguments)
+    assert (ran.code, ran.out) == (2, "") and message in ran.err
+
+
+def test_help(perflint: Command) -> None:
+    said = " ".join(perflint("verify", "--help").out.split())
+    assert (
+        "usage: perflint verify [options] [PATH ...] -- COMMAND" in said and "Exit codes: 0 all fixes are kept" in said
+    )
+    assert "perflint fix --verify -- COMMAND" in " ".join(perflint("fix", "--help").out.split())

@@ -1,0 +1,243 @@
+"""Programs in the copy: whose modules they import, what they see, and what is seen of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.config.errors import ConfigurationError
+from perflint.tracer.probe import ProbeOptions
+from perflint.tracer.steps import StepSource
+from perflint.verify.execution import Program, Run
+from perflint.verify.workspace import Workspace
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX")
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+WHERE = "import os, sys\nprint(os.getcwd(), __file__, sys.argv[1:], os.path.exists('data.txt'))\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = (tmp_path / "project").resolve()
+    for name in ("pkg", "src/lib/sub"):
+        (root / name).mkdir(parents=True)
+    (root / "data.txt").write_text("data")
+    (root / "program.py").write_text(WHERE)
+    (root / "pkg" / "__init__.py").touch()
+    (root / "pkg" / "main.py").write_text("from . import other\n" + WHERE)
+    (root / "pkg" / "other.py").write_text("print(__name__)\n")
+    (root / "src" / "lib" / "__init__.py").write_text("from .sub import value\n")
+    (root / "src" / "lib" / "sub" / "__init__.py").write_text("value = 'original'\n")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return root
+
+
+def ran(
+    root: Path,
+    *command: str,
+    changes: dict[str, bytes] | None = None,
+    seconds: float | None = 120,
+    reseed: bool = False,
+    **options: int,
+) -> tuple[Run, str]:
+    """A run, and where its copy was."""
+    copy = Workspace(root)
+    settings = ProbeOptions(str(copy.output), str(root), str(copy.folder), tuple(copy.shared), **options)
+    try:
+        return Program(command, copy, settings).run(changes or {}, seconds, reseed), str(copy.folder)
+    finally:
+        copy.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [sys.executable, "program.py", "a", "--b"],
+        ["program.py", "a", "--b"],
+        ["./program.py", "a", "--b"],
+        ["sh", "-c", f"exec {sys.executable} program.py a --b"],
+    ],
+)
+def test_forms_of_the_command(project: Path, command: list[str]) -> None:
+    run, copy = ran(project, *command)
+    assert run.out.split("\n")[0].replace("/./", "/").replace(" program.py", f" {copy}/program.py") == (
+        f"{copy} {copy}/program.py ['a', '--b'] True"
+    ), run.told
+    assert run.status == 0 and run.seen is None and not run.failed
+
+
+def test_modules_run_from_the_copy(project: Path) -> None:
+    run, copy = ran(project, sys.executable, "-m", "pkg.main")
+    assert run.out == f"pkg.other\n{copy} {copy}/pkg/main.py [] True\n", run.told
+
+
+def test_full_paths_and_folders_below(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project / "pkg")
+    run, copy = ran(project, sys.executable, str(project / "program.py"), f"--data={project}/data.txt", "/other")
+    assert run.out == f"{copy}/pkg {copy}/program.py ['--data={copy}/data.txt', '/other'] False\n", run.told
+
+
+def test_files_are_changed_and_the_original_is_not(project: Path) -> None:
+    (project / "program.py").write_text("open('data.txt', 'w').write('over')\nopen('new', 'w')\nprint(1)\n")
+    run, _ = ran(project, "program.py", changes={"program.py": b"print(2)\n"})
+    assert run.out == "2\n"
+    run, _ = ran(project, "program.py")
+    assert run.out == "1\n" and (project / "data.txt").read_text() == "data" and not (project / "new").exists()
+
+
+@pytest.mark.parametrize("kind", ["path entry", "finder", "environment"])
+def test_an_editable_install_leads_to_the_copy(project: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = project / "src"
+    finder = (
+        "from importlib.util import spec_from_file_location\nclass Finder:\n"
+        "    @classmethod\n    def find_spec(cls, name, path=None, target=None):\n        if name == 'lib':\n"
+        f"            return spec_from_file_location('lib', '{source}/lib/__init__.py')\nsys.meta_path.append(Finder)\n"
+    )
+    setup = {"path entry": f"sys.path.append('{source}')\n", "finder": finder, "environment": ""}[kind]
+    if kind == "environment":
+        monkeypatch.setenv("PYTHONPATH", str(source))
+    (project / "program.py").write_text(f"import sys\n{setup}import lib\nprint(lib.__file__, lib.value)\n")
+    run, copy = ran(project, "program.py", changes={"src/lib/sub/__init__.py": b"value = 'fixed'\n"})
+    assert run.out == f"{copy}/src/lib/__init__.py fixed\n", run.told
+
+
+def test_namespace_packages_lead_to_the_copy(project: Path) -> None:
+    (project / "src" / "lib" / "__init__.py").unlink()
+    (project / "program.py").write_text(
+        f"import sys\nsys.path.append('{project}/src')\nimport lib.sub\nprint(lib.sub)\n"
+    )
+    run, copy = ran(project, "program.py")
+    assert f"{copy}/src/lib/sub/__init__.py" in run.out, run.told
+
+
+def test_the_environment_is_the_programs_own(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another sitecustomize is imported, too, and the hook's folder is nobody's."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("print('own')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
+    (project / "program.py").write_text(
+        "import sys, sitecustomize\nprint(sitecustomize.__file__)\n"
+        "print([entry for entry in sys.path if 'perflint' in entry and 'hook' in entry], 'torch' in sys.modules)\n"
+        "sys.stdin.read()\nsys.exit(3)\n"
+    )
+    run, _ = ran(project, "program.py")
+    assert run.out == f"own\n{tmp_path}/own/sitecustomize.py\n[] False\n", run.told
+    assert run.status == 3 and run.failed
+
+
+def test_a_program_that_takes_too_long(project: Path) -> None:
+    """What it started ends with it."""
+    (project / "program.py").write_text(
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'])\n"
+        "print(child.pid, flush=True)\ntime.sleep(99)\n"
+    )
+    run, _ = ran(project, "program.py", seconds=3)
+    assert run.status is None and run.failed and run.seconds < 30
+    state = subprocess.run(["ps", "-o", "stat=", "-p", run.out.strip()], capture_output=True, text=True).stdout
+    assert not state.strip() or state.startswith("Z")
+
+
+def test_a_program_that_fails(project: Path) -> None:
+    (project / "program.py").write_text("raise KeyError('x')\n")
+    run, _ = ran(project, "program.py")
+    assert run.status == 1 and run.failed and run.told.endswith("KeyError: 'x'")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["./nothing.py"], "there is no file ./nothing.py"),
+        (["no-such-command"], "there is no command `no-such-command`"),
+    ],
+)
+def test_commands_that_cannot_be_run(project: Path, command: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        ran(project, *command)
+    assert message == caught.value.message
+
+
+def test_a_working_directory_elsewhere(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match="not in"):
+        ran(project, "sh", "-c", "true")
+
+
+TRAINING = """
+import random, sys, torch
+torch.manual_seed(3)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+x = torch.ones(8, 4)
+for step in range(12):
+    for part in range(2):
+        loss = model(x).pow(2).mean()
+        print(repr(loss.item()))
+        if part:
+            scaler.scale(loss).backward()
+        else:
+            torch.autograd.backward([loss])
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+print("end", random.random())
+"""
+
+
+@needs_torch
+def test_what_is_seen_of_a_training(project: Path) -> None:
+    (project / "program.py").write_text(TRAINING)
+    run, _ = ran(project, "program.py", warmup=4, seed=1)
+    assert run.status == 0 and run.seen is not None, run.told
+    *printed, last = run.out.splitlines()
+    assert [str(loss) for _, loss in run.seen.losses] == printed
+    assert [step for step, _ in run.seen.losses] == [step for step in range(12) for _ in range(2)]
+    assert len(run.seen.times) == 8 and run.ms is not None and run.ms > 0
+    assert (run.seen.source, run.seen.clock, run.seen.device) == (StepSource.OPTIMIZER, "host", "")
+    assert last == "end 0.13436424411240122" and not run.seen.stopped and not run.seen.problems
+    # Other seeds, and an end after some steps.
+    other, _ = ran(project, "program.py", warmup=2, steps=3, seed=1, reseed=True)
+    assert other.seen is not None and other.seen.stopped and not other.failed and other.status == 0
+    assert len(other.seen.times) == 3 and len(other.seen.losses) == 10 and "end" not in other.out
+    assert other.seen.losses[0] != run.seen.losses[0]
+
+
+CALLS = """
+import torch
+model = torch.nn.Linear(4, 4)
+try:
+    for step in range(20):
+        model(torch.ones(1, 4))
+except BaseException:
+    print("caught")
+    raise
+print("whole")
+"""
+
+
+@needs_torch
+def test_only_an_optimizer_ends_the_program(project: Path) -> None:
+    """Batches or calls may be those of something that is only prepared."""
+    (project / "program.py").write_text(CALLS)
+    run, _ = ran(project, "program.py", warmup=2, steps=5)
+    assert run.out == "whole\n" and run.seen is not None and not run.seen.stopped
+    assert run.seen.source == StepSource.MODULE and len(run.seen.times) == 5 and not run.seen.losses
+
+
+@needs_torch
+def test_a_program_that_will_not_end(project: Path) -> None:
+    (project / "program.py").write_text(
+        "import torch\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for step in range(1000):\n    try:\n"
+        "        model(torch.ones(1, 2)).sum().backward()\n        optimizer.step()\n"
+        "    except BaseException as error:\n        print(type(error).__name__)\n"
+    )
+    run, _ = ran(project, "program.py", warmup=1, steps=2)
+    assert run.out == "SystemExit\n" and run.seen is not None and len(run.seen.times) == 2 and not run.failed

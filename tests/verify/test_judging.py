@@ -1,0 +1,145 @@
+"""What counts as the same result, and as slower."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflint.findings import Safety
+from perflint.verify.execution import Run
+from perflint.verify.judging import Measure, difference, failure, measure, noise, timing
+from tests.verify.runs import run
+
+CURVE = [2.3 - 0.01 * step for step in range(100)]
+
+
+def scaled(by: float, curve: Sequence[float] = CURVE) -> list[float]:
+    return [loss * by for loss in curve]
+
+
+def noisy(seed: int, by: float) -> list[float]:
+    """Runs that drift apart."""
+    random_ = random.Random(seed)
+    return [loss + by * step * random_.uniform(-1, 1) for step, loss in enumerate(CURVE)]
+
+
+def said(before: Sequence[Run], after: Run, safety: Safety = Safety.SAFE, tolerance: float = 0.05) -> str:
+    return difference(before, after, safety, tolerance) or ""
+
+
+def test_safe_fixes_keep_losses_bit_for_bit() -> None:
+    before = [run(CURVE), run(CURVE)]
+    assert not said(before, run(CURVE))
+    other = [*CURVE[:41], math.nextafter(CURVE[41], 9), *CURVE[42:]]
+    assert said(before, run(other)).startswith("loss 42 changes from 1.89 to 1.89")
+
+
+def test_unsafe_fixes_change_losses_within_the_tolerance() -> None:
+    before = [run(CURVE), run(CURVE)]
+    assert not said(before, run(scaled(1.04)), Safety.UNSAFE)
+    assert "the mean of losses 1 to 10 changes from 2.255 to 2.43" in said(before, run(scaled(1.08)), Safety.UNSAFE)
+    assert "(+8.0 %)" in said(before, run(scaled(1.08)), Safety.UNSAFE)
+    assert said(before, run(scaled(1.04)), Safety.UNSAFE, tolerance=0.03)
+
+
+def test_what_the_program_does_by_itself_sets_the_limit() -> None:
+    before = [run(noisy(seed, 1e-5)) for seed in range(3)]
+    assert not said(before, run(noisy(9, 1e-5)))
+    assert said(before, run(noisy(9, 1e-2)))
+    assert said(before, run(scaled(1.01)))
+    assert 0 < noise(before) < 2e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_more_run_of_a_noisy_program_is_no_change(seed: int) -> None:
+    before = [run(noisy(100 * seed + one, 1e-4)) for one in range(2)]
+    assert not said(before, run(noisy(100 * seed + 50, 1e-4)))
+
+
+def test_small_losses_are_judged_by_the_greatest() -> None:
+    falling = [2.0 * 0.9**step for step in range(100)]
+    slightly = [loss + 1e-4 for loss in falling]
+    assert not said([run(falling)] * 2, run(slightly), Safety.UNSAFE)
+
+
+@pytest.mark.parametrize("safety", [Safety.SAFE, Safety.UNSAFE])
+def test_losses_that_are_no_numbers(safety: Safety) -> None:
+    broken = [*CURVE[:50], *[math.nan] * 50]
+    assert said([run(CURVE)] * 2, run(broken), safety)
+    assert said([run(broken)] * 2, run(CURVE), safety)
+    assert not said([run(broken)] * 2, run(broken), safety)
+    infinite = [*CURVE[:50], *[math.inf] * 50]
+    assert not said([run(infinite)] * 2, run(infinite), safety)
+
+
+def test_other_numbers_of_losses() -> None:
+    assert said([run(CURVE)] * 2, run(CURVE[:-1]), Safety.UNSAFE) == "it computes 99 losses instead of 100"
+    # A program that stops by the clock.
+    assert not said([run(CURVE), run(CURVE[:-3])], run(CURVE[:-1]))
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1), st.sampled_from(Safety))
+def test_a_run_is_never_different_from_itself(curve: list[float], safety: Safety) -> None:
+    assert not said([run(curve)] * 2, run(curve), safety)
+
+
+def test_what_is_compared() -> None:
+    assert measure([run(CURVE)]) is Measure.LOSS
+    assert measure([run(out="top-1 0.7 in 3.2 s\n"), run(out="top-1 0.7 in 2.9 s\n")]) is Measure.OUTPUT
+    assert measure([run(out="run a\n"), run(out="run b\n")]) is Measure.STATUS
+    assert measure([run()]) is Measure.STATUS
+
+
+def test_what_is_printed() -> None:
+    before = [run(out="accuracy 0.70 at 12.5 it/s\n"), run(out="accuracy 0.70 at 12.9 it/s\n")]
+    assert not said(before, run(out="accuracy 0.70 at 99 it/s\n"))
+    assert said(before, run(out="accuracy 0.71 at 12.5 it/s\n")) == "it prints 0.71 instead of 0.7"
+    assert not said(before, run(out="accuracy 0.71 at 12.5 it/s\n"), Safety.UNSAFE)
+    assert said(before, run(out="accuracy 0.50 at 12.5 it/s\n"), Safety.UNSAFE)
+    assert "`accuracy nan at 12.5 it/s` instead of" not in said(before, run(out="accuracy nan at 12.5 it/s\n"))
+    assert said(before, run(out="accuracy nan at 12.5 it/s\n"))
+    assert "it prints something else: `no` instead of `accuracy" in said(before, run(out="no\n"))
+
+
+def test_numbers_that_vary_are_no_results() -> None:
+    before = [run(out="id 4 loss 0.5\n"), run(out="id 7 loss 0.5\n")]
+    assert not said(before, run(out="id 9 loss 0.5\n"))
+    assert said(before, run(out="id 9 loss 0.6\n"))
+
+
+def test_failures() -> None:
+    told = "Traceback\nKeyError: 'x'\n\n"
+    assert failure(run(status=1, told=told)) == "the program failed with status 1: KeyError: 'x'"
+    assert failure(run(status=-11)) == "the program was ended by signal 11"
+    assert failure(run(status=None)) == "it did not end within 3 s"
+    assert said([run(CURVE)] * 2, run(CURVE, status=2), Safety.UNSAFE) == "the program failed with status 2"
+    assert not run(CURVE, status=1, stopped=True).failed
+    assert run(CURVE, status=None, stopped=True).failed
+
+
+def timed(before: Sequence[float], after: Sequence[float]) -> tuple[bool, bool]:
+    found = timing([run(times=[ms]) for ms in before], [run(times=[ms]) for ms in after])
+    assert found is not None
+    return found.is_slower, found.is_faster
+
+
+def test_slower_and_faster() -> None:
+    assert timed([10, 10.1, 10.2], [10.5, 10.4, 10.6]) == (True, False)
+    assert timed([10, 10.1, 10.2], [9.5, 9.4, 9.6]) == (False, True)
+    assert timed([10, 10.1, 10.5], [10.4, 10.6, 10.7]) == (False, False)
+    assert timed([10, 10, 10], [10.05, 10.05, 10.05]) == (False, False)
+    assert timed([0, 0], [0, 0]) == (False, False)
+
+
+def test_times() -> None:
+    found = timing([run(times=[9, 10, 11]), run(times=[8, 8, 12])], [run(times=[5, 5, 5]), run(times=[4])])
+    assert found is not None
+    assert (found.before, found.after, found.ratios, found.ratio) == ((10, 8), (5, 4), (0.5, 0.5), 0.5)
+    assert found.before_steps == (8.25, 10.75)
+    assert timing([run()], [run(times=[])]) is None
+    assert timing([], []) is None

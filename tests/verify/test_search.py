@@ -1,0 +1,176 @@
+"""Which fixes are kept, and how many runs it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from perflint.findings import Safety
+from perflint.verify.execution import Run
+from perflint.verify.plan import Candidate, Chosen
+from perflint.verify.search import ProgramError, Search, Verification
+from tests.verify.runs import candidate, run
+
+A, B, C, D = (candidate(code) for code in "ABCD")
+U, V, W = (candidate(code, safety=Safety.UNSAFE) for code in "UVW")
+CURVE = [2.0, 1.0, 0.5]
+
+
+class Programs:
+    """A program: what fixes make of its step time and of its losses."""
+
+    def __init__(self, ms: dict[Candidate, float] | None = None, loss: dict[Candidate, float] | None = None) -> None:
+        self.ms = ms or {}
+        self.loss = loss or {}
+        self.fails: set[Candidate] = set()
+        self.together: tuple[Chosen, float] = (frozenset(), 0.0)
+        self.other_seed = 1.0
+        self.noise = 0.0
+        self.needs: dict[Candidate, Candidate] = {}
+        self.runs: list[str] = []
+
+    def run(self, chosen: Chosen, reseed: bool) -> Run:
+        self.runs.append("".join(sorted(one.code for one in chosen)) + "!" * reseed)
+        if self.fails & chosen:
+            return run(status=1, told="RuntimeError: no", times=[])
+        drift = self.noise * len(self.runs)
+        factor = self.other_seed if reseed else 1.0
+        factor += sum(self.loss.get(one, 0.0) for one in chosen) + drift
+        ms = 10.0 + sum(self.ms.get(one, 0.0) for one in chosen) + 0.01 * (len(self.runs) % 3)
+        ms += self.together[1] if self.together[0] <= chosen and self.together[0] else 0.0
+        return run([loss * factor for loss in CURVE], times=[ms])
+
+    def changes(self, chosen: Chosen) -> dict[str, object]:
+        """Fixes that need another change nothing without it."""
+        effective = {one for one in chosen if self.needs.get(one, one) in chosen}
+        return {one.code: one for one in effective}
+
+    def verify(self, *candidates: Candidate, each: bool = False) -> Verification:
+        return Search(self.run, self.changes, 2, 0.05, each).verify(frozenset(candidates))
+
+
+def kept(result: Verification) -> str:
+    return "".join(sorted(one.code for one in result.kept))
+
+
+def dropped(result: Verification) -> dict[str, str]:
+    return {one.candidate.code: one.reason for one in result.dropped}
+
+
+def test_all_are_fine() -> None:
+    program = Programs(ms={A: -2.0})
+    result = program.verify(A, B)
+    assert kept(result) == "AB" and not result.dropped
+    assert program.runs == ["", "AB", "AB", ""]
+    assert result.trial.timing is not None and result.trial.timing.is_faster
+    assert len(result.originals) == 2 and result.reseeded is None
+
+
+def test_one_that_slows_down_is_found() -> None:
+    program = Programs(ms={C: 1.0})
+    result = program.verify(A, B, C, D)
+    assert kept(result) == "ABD"
+    assert list(dropped(result)) == ["C"] and dropped(result)["C"].startswith("a step takes 1.1")
+    assert result.trial.chosen == result.kept and not result.trial.base
+    assert not set(program.runs) - {"", "ABCD", "AB", "ABC", "ABD"}
+
+
+def test_one_that_changes_results_is_found_by_single_runs() -> None:
+    program = Programs(loss={C: 1e-9})
+    result = program.verify(A, B, C, D)
+    assert kept(result) == "ABD"
+    assert "a safe fix must not change it" in dropped(result)["C"]
+    assert [program.runs.count(one) for one in ("ABCD", "AB", "ABC", "ABCD")] == [2, 1, 1, 2]
+
+
+def test_one_with_which_the_program_fails() -> None:
+    program = Programs()
+    program.fails = {B}
+    result = program.verify(A, B)
+    assert kept(result) == "A"
+    assert dropped(result) == {"B": "the program failed with status 1: RuntimeError: no"}
+
+
+def test_unsafe_ones_may_change_results_a_little() -> None:
+    result = Programs(loss={U: 0.01}).verify(A, U)
+    assert kept(result) == "AU"
+    program = Programs(loss={U: 0.01, V: 0.2})
+    result = program.verify(A, U, V)
+    assert kept(result) == "AU" and "changes from" in dropped(result)["V"]
+    assert program.runs.count("!") == 1
+    assert result.reseeded is not None
+
+
+def test_a_safe_one_cannot_hide_behind_an_unsafe_one() -> None:
+    result = Programs(loss={A: 0.01, U: 0.01}).verify(A, B, U)
+    assert kept(result) == "BU"
+    assert "a safe fix must not change it" in dropped(result)["A"]
+
+
+def test_other_random_numbers_may_do_what_other_seeds_do() -> None:
+    program = Programs(loss={U: 0.2})
+    program.other_seed = 0.8
+    assert kept(program.verify(U)) == "U"
+    program = Programs(loss={A: 0.2})
+    program.other_seed = 0.8
+    assert kept(program.verify(A)) == ""
+    assert "!" not in program.runs
+
+
+def test_a_program_that_is_not_reproducible() -> None:
+    program = Programs(loss={C: 0.5})
+    program.noise = 1e-4
+    result = program.verify(A, B, C)
+    assert kept(result) == "AB" and list(dropped(result)) == ["C"]
+
+
+def test_none_is_kept() -> None:
+    program = Programs(ms={A: 5.0})
+    result = program.verify(A)
+    assert not result.kept and program.runs == ["", "A", "A", ""]
+    assert result.trial.chosen == {A} and result.trial.timing is not None
+
+
+def test_each_by_itself() -> None:
+    """Together they are faster, which hides the one that is slower."""
+    program = Programs(ms={A: -3.0, B: 1.0})
+    assert kept(program.verify(A, B)) == "AB"
+    result = program.verify(A, B, each=True)
+    assert kept(result) == "A" and list(dropped(result)) == ["B"]
+
+
+def test_one_that_needs_another() -> None:
+    program = Programs(loss={A: 0.5})
+    program.needs = {B: A}
+    result = program.verify(A, B)
+    assert kept(result) == "" and dropped(result)["B"] == "it cannot be applied without one that was dropped"
+
+
+def test_two_that_are_slow_only_together() -> None:
+    program = Programs()
+    program.together = frozenset({A, C}), 4.0
+    result = program.verify(A, B, C)
+    assert kept(result) == "AB" and list(dropped(result)) == ["C"]
+
+
+def test_rules_are_halved_before_lines() -> None:
+    program = Programs()
+    lines = [candidate("A", line) for line in range(1, 4)]
+    program.fails = {D}
+    result = program.verify(*lines, D)
+    assert len(result.kept) == 3
+    assert program.runs[:5] == ["", "AAAD", "", "AAA", "D"] or "AAA" in program.runs
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: run(status=1, told="x\nValueError: boom", times=[]), "status 1: ValueError: boom, without any fix"),
+        (lambda: run(times=[]), "no steps of the program were timed"),
+    ],
+)
+def test_a_program_that_cannot_be_compared(made: Callable[[], Run], message: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        Search(lambda chosen, reseed: made(), Programs().changes, 2, 0.05).verify(frozenset({A}))
+    assert message in caught.value.message
