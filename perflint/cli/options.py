@@ -83,7 +83,10 @@ def evidence(arguments: Namespace) -> Evidence | None:
 
 
 def stale_text(evidence: Evidence, style: Style) -> str:
-    """The warning that files have changed since they were traced; empty where none has."""
+    """The warning that files are others than those that were traced; empty where they are not."""
+    if not evidence.is_of_these:
+        help = "check the files that ran, from the folder in which they were traced or its copy"
+        return message_text("warning", "the trace is of a program that used none of these files", help, style)
     if not evidence.stale:
         return ""
     first, more = evidence.stale[0], len(evidence.stale) - 1

@@ -29,6 +29,8 @@ class Evidence:
         self._traces = [_Traced(trace) for trace in traces]
         self.stale: list[str] = []
         """The files judged so far that had changed since they were traced when they were judged first."""
+        self.is_of_these = False
+        """Whether any of the files judged so far is one that was traced."""
         self._judged: set[str] = set()
 
     def judge(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
@@ -36,6 +38,7 @@ class Evidence:
         path = os.path.realpath(source.path)
         found = (traced.view(path, source) for traced in self._traces)
         views: list[_View | _Absent] = [view for view in found if view is not None]
+        self.is_of_these = self.is_of_these or bool(views)
         if path not in self._judged and any(view.is_stale for view in views):
             self.stale.append(source.path)
         self._judged.add(path)
@@ -51,9 +54,11 @@ class _Traced:
 
     def __init__(self, trace: Trace) -> None:
         self.has_lines = trace.header.lines_recorded
-        root = trace.header.root if os.path.isdir(trace.header.root) else os.getcwd()
         self._trace = trace
-        self._names = {os.path.realpath(os.path.join(root, file.file)): file for file in trace.of(SourceFile)}
+        # Another copy of the project, or another machine: then they are below the current folder.
+        bases = (os.getcwd(), trace.header.root)
+        files = trace.of(SourceFile)
+        self._names = {os.path.realpath(os.path.join(base, file.file)): file for base in bases for file in files}
         self._costs = _costs(trace)
 
     def view(self, path: str, source: Source) -> _View | None:
@@ -113,7 +118,7 @@ class _View:
             return self._confirmed(seen)
         tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
         if fitting := [each for each in tried if finding.code in each.codes]:
-            return self._tried(max(fitting, key=lambda each: each.saved_ms))
+            return self._tried(fitting)
         lines = range(finding.span.line, finding.span.end_line + 1)
         then = {line for now in lines if (line := self._moved.then(now)) is not None}
         if not then:
@@ -140,18 +145,22 @@ class _View:
         why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {times}"
         return Verdict(Ruling.CONFIRMED, f"{why}; allowed: {allowed}" if allowed else why, ms, share, per_step)
 
-    def _tried(self, experiment: Experiment) -> Verdict:
-        """What an experiment with the program's own shapes says."""
-        ratio, spread = experiment.ratio, f"{experiment.low:.2f}-{experiment.high:.2f}"
-        shapes = ", ".join(" × ".join(map(str, shape)) for shape in experiment.shapes[:2])
-        why = f"{ratio:.2f} × ({spread}) the time of {experiment.change}, for {shapes} in {experiment.dtype}"
-        ms = experiment.saved_ms
+    def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
+        """What experiments with the program's own shapes say of the layers that one place makes."""
+        most = max(experiments, key=lambda each: each.saved_ms)
+        shapes = ", ".join(" × ".join(map(str, shape)) for shape in most.shapes[:2])
+        more = len(experiments) - 1
+        others = f" and {more} other {'layers' if more > 1 else 'layer'}" if more else ""
+        spread = f"{most.low:.2f}-{most.high:.2f}"
+        why = f"{most.ratio:.2f} × ({spread}) the time of {most.change}, for {shapes} in {most.dtype}{others}"
+        ms = sum(each.saved_ms for each in experiments if each.low > 1)
+        per_step = sum(each.calls_per_step for each in experiments)
         share = ms / self._step_ms if self._step_ms else None
-        if experiment.low <= 1 or ms <= 0:
-            return Verdict(Ruling.NO_COST, why, ms, share, experiment.calls_per_step, ratio)
-        if share is not None:
+        if ms <= 0:
+            return Verdict(Ruling.NO_COST, why, ms, share, per_step, most.ratio)
+        if share is not None and self._step_ms is not None:
             why += f"; {ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%})"
-        return Verdict(Ruling.CONFIRMED, why, ms, share, experiment.calls_per_step, ratio)
+        return Verdict(Ruling.CONFIRMED, why, ms, share, per_step, most.ratio)
 
     def _refuted(self, in_steps: bool) -> Verdict:
         where = "the code ran" if in_steps else "the code ran, in no recorded step,"

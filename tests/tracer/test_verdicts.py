@@ -273,10 +273,10 @@ def experiment(ratio: float, low: float, device: str = "cuda:0", code: str = "TP
     )  # fmt: skip
 
 
-def tried(perflint: Command, record: Experiment) -> dict[str, object] | None:
+def tried(perflint: Command, *records: Experiment) -> dict[str, object] | None:
     perflint.write("train.py", NET)
     traced = Traced(perflint.folder, NET).ran(7, 8, 11)
-    traced.records.append(record)
+    traced.records += records
     (finding,) = check(perflint, traced, text=NET).values()
     assert finding["code"] == "TPF301"
     verdict = finding["verdict"]
@@ -291,6 +291,13 @@ def test_an_experiment_that_shows_a_gain(perflint: Command) -> None:
     assert verdict["why"] == (
         "1.50 × (1.45-1.51) the time of bias=False, for 8 × 64 × 56 × 56 in float32; 0.5 ms of 10 ms a step (5%)"
     )
+
+
+def test_several_layers_of_one_place(perflint: Command) -> None:
+    verdict = tried(perflint, experiment(1.2, 1.1), experiment(1.5, 1.45), experiment(1.01, 0.98))
+    assert verdict is not None
+    assert verdict["ms"] == pytest.approx(0.7)
+    assert "for 8 × 64 × 56 × 56 in float32 and 2 other layers; 0.7 ms of" in str(verdict["why"])
 
 
 def test_an_experiment_that_shows_none(perflint: Command) -> None:
@@ -320,6 +327,19 @@ def test_moved_lines(perflint: Command, traced: Traced) -> None:
     assert ruling(found[12, 16]) == "confirmed"
     assert found[15, 17]["verdict"] is None, "the line is another"
     assert "train.py has changed since the trace" in done.err
+
+
+def test_a_trace_of_the_project_on_another_machine(perflint: Command, traced: Traced, tmp_path: Path) -> None:
+    """Also where its folder is one here, of another copy."""
+    for root in ("/nowhere/project", str(tmp_path.parent)):
+        traced.header = replace(traced.header, root=root)
+        assert ruling(check(perflint, traced.sync(READ))[READ]) == "confirmed"
+
+
+def test_a_trace_of_other_files(perflint: Command, traced: Traced) -> None:
+    perflint.write("other.py", TRAIN)
+    done = perflint("check", "other.py", "--trace", traced.write(perflint.folder / "t.gz"))
+    assert "warning: the trace is of a program that used none of these files" in done.err
 
 
 def test_an_unchanged_file_is_not_stale(perflint: Command, traced: Traced) -> None:
