@@ -256,6 +256,17 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncCost:
+    """What the syncs of a place cost a step, from a replay of the profiled steps without their waits."""
+
+    place: Place
+    ms: float
+    """Their share of what a step saves without any sync: where two wait for the same work, each has half."""
+    alone_ms: float
+    """What a step saves where only these go."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """Work of one name on the GPU in the profiled steps."""
 
@@ -356,6 +367,7 @@ Record = (
     | CudagraphSkip
     | AllocatorChurn
     | Gap
+    | SyncCost
     | Kernel
     | Activity
     | Idle
@@ -374,6 +386,7 @@ KINDS: dict[str, type] = {
     "cudagraph-skip": CudagraphSkip,
     "allocator": AllocatorChurn,
     "gap": Gap,
+    "cost": SyncCost,
     "kernel": Kernel,
     "activity": Activity,
     "idle": Idle,
@@ -427,11 +440,13 @@ class Trace:
         return min(max(idle - added, 0.0) / idle, 1.0)
 
     def cost_ms(self, place: Place) -> float | None:
-        """What the syncs of a place cost per step: `Gap.cost_ms`, without what the profiler adds.
+        """What the syncs of a place cost per step: what the replay says, where there is one.
 
-        None without a timeline; then nobody knows.
+        Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline; then nobody knows.
         """
         if not self.profiled_steps:
             return None
+        if costs := self.of(SyncCost):
+            return sum(cost.ms for cost in costs if cost.place == place)
         gaps = (gap for gap in self.of(Gap) if gap.cause == "sync" and gap.place == place)
         return self.idle_share * sum(gap.cost_ms for gap in gaps) / self.profiled_steps

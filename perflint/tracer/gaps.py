@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
-from perflint.tracer.events import Activity, Gap, Idle, Kernel, Place, Step
+from perflint.tracer.events import Activity, Gap, Idle, Kernel, Place, Step, SyncCost
 from perflint.tracer.kineto import Events, Interval, merged, sort_out, waits
+from perflint.tracer.replay import savings
 
 ACTIVITY_LIMIT = 20_000
 IDLE_LIMIT = 1_000
@@ -33,10 +34,19 @@ class Analysis:
     kernels: tuple[Kernel, ...] = ()
     activities: tuple[Activity, ...] = ()
     idles: tuple[Idle, ...] = ()
+    costs: tuple[SyncCost, ...] = ()
 
 
-def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place]) -> Analysis:
-    """Steps, gaps and work of a profile."""
+def analyse(
+    events: Iterable[dict[str, Any]],
+    places: Sequence[Place],
+    plain_ms: float | None = None,
+    handling_us: float = 0.0,
+) -> Analysis:
+    """Steps, gaps and work of a profile, and what syncs cost.
+
+    `plain_ms` is what a step takes without the profiler, and `handling_us` what the tracer takes for a sync in it.
+    """
     kept = sort_out(events)
     if len(kept.steps) < 4:
         return Analysis()
@@ -51,6 +61,16 @@ def analyse(events: Iterable[dict[str, Any]], places: Sequence[Place]) -> Analys
         _kernels(kept, on_gpu),
         _activities(kept, on_gpu),
         _idles(idle, causes, on_gpu),
+        _costs(kept, places, plain_ms, handling_us),
+    )
+
+
+def _costs(events: Events, places: Sequence[Place], plain_ms: float | None, handling_us: float) -> tuple[SyncCost, ...]:
+    saved = savings(events, plain_ms * 1000 if plain_ms is not None else None, handling_us)
+    return tuple(
+        SyncCost(places[number], round(saving.share / 1000, 4), round(saving.alone / 1000, 4))
+        for number, saving in saved.items()
+        if number < len(places)
     )
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 STEP, END, SYNC, OWN = "perflint:step:", "perflint:end", "perflint:sync:", "perflint:own"
@@ -19,6 +19,7 @@ _KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 _LAUNCHES = ("cuda_runtime", "cuda_driver")
 _FREES = frozenset({"cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"})
 """The driver frees when the GPU has done all its work."""
+_READS = frozenset({"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"})
 _ADJACENT_US = 50.0
 
 
@@ -41,6 +42,16 @@ class Work:
     correlation: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Call:
+    """A call of the runtime."""
+
+    time: Interval
+    name: str
+    correlation: int
+    """The number that the work has which it launches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """The host waited for the GPU."""
@@ -48,6 +59,7 @@ class Wait:
     time: Interval
     place: int | None
     """The number of the place, where a mark names it."""
+    thread: Any = None
 
 
 @dataclass(slots=True)
@@ -56,8 +68,16 @@ class Events:
 
     work: list[Work] = field(default_factory=list)
     """On the GPU."""
-    calls: dict[Any, list[tuple[Interval, str]]] = field(default_factory=lambda: defaultdict(list))
+    calls: dict[Any, list[Call]] = field(default_factory=lambda: defaultdict(list))
     """Of the runtime, by thread."""
+    operators: list[float] = field(default_factory=list)
+    """When torch's operators and the marked ranges began."""
+    reads: dict[Any, list[Interval]] = field(default_factory=lambda: defaultdict(list))
+    """Operators that do nothing but read a number, by thread."""
+    own: list[Interval] = field(default_factory=list)
+    """What the tracer itself did."""
+    main: Any = None
+    """The thread whose steps they are."""
     marks: dict[Any, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))
     """Of syncs, by thread: when, number of the place."""
     loads: list[Interval] = field(default_factory=list)
@@ -80,13 +100,19 @@ def sort_out(events: Iterable[dict[str, Any]]) -> Events:
             stream, correlation = (_number(event, key) for key in ("stream", "correlation"))
             kept.work.append(Work(time, _KINDS[category], name[:NAME_LIMIT], stream, correlation))
         elif category in _LAUNCHES:
-            kept.calls[event.get("tid")].append((time, name))
-            kept.launches[_number(event, "correlation")] = start
+            call = Call(time, name, _number(event, "correlation"))
+            kept.calls[event.get("tid")].append(call)
+            kept.launches[call.correlation] = start
         elif category in ("user_annotation", "cpu_op"):
+            kept.operators.append(start)
             _sort_annotation(kept, name, time, event.get("tid"))
     kept.work.sort(key=lambda work: work.time)
     kept.steps.sort()
     kept.loads.sort()
+    kept.operators.sort()
+    kept.own.sort()
+    for thread, reads in kept.reads.items():
+        kept.reads[thread] = merged(sorted(reads))
     for calls in kept.calls.values():
         calls.sort()
     for marks in kept.marks.values():
@@ -102,12 +128,17 @@ def _number(event: dict[str, Any], key: str) -> int:
 def _sort_annotation(kept: Events, name: str, time: Interval, thread: Any) -> None:
     if name.startswith(STEP):
         kept.steps.append((time.start, int(name.removeprefix(STEP))))
+        kept.main = thread
     elif name == END:
         kept.steps.append((time.start, -1))
     elif name.startswith(SYNC):
         kept.marks[thread].append((time.start, int(name.removeprefix(SYNC))))
+    elif name == OWN:
+        kept.own.append(time)
     elif name.startswith("enumerate(DataLoader)"):
         kept.loads.append(time)
+    elif name in _READS:
+        kept.reads[thread].append(time)
 
 
 def merged(intervals: Iterable[Interval]) -> list[Interval]:
@@ -125,44 +156,75 @@ def waits(events: Events) -> list[Wait]:
     """When the host waited, and for which place: the marks of a call follow its waits, in their order."""
     found: list[Wait] = []
     for thread in events.calls.keys() | events.marks.keys():
-        pending = _blocking(events.calls.get(thread, []))
-        marks = events.marks.get(thread, [])
-        taken = 0
-        at = 0
-        while at < len(marks):
-            ready = bisect_right(pending, marks[at][0], key=lambda time: time.end)
-            group = [mark for mark in marks[at:] if _ready(pending, mark[0]) == ready]
-            own = pending[max(taken, ready - len(group)) : ready]
-            found += [Wait(time, None) for time in pending[taken : ready - len(own)]]
-            found += [Wait(time, number) for time, (_, number) in zip(own, group[len(group) - len(own) :], strict=True)]
-            # A mark without a wait of its own: the driver's call has another name.
-            found += [Wait(Interval(when, when), number) for when, number in group[: len(group) - len(own)]]
-            taken, at = ready, at + len(group)
-        found += [Wait(time, None) for time in pending[taken:]]
-    return sorted(found, key=lambda wait: wait.time.end)
+        waited = _waits(_blocking(events.calls.get(thread, [])), events.marks.get(thread, []))
+        found += [Wait(time, place, thread) for time, place in waited]
+    return _across(sorted(found, key=lambda wait: wait.time.end))
+
+
+def _across(found: list[Wait]) -> list[Wait]:
+    """Give marks without a wait of their own those of other threads.
+
+    What the thread of a backward pass warns of, the one that called `backward` says when it is done.
+    """
+    latest: dict[Any, float] = {}
+    nobodys: list[int] = []
+    kept: dict[int, Wait] = {}
+    for number, wait in enumerate(found):
+        began = latest.get(wait.thread, float("-inf"))
+        if wait.place is None:
+            nobodys.append(number)
+        elif wait.time.start == wait.time.end:
+            others = (at for at in nobodys if found[at].thread != wait.thread and found[at].time.start >= began)
+            at = next(others, None)
+            if at is not None:
+                nobodys.remove(at)
+                kept[at] = replace(found[at], place=wait.place)
+                continue
+        if wait.place is not None:
+            latest[wait.thread] = wait.time.end
+        kept[number] = wait
+    return [kept[number] for number in sorted(kept)]
+
+
+def _waits(pending: list[Interval], marks: list[tuple[float, int]]) -> Iterator[tuple[Interval, int | None]]:
+    """The waits of one thread and their places."""
+    taken = 0
+    at = 0
+    while at < len(marks):
+        ready = _ready(pending, marks[at][0])
+        group = [number for when, number in marks[at:] if _ready(pending, when) == ready]
+        own = pending[max(taken, ready - len(group)) : ready]
+        without = len(group) - len(own)
+        yield from ((time, None) for time in pending[taken : ready - len(own)])
+        yield from zip(own, group[without:], strict=True)
+        # A mark without a wait of its own: the driver's call has another name.
+        yield from ((Interval(when, when), number) for when, number in marks[at : at + without])
+        taken, at = ready, at + len(group)
+    yield from ((time, None) for time in pending[taken:])
 
 
 def _ready(pending: list[Interval], when: float) -> int:
     return bisect_right(pending, when, key=lambda time: time.end)
 
 
-def _blocking(calls: list[tuple[Interval, str]]) -> list[Interval]:
+def _blocking(calls: list[Call]) -> list[Interval]:
     """The calls that wait.
 
     A copy just before belongs to it: one of pageable memory blocks by itself. So does freeing just
     before freeing: `torch.cuda.empty_cache` frees one segment after the other.
     """
     found: list[Interval] = []
-    before = (Interval(float("-inf"), float("-inf")), "")
-    for time, name in calls:
-        follows = time.start - before[0].end < _ADJACENT_US
+    before = Call(Interval(float("-inf"), float("-inf")), "", 0)
+    for call in calls:
+        time, name = call.time, call.name
+        follows = time.start - before.time.end < _ADJACENT_US
         if name in _FREES:
-            if follows and before[1] in _FREES:
+            if follows and before.name in _FREES:
                 found[-1] = Interval(found[-1].start, time.end)
             else:
                 found.append(time)
         elif "Synchronize" in name or (name.startswith(("cudaMemcpy", "hipMemcpy")) and "Async" not in name):
-            start = before[0].start if follows and "Memcpy" in before[1] else time.start
+            start = before.time.start if follows and "Memcpy" in before.name else time.start
             found.append(Interval(start, time.end))
-        before = (time, name)
+        before = call
     return found

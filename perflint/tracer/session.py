@@ -7,11 +7,13 @@ import platform
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
+from statistics import median
 from types import FrameType
 from typing import Any
 
@@ -68,6 +70,7 @@ class Session:
         self._step_began = time.perf_counter()
         self._clock = StepClock()
         self._profiled = 0
+        self._handling: deque[float] = deque(maxlen=256)
         self._problems: list[Problem] = []
         self._inside = threading.local()
         self._is_child = False
@@ -246,7 +249,9 @@ class Session:
             self._timeline.step(self._recording.step)
             return
         try:
-            self._analysis = self._timeline.stop()
+            plain = [step.ms for step in self._recording.steps if not step.profiled]
+            handling = median(self._handling) * 1e6 if self._handling else 0.0
+            self._analysis = self._timeline.stop(median(plain) if plain else None, handling)
         except (RuntimeError, OSError, ValueError, KeyError) as error:
             self._fail("timeline", f"{type(error).__name__}: {error}")
         self._stage = Stage.RECORDING
@@ -291,8 +296,11 @@ class Session:
             self._ends.pop()()
 
     def _synced(self, kind: str, frame: FrameType | None) -> None:
+        began = time.perf_counter()
         place = self._recording.sync(kind, frame)
-        if place is not None and self._timeline.runs:
+        if not self._timeline.runs:
+            self._handling.append(time.perf_counter() - began)
+        elif place is not None:
             self._timeline.sync(place)
 
     def _guarded(self, do: Callable[..., object]) -> Callable[..., None]:
@@ -375,6 +383,7 @@ class Session:
         yield from self._recording.copies()
         if self._analysis is not None:
             yield from self._analysis.gaps
+            yield from self._analysis.costs
             yield from self._analysis.kernels
             yield from self._analysis.activities
             yield from self._analysis.idles

@@ -69,8 +69,11 @@ class Timeline:
         with quiet():
             profile.stop()
 
-    def stop(self) -> Analysis:
-        """Stop, and say what the events show. Raises RuntimeError or OSError where they cannot be had."""
+    def stop(self, plain_ms: float | None = None, handling_us: float = 0.0) -> Analysis:
+        """Stop, and say what the events show, as `analyse` does.
+
+        Raises RuntimeError or OSError where they cannot be had.
+        """
         _mark(END)
         profile, self._profile = self._profile, None
         with quiet():
@@ -80,7 +83,7 @@ class Timeline:
             profile.export_chrome_trace(str(path))
             with path.open(encoding="utf-8", errors="replace") as file:
                 events = json.load(file)["traceEvents"]
-        return analyse(events, self.places)
+        return analyse(events, self.places, plain_ms, handling_us)
 
 
 def _mark(name: str) -> None:

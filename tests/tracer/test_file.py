@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflint.tracer import file as module
-from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, Trace
+from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, SyncCost, Trace
 from perflint.tracer.file import TraceError, read_trace, write_trace
 from tests.tracer.device import ROOT
 
@@ -224,6 +224,12 @@ def test_what_the_profiler_adds_is_no_cost() -> None:
     assert replace(TRACE, records=records[1:]).idle_share == 1.0
     assert replace(TRACE, records=(Step(0, 1, 3.0), *records[1:])).idle_share == 0.0
     assert trace.cost_ms(replace(PLACE, line=4)) == 0.0
+
+
+def test_what_a_replay_says_is_the_cost() -> None:
+    records = (Step(1, 1, 10.0, True, 8.0, 2.0), Gap(1, "sync", PLACE, 1, 1.0, 7.0), SyncCost(PLACE, 0.4, 0.1))
+    trace = replace(TRACE, records=records)
+    assert trace.cost_ms(PLACE) == 0.4 and trace.cost_ms(replace(PLACE, line=4)) == 0.0
 
 
 def test_times_of_steps() -> None:

@@ -165,6 +165,21 @@ def test_a_mark_without_a_wait_counts_all_the_same() -> None:
     assert [(gap.count, gap.ms, gap.cost_ms) for gap in gaps] == [(1, 0.5, 0.0)] * 2
 
 
+def test_waits_of_the_backward_pass() -> None:
+    """Autograd's own thread waits twice; that of the program warns of it when `backward` returns."""
+    profile = Profile()
+    profile.steps(0, 1000, 2000, 3000, 4000)
+    for start in (0, 1000, 2000, 3000):
+        profile.kernel(start + 10, start + 20, 500)
+        for at, end in ((30, 530), (540, 560)):
+            profile.sync(None, start + at, start + end)
+            profile.events[-1]["tid"] = 2
+        for place in (0, 1):
+            profile.add("user_annotation", f"perflint:sync:{place}", start + 600 + place)
+    blocked = [(gap.step, gap.place, gap.blocked_ms) for gap in profile.analysis().gaps if gap.cause == "sync"]
+    assert blocked == [(step, place, ms) for step in (1, 2) for place, ms in zip(PLACES, (0.5, 0.02), strict=True)]
+
+
 def test_a_copy_of_pageable_memory_blocks_before_the_wait() -> None:
     profile = Profile()
     profile.steps(0, 1000, 2000, 3000, 4000)
