@@ -26,7 +26,8 @@ def step(x: torch.Tensor) -> torch.Tensor:
 def codes(decorator: str) -> list[tuple[int, str, bool]]:
     source = Source("example.py", COMPILED.format(decorator=decorator))
     settings = Settings(profile=Profile.AUDIT)
-    report = check_source(source, Project([Path(source.path)]), RuleSet(rule for rule in all_rules() if rule.code in RULES), settings)
+    rules = RuleSet(rule for rule in all_rules() if rule.code in RULES)
+    report = check_source(source, Project([Path(source.path)]), rules, settings)
     assert not report.problems
     return [(found.span.line, found.code, found.fix is not None) for found in report.findings if found.span.line > 5]
 

@@ -25,6 +25,10 @@ CALLS = {
     "tensor-branch": "clip(torch.ones(8))",
     "print-or-log": "forward(torch.randn(8))",
     "dynamic-shape-op": "mean_of_valid(torch.randn(8), torch.arange(8) - 3)",
+    "autograd-in-graph": "force(torch.randn(8))",
+    "rnn-in-graph": "model(torch.randn(5, 2, 8))",
+    "untraceable-call": "forward(torch.randn(8))",
+    "size-from-tensor": "positions(*[torch.tensor([3, 5]), 5][: positions.__wrapped__.__code__.co_argcount])",
     "break-in-loop": "model(torch.randn(2, 64))",
 }
 """What to call in the examples of each page."""
@@ -109,6 +113,50 @@ ONE_LINE = {
         torch.argwhere(x)
         torch.linalg.lstsq(x, x)
     """,
+    "TPF706": """
+        (x * 2).sum().backward(inputs=[x])
+        torch.autograd.grad((x * 2).sum(), x)
+    """,
+    "TPF707": """
+        torch.nn.LSTM(4, 4)(x)
+        torch.nn.GRU(4, 4)(x)
+    """,
+    "TPF708": """
+        time.time()
+        time.perf_counter()
+        time.sleep(0)
+        datetime.datetime.now()
+        random.random()
+        random.choice([1, 2])
+        x + numpy.random.choice(3)
+        open("/dev/null").close()
+        os.path.exists("/dev/null")
+        json.dumps({"a": 1})
+        copy.deepcopy(x)
+        gc.collect()
+        torch.manual_seed(0)
+        torch.get_rng_state()
+        torch.set_num_threads(1)
+        x.is_inference()
+        x.to_sparse().sum()
+        sorted([x.sum(), x.mean()])
+        torch.nn.Linear(4, 4)(x)
+    """,
+    "TPF709": """
+        torch.arange(count)
+        torch.zeros(count)
+        torch.rand(count, 2)
+        x.new_zeros(count)
+        x.split(count)
+        x.view(count, -1)
+        x.repeat(count, 1)
+        x.topk(count)
+        x.roll(count)
+        torch.nn.functional.pad(x, (0, count))
+        x[:count]
+        [0 for _ in range(count)]
+        math.sqrt(count)
+    """,
 }
 """Expressions that break a graph, by the rule that says so."""
 
@@ -126,18 +174,24 @@ NO_BREAKS = """
     x.detach().numpy()
     torch.distributions.Normal(x, 1.0).log_prob(x)
     x + len(f"{x.shape}")
+    random.randint(0, 3)
+    torch.nn.ReLU()(x)
+    copy.deepcopy([1, 2])
+    torch.rand(x.shape[0])
+    x.detach() if x.requires_grad else x
 """
 
 
 def function(expression: str) -> str:
     """A compiled function that returns what an expression gives."""
     return f"""
-import copy, logging, random, time, warnings
+import copy, datetime, gc, json, logging, math, numpy, os, random, time, warnings
 import torch
 
 @torch.compile
 def run(x: torch.Tensor, labels: torch.Tensor):
     x = x + 1
+    count = (labels > 2).sum() - 1
     return x, {expression}
 """
 
@@ -150,14 +204,16 @@ CALL = "run(torch.randn(4, 4), torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]))"
 RULES = [case.rule for case in cases() if case.family == "compile"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "expression"), [(c, e) for c, text in ONE_LINE.items() for e in lines(text)])
 def test_what_is_said_to_break_does(code: str, expression: str) -> None:
     text = function(expression)
     found = {finding.code for finding in lint(text, RULES, "audit")}
     assert found & {code, "TPF705"}, f"{expression} is not found"
-    assert breaks(text, CALL)
+    assert breaks(text, CALL.replace("4)", "4, requires_grad=True)", 1) if code == "TPF706" else CALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", lines(NO_BREAKS))
 def test_what_does_not_break_is_left_alone(expression: str) -> None:
     text = function(expression)

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.findings import Finding, Severity
-from perflint.rules.compile import dynamic_shape_op, print_or_log, scalar_read, tensor_branch
+from perflint.rules.compile import (
+    autograd_in_graph,
+    dynamic_shape_op,
+    print_or_log,
+    rnn_in_graph,
+    scalar_read,
+    size_from_tensor,
+    tensor_branch,
+    untraceable_call,
+)
 from perflint.rules.compile._breaks import Break, BreakRule, loses_function, report
 from perflint.rules.registry import RuleSet
 from perflint.semantics.regions import Compiled
@@ -20,6 +29,10 @@ _KINDS: tuple[BreakRule, ...] = (
     tensor_branch.TensorBranch(),
     print_or_log.PrintOrLog(),
     dynamic_shape_op.DynamicShapeOp(),
+    autograd_in_graph.AutogradInGraph(),
+    rnn_in_graph.RnnInGraph(),
+    untraceable_call.UntraceableCall(),
+    size_from_tensor.SizeFromTensor(),
 )
 _BY_SITE = RuleSet(_KINDS)
 
@@ -29,7 +42,7 @@ class BreakInLoop(BreakRule):
 
     ## What it does
     Finds what breaks a graph (a number that is read, a branch on a tensor, printing, a size that
-    depends on data) in the body of a loop, in a comprehension or in a `try` of a function that runs
+    depends on data, a clock) in the body of a loop, in a comprehension or in a `try` of a function that runs
     under `torch.compile`, and in a function that such a loop calls.
 
     ## Why is this bad
@@ -40,7 +53,7 @@ class BreakInLoop(BreakRule):
     parameter GPT, made its compiled forward 1.5 times slower on an H200.
 
     ## When it is fine
-    As for `scalar-read`, `tensor-branch`, `print-or-log` and `dynamic-shape-op`: under
+    As for the rules of the kinds (`scalar-read`, `tensor-branch`, `print-or-log` and so on): under
     `fullgraph=True` where that captures it, in functions under `@torch.compiler.disable`, and where
     `torch.compiler.is_compiling()` keeps it from the compiler. In an `if` that is never taken.
     A loop around the call of a compiled function does not matter.

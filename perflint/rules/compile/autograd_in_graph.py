@@ -1,0 +1,111 @@
+"""TPF706: autograd's own calls in compiled code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Severity
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.values import Evidence
+
+_BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
+
+
+class AutogradInGraph(BreakRule):
+    """A compiled function calls autograd.
+
+    ## What it does
+    Finds `loss.backward()`, `torch.autograd.grad`, `x.requires_grad_()` of an argument and
+    `x.requires_grad = …` in functions that run under `torch.compile`.
+
+    ## Why is this bad
+    `torch.compile` makes the backward graph together with the forward graph, and calls it when
+    autograd does. It cannot trace autograd's own work: the graph ends there. A train step that is
+    compiled as a whole breaks at `backward()`, so that the optimizer's step begins another graph:
+    nothing is lost against compiling the model and the step one by one, but nothing is gained.
+
+    ## When it is fine
+    In a train step that is compiled whole on purpose: one break per step. With
+    `torch._dynamo.config.compiled_autograd` or `trace_autograd_ops`, where the file sets these.
+    Reading `x.requires_grad`, `x.grad` and `x.grad_fn`; `detach()` and `torch.no_grad()`.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile
+    def force(x: torch.Tensor) -> torch.Tensor:
+        x.requires_grad_(True)
+        energy = (x ** 2).sum()
+        (gradient,) = torch.autograd.grad(energy, x)
+        return -gradient
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def force(x: torch.Tensor) -> torch.Tensor:
+        return -torch.func.grad(lambda moved: (moved ** 2).sum())(x)
+    ```
+
+    ## Fix safety
+    No fix: `torch.func.grad` wants the energy as a function.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.backward() call" (GB0123), "Unsupported
+    Tensor.requires_grad_() call" (GB0125) or "using `torch.autograd.grad`" (GB9186).
+
+    ## References
+    - [Graph break GB0123](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0123.html)
+    - [torch.func.grad](https://docs.pytorch.org/docs/stable/generated/torch.func.grad.html)
+    """
+
+    code, name = "TPF706", "autograd-in-graph"
+    severity = Severity.INFO
+    listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), FileSite)
+
+    def at(self, site: CallSite | FileSite) -> Iterator[Break]:
+        text = site.model.source.text
+        if "compiled_autograd" in text or "trace_autograd_ops" in text:
+            return
+        if isinstance(site, FileSite):
+            yield from _assigned(site)
+        elif site.target in _BACKWARD or _is_argument(site):
+            yield Break(
+                site.node,
+                f"{quoted(site.text(site.node))} is autograd's work",
+                "Compile what comes before it, or use `torch.func.grad`.",
+                Confidence.HIGH,
+            )
+
+
+def _is_argument(site: CallSite) -> bool:
+    """Whether a method is called of one of the function's arguments."""
+    function = site.model.function(site.node)
+    receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if function is None or not isinstance(receiver, ast.Name):
+        return False
+    return receiver.id in {arg.arg for arg in (*function.args.posonlyargs, *function.args.args)}
+
+
+def _assigned(site: FileSite) -> Iterator[Break]:
+    if ".requires_grad = " not in site.model.source.text:
+        return
+    for node in site.model.nodes(ast.Attribute):
+        if node.attr != "requires_grad" or not isinstance(node.ctx, ast.Store):
+            continue
+        tensor = site.model.value(node.value).tensor
+        if tensor is not None:
+            sure = Confidence.HIGH if tensor.evidence > Evidence.USE else Confidence.MEDIUM
+            yield Break(
+                node,
+                f"{quoted(site.text(node))} is assigned",
+                "Set it before the compiled call; `detach()` cuts the graph inside of it.",
+                sure,
+            )

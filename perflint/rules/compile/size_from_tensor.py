@@ -1,0 +1,83 @@
+"""TPF709: sizes and counts that are tensors, in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.rules.compile._breaks import Break, BreakRule
+from perflint.rules.compile._device_blind import device_blind
+from perflint.rules.sync import tensor_as_python_int
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite, SubscriptSite
+
+_RULE = tensor_as_python_int.TensorAsPythonInt()
+
+
+class SizeFromTensor(BreakRule):
+    """A compiled function takes a size or a count from a tensor.
+
+    ## What it does
+    Finds tensors that are passed as Python numbers in functions that run under `torch.compile`:
+    `torch.arange(n)`, `torch.zeros(n)`, `x.view(n, -1)`, `x[:n]`, `x.split(n)`, `range(n)`,
+    `math.sqrt(n)`.
+
+    ## Why is this bad
+    torch reads the number to make the result, and its size depends on the data from there on. By
+    default `torch.compile` ends the graph, runs the call eagerly and begins another; where it captures
+    the number as a symbol, CUDA graphs are not used for what follows. Twelve graph breaks made the
+    compiled forward of a 124 M parameter GPT 1.5 times slower on an H200.
+
+    ## When it is fine
+    Under `fullgraph=True`, and where `torch._dynamo.config.capture_scalar_outputs` is set: the number
+    becomes a symbol (not in `range`). Sizes that come from shapes or from settings are known while
+    tracing.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.compile
+    def positions(lengths: torch.Tensor) -> torch.Tensor:
+        longest = lengths.max()
+        return torch.arange(longest) * 2
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def positions(lengths: torch.Tensor, longest: int) -> torch.Tensor:
+        return torch.arange(longest) * 2
+    ```
+
+    ## Fix safety
+    No fix: where the host knows the number is for its author to say.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Data dependent operator" (GB0033) or "Unsupported Tensor.item()
+    call" (GB0124).
+
+    ## References
+    - [Graph break GB0033](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0033.html)
+    - [Dynamic shapes](https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_dynamic_shapes.html)
+    """
+
+    code, name = "TPF709", "size-from-tensor"
+    listens = tensor_as_python_int.TensorAsPythonInt.listens
+    whole_graphs = True
+
+    def at(self, site: CallSite | SubscriptSite) -> Iterator[Break]:
+        if "capture_scalar_outputs" in site.model.source.text:
+            return
+        blind = device_blind(site)
+        if not _RULE.nominate(blind):
+            return
+        found = next(iter(_RULE.check(site.model.source.concrete(site.node), blind)), None)
+        if found is not None:
+            yield Break(
+                site.node,
+                f"{quoted(site.text(site.node))} reads a tensor as a Python number",
+                "Pass the number from where the host knows it: the shape, the collate function, the settings.",
+                found.confidence,
+            )

@@ -1,0 +1,132 @@
+"""TPF708: calls that torch.compile cannot put into a graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence
+from perflint.rules.base import Calls
+from perflint.rules.compile._breaks import Break, BreakRule, guarded
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Instance, Sequence, Value
+
+_CLOCKS = tuple(f"time.{name}" for name in "time time_ns perf_counter monotonic process_time sleep".split())
+_NOW = ("datetime.datetime.now", "datetime.datetime.utcnow")
+_RANDOM = tuple(f"random.{name}" for name in "random choice shuffle sample gauss".split())
+_NUMPY_RANDOM = tuple(f"numpy.random.{name}" for name in "choice randint random uniform normal".split())
+_SYSTEM = ("builtins.open", "os.system", "os.getpid", "os.urandom", "os.path.exists", "uuid.uuid4", "gc.collect")
+_TEXTS = ("json.dumps", "json.loads", "torch.save", "torch.load")
+_STATE = (
+    *("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.Generator.manual_seed"),
+    *("torch.get_rng_state", "torch.set_rng_state", "torch.random.fork_rng"),
+    *("torch.set_num_threads", "torch.get_num_threads", "torch.cuda.memory_allocated"),
+)
+_TENSORS = ("torch.Tensor.is_inference", "torch.Tensor.data_ptr", "torch.Tensor.to_sparse")
+_COPIES = ("copy.deepcopy", "copy.copy")
+_MADE = ("torch.nn.Parameter", "torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Embedding",
+         "torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.LayerNorm")  # fmt: skip
+_SURE = (*_CLOCKS, *_NOW, *_RANDOM, *_SYSTEM, *_TEXTS, *_STATE, *_TENSORS)
+
+
+class UntraceableCall(BreakRule):
+    """A compiled function calls what no graph can hold.
+
+    ## What it does
+    Finds calls that end a graph in functions that run under `torch.compile`: clocks (`time.time`,
+    `perf_counter`, `datetime.now`), Python's `random`, files, JSON, `copy.deepcopy` of tensors and
+    modules, seeds and states of random generators, `data_ptr()`, `to_sparse()`, `sorted` of tensors,
+    and modules or parameters that are made anew in each call.
+
+    ## Why is this bad
+    A graph holds tensor operations, and what Python computes while it is traced becomes constant.
+    What gives something else each time, or touches the world outside, cannot become part of it:
+    `torch.compile` ends the graph, lets Python run the call, and begins another. Twelve graph breaks
+    made the compiled forward of a 124 M parameter GPT 1.5 times slower on an H200. A timer inside of
+    compiled code measures nothing besides: the host is done long before the device.
+
+    ## When it is fine
+    In a branch that is not taken, for only the other one is traced: calls under an `if` are shown by
+    the audit profile alone. In functions under `@torch.compiler.disable`, and where
+    `torch.compiler.is_compiling()` keeps it from the compiler. `random.randint` and `random.uniform`,
+    torch's own random numbers without a generator, and modules without parameters can be traced.
+
+    ## Bad
+    ```python
+    import time
+    import torch
+
+    @torch.compile
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        start = time.perf_counter()
+        x = torch.tanh(x) * 2
+        return x + (time.perf_counter() - start)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x) * 2
+    ```
+
+    ## Fix safety
+    No fix: where the call should go is for its author to say.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Attempted to call function marked as skipped" (GB0007), "Attempted
+    to copy.deepcopy a tensor" (GB4198), "torch.Generator method" (GB7650) and the like.
+
+    ## References
+    - [Working with graph breaks](https://docs.pytorch.org/docs/stable/compile/programming_model.graph_breaks_index.html)
+    - [Graph break GB0007](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0007.html)
+    """
+
+    code, name = "TPF708", "untraceable-call"
+    listens = (Calls(*_SURE, *_NUMPY_RANDOM, *_COPIES, *_MADE, "builtins.sorted"),)
+
+    def at(self, site: CallSite) -> Iterator[Break]:
+        what = _what(site)
+        if what:
+            yield Break(
+                site.node,
+                f"{quoted(site.text(site.node))} {what}",
+                "Do it around the compiled call, or keep it from the compiler with"
+                " `if not torch.compiler.is_compiling():`.",
+                guarded(site.model, site.node, Confidence.HIGH),
+            )
+
+
+def _what(site: CallSite) -> str:
+    """Why a call cannot be traced; empty where it can."""
+    if site.target in _COPIES:
+        given = site.value(site.node.args[0]) if site.node.args else None
+        return "copies what only exists when it runs" if given is not None and _holds_state(site, given) else ""
+    if site.target in _MADE:
+        return "makes parameters"
+    if site.target == "builtins.sorted":
+        given = site.value(site.node.args[0]) if site.node.args else None
+        many = given if isinstance(given, Sequence) and given.type in ("list", "tuple") else None
+        return "compares tensors one by one" if many is not None and many.element.tensor is not None else ""
+    if site.target in _NUMPY_RANDOM:
+        # What draws an array is traced as a tensor; one number is read.
+        sized = len(site.node.args) > 1 or any(keyword.arg == "size" for keyword in site.node.keywords)
+        return "" if sized or not _is_number(site) else "draws a number anew each time"
+    if site.target.startswith("random."):
+        return "draws a number anew each time"
+    if site.target in (*_CLOCKS, *_NOW):
+        return "asks the clock"
+    return "cannot become part of a graph"
+
+
+def _is_number(site: CallSite) -> bool:
+    return isinstance(site.model.parent(site.node), (ast.BinOp, ast.Compare, ast.Call))
+
+
+def _holds_state(site: CallSite, value: Value) -> bool:
+    if isinstance(value, Instance):
+        return site.target == "copy.deepcopy" and site.model.is_module(value)
+    return value.tensor is not None and site.target == "copy.deepcopy"
