@@ -66,9 +66,10 @@ def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[tuple[float, float, Place
     hits: dict[Place, int] = {}
     for sync in syncs:
         hits[sync.place] = hits.get(sync.place, 0) + sync.hits.steps
+    costs = trace.costs
     for place, often in hits.items():
-        cost = trace.cost_ms(place)
-        yield -1.0 if cost is None else cost, often / max(trace.header.steps, 1), place
+        cost = -1.0 if costs is None else costs.get(place, 0.0)
+        yield cost, often / max(trace.header.steps, 1), place
 
 
 def _experiments(trace: Trace, style: Style) -> Iterator[str]:

@@ -439,14 +439,28 @@ class Trace:
         added = sum(step.ms for step in profiled) - len(profiled) * median(plain)
         return min(max(idle - added, 0.0) / idle, 1.0)
 
-    def cost_ms(self, place: Place) -> float | None:
+    @property
+    def costs(self) -> dict[Place, float] | None:
         """What the syncs of a place cost per step: what the replay says, where there is one.
 
         Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline; then nobody knows.
+        Places that are missing cost nothing.
         """
-        if not self.profiled_steps:
+        steps = self.profiled_steps
+        if not steps:
             return None
+        found: dict[Place, float] = {}
         if costs := self.of(SyncCost):
-            return sum(cost.ms for cost in costs if cost.place == place)
-        gaps = (gap for gap in self.of(Gap) if gap.cause == "sync" and gap.place == place)
-        return self.idle_share * sum(gap.cost_ms for gap in gaps) / self.profiled_steps
+            for cost in costs:
+                found[cost.place] = found.get(cost.place, 0.0) + cost.ms
+            return found
+        for gap in self.of(Gap):
+            if gap.cause == "sync" and gap.place is not None:
+                found[gap.place] = found.get(gap.place, 0.0) + gap.cost_ms
+        share = self.idle_share
+        return {place: share * cost / steps for place, cost in found.items()}
+
+    def cost_ms(self, place: Place) -> float | None:
+        """What the syncs of one place cost per step, as `costs` says."""
+        costs = self.costs
+        return None if costs is None else costs.get(place, 0.0)

@@ -15,7 +15,7 @@ from perflint.rules.traced.traced_sync import TracedSync
 from perflint.rules.worth import severity_of
 from perflint.semantics.operations import quoted
 from perflint.source.text import Source
-from perflint.tracer.events import CandidateLine, Experiment, Gap, PageableCopy, Place, SourceFile, Sync, Trace
+from perflint.tracer.events import CandidateLine, Experiment, PageableCopy, Place, SourceFile, Sync, Trace
 from perflint.tracer.moved import MovedLines
 
 FREE = 0.005
@@ -59,7 +59,7 @@ class _Traced:
         bases = (os.getcwd(), trace.header.root)
         files = trace.of(SourceFile)
         self._names = {os.path.realpath(os.path.join(base, file.file)): file for base in bases for file in files}
-        self._costs = _costs(trace)
+        self._costs = trace.costs or {}
 
     def view(self, path: str, source: Source) -> _View | None:
         """What the trace knows of a file, None where it is none of its files."""
@@ -68,12 +68,6 @@ class _Traced:
             return None
         moved = MovedLines(file, source.lines)
         return _View(self._trace, file.file, moved, self._costs)
-
-
-def _costs(trace: Trace) -> dict[Place, float]:
-    """What each place costs per step, in milliseconds."""
-    places = {gap.place for gap in trace.of(Gap) if gap.cause == "sync" and gap.place is not None}
-    return {place: trace.cost_ms(place) or 0.0 for place in places}
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,12 @@ from perflint.tracer.events import (
     SourceFile,
     Step,
     Sync,
+    SyncCost,
     Trace,
 )
 from perflint.tracer.kineto import Interval
 from perflint.tracer.places import source_file
-from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, RECORDS, TRACE, header, poisoned, project, without
+from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, PRINTED, RECORDS, TRACE, header, poisoned, project, without
 from tests.tracer.test_file import records
 
 STYLE = Path(module.__file__).parent / "style.css"
@@ -120,6 +121,17 @@ def test_costs_are_those_of_the_trace() -> None:
     assert lines[0].cost_ms == pytest.approx(TRACE.cost_ms(ITEM)) and lines[0].cost_ms > 1
     assert lines[0].costs == {ITEM: pytest.approx(TRACE.cost_ms(ITEM)), FLOAT: 0.0}
     assert lines[1].cost_ms == 0.0
+
+
+def test_a_replay_knows_better_and_says_what_one_wait_alone_costs() -> None:
+    """The wait after it would take over: only both together save something."""
+    trace = replace(TRACE, records=(*RECORDS, SyncCost(PRINTED, 0.9, 0.1)))
+    first, second = gather(trace).lines
+    assert (first.line, first.cost_ms, second.cost_ms) == (12, 0.9, 0.0)
+    idle = gather(trace).idle
+    assert idle is not None and idle.sync_ms == 0.9
+    assert "Without this wait alone a step saves 0.100 ms" in words(page(trace))
+    assert "Without this wait alone" not in words(page(replace(TRACE, records=(*RECORDS, SyncCost(PRINTED, 0.9, 0.9)))))
 
 
 def test_source_is_shown_where_it_is_what_was_traced(tmp_path: Path) -> None:

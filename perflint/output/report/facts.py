@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perflint.tracer.events import Gap, Place, Step, Sync, Trace
+from perflint.tracer.events import Gap, Place, Step, Sync, SyncCost, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Line:
     syncs: tuple[Sync, ...]
     costs: dict[Place, float]
     """What each of its expressions costs, where that is known."""
+    alone: dict[Place, float]
+    """What a step saves where only this wait goes, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Facts:
 def gather(trace: Trace) -> Facts:
     """The figures of a trace, whatever it holds."""
     profiled = [step for step in trace.of(Step) if step.profiled]
-    costs = _costs(trace)
+    costs = trace.costs
     syncs = [sync for sync in trace.of(Sync) if sync.hits.steps and not sync.origin]
     busy_ms = idle_ms = idle = None
     if profiled:
@@ -82,24 +84,13 @@ def gather(trace: Trace) -> Facts:
     )
 
 
-def _costs(trace: Trace) -> dict[Place, float] | None:
-    """`Trace.cost_ms` of every place that costs something; None without a timeline."""
-    steps = trace.profiled_steps
-    if not steps:
-        return None
-    sums: defaultdict[Place, float] = defaultdict(float)
-    for gap in trace.of(Gap):
-        if gap.cause == "sync" and gap.place is not None:
-            sums[gap.place] += gap.cost_ms
-    share = trace.idle_share
-    return {place: finite(share * cost / steps) for place, cost in sums.items()}
-
-
 def _idle(trace: Trace, idle_ms: float) -> Idle:
     """What of the idle time goes when nobody waits, when data is there in time; the rest is a host that is late."""
     scale = trace.idle_share / max(trace.profiled_steps, 1)
     gaps = trace.of(Gap)
-    sync = min(finite(scale * sum(gap.cost_ms for gap in gaps if gap.cause == "sync")), idle_ms)
+    replayed = trace.of(SyncCost)
+    waits = scale * sum(gap.cost_ms for gap in gaps if gap.cause == "sync")
+    sync = min(max(finite(sum(cost.ms for cost in replayed) if replayed else waits), 0.0), idle_ms)
     loader = min(finite(scale * sum(gap.ms for gap in gaps if gap.cause == "loader")), idle_ms - sync)
     return Idle(sync, loader, max(idle_ms - sync - loader, 0.0))
 
@@ -109,12 +100,15 @@ def _lines(syncs: Iterable[Sync], costs: dict[Place, float] | None, trace: Trace
     for sync in syncs:
         by_line[sync.place.file, sync.place.line].append(sync)
     steps = max(trace.header.steps, 1)
+    alone = {cost.place: cost.alone_ms for cost in trace.of(SyncCost)}
     found = []
     for (file, line), there in by_line.items():
         places = dict.fromkeys(sync.place for sync in there)
-        own = {} if costs is None else {place: costs.get(place, 0.0) for place in places}
+        own = {} if costs is None else {place: finite(costs.get(place, 0.0)) for place in places}
         cost = None if costs is None else sum(own.values())
-        found.append(Line(file, line, cost, sum(sync.hits.steps for sync in there) / steps, tuple(there), own))
+        per_step = sum(sync.hits.steps for sync in there) / steps
+        lone = {place: finite(alone[place]) for place in places if place in alone}
+        found.append(Line(file, line, cost, per_step, tuple(there), own, lone))
     return tuple(sorted(found, key=lambda line: (-(line.cost_ms or 0.0), -line.per_step, line.file, line.line)))
 
 

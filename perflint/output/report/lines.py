@@ -86,6 +86,7 @@ def _body(line: Line, number: int, facts: Facts, code: Code) -> Markup:
         tag("code", text(line.syncs[0].place.text, 160)),
         excerpt(places, code.lines(line.file), name),
         _expressions(line, code),
+        _alone(line, facts),
         _callers(line),
         is_open=is_open,
     )
@@ -123,6 +124,17 @@ def _expressions(line: Line, code: Code) -> Markup:
         cost = f"{ms(line.costs[place], 3)} per step" if place in line.costs else "cost not known"
         items.append(tag("li", tag("code", _segment(place, lines)), f" – {cost}, {count(often, 'wait')} in all"))
     return tag("ul", items, class_="expressions")
+
+
+def _alone(line: Line, facts: Facts) -> Markup:
+    """Says so where taking out this wait alone saves less than its share."""
+    if len(line.alone) != 1 or len(line.costs) != 1:
+        return Markup()
+    ((place, saved),) = line.alone.items()
+    if line.costs[place] - saved <= FREE_SHARE * (facts.step_ms or 0.0):
+        return Markup()
+    told = f"Without this wait alone a step saves {ms(saved, 3)}: others wait for the same work, and must go with it."
+    return tag("p", told, class_="callers")
 
 
 def _segment(place: Place, lines: list[str] | None) -> str:
