@@ -55,6 +55,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="PATH",
         help="a folder or file whose lines are yours; without it, all that are not of an installed package",
     )
+    group.add_argument(
+        "--simulate",
+        action="store_true",
+        help="without a GPU: run on the CPU, and tell where the host would wait for one; no times",
+    )
     group = parser.add_argument_group("experiments")
     group.add_argument(
         "--experiments",
@@ -88,6 +93,8 @@ def run(arguments: Namespace) -> int:
         program = program[1:]
     if not program:
         raise ConfigurationError("there is no program to trace", "perflint trace SCRIPT, or perflint trace -m MODULE")
+    if arguments.simulate and arguments.experiments:
+        raise ConfigurationError("--experiments takes times, which --simulate has none of", "leave out one of the two")
     _check(arguments, program[0])
     options = Options(
         output=os.path.abspath(arguments.output),
@@ -98,6 +105,7 @@ def run(arguments: Namespace) -> int:
         own=tuple(os.path.abspath(path) for path in arguments.own),
         fail_on_sync=arguments.fail_on_sync,
         experiments=float(arguments.experiment_time) if arguments.experiments else 0.0,
+        simulate=arguments.simulate,
     )
     kind = "script" if arguments.module is None else "module"
     # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.

@@ -30,11 +30,14 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     rank = f" (rank {header.rank} of {header.world_size})" if header.world_size > 1 else ""
     title = style(f"perflint trace{rank}:", "bold")
     if trace.step_ms is None:
-        yield f"{title} {_NO_STEPS if header.devices else _NO_GPU}"
+        note = " (simulated)" if header.simulated else ""
+        yield f"{title}{note} {_NO_STEPS if header.devices else _NO_GPU}"
         return
     profiled = [step for step in steps if step.profiled]
     text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms (told by: {header.step_source})"
-    if profiled:
+    if header.simulated:
+        text = f"{title} {count(header.steps, 'step')} (told by: {header.step_source}), simulated: no GPU, so no times"
+    elif profiled:
         idle = trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled)
         text += f", in {idle:.2f} ms of which the GPU was idle"
     elif header.devices:

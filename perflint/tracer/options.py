@@ -28,6 +28,8 @@ class Options:
     """Folders and files that are the user's; where there are none, all that is not installed."""
     fail_on_sync: bool = False
     """Whether a program that would succeed fails where a recorded step has a sync that nothing allows."""
+    simulate: bool = False
+    """Whether there is no GPU and the program is to believe that there is one."""
 
     experiments: float = 0.0
     """For how many seconds to make experiments when the steps have been recorded; 0 for none."""

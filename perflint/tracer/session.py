@@ -20,7 +20,7 @@ from typing import Any
 from perflint import __version__
 from perflint.engine.crashes import contained
 from perflint.findings import Problem
-from perflint.tracer import copies, syncs
+from perflint.tracer import copies, simulation, syncs
 from perflint.tracer.compilation import CompilationWatch
 from perflint.tracer.events import CandidateLine, Experiment, Failure, Header, Record, Step, Trace
 from perflint.tracer.experiments.live import Live
@@ -68,7 +68,7 @@ class Session:
         self._stage = Stage.WARMUP
         self._passed = 0
         self._step_began = time.perf_counter()
-        self._clock = StepClock()
+        self._clock = StepClock(has_gpu=not options.simulate)
         self._profiled = 0
         self._handling: deque[float] = deque(maxlen=256)
         self._problems: list[Problem] = []
@@ -113,6 +113,8 @@ class Session:
     def arm(self) -> None:
         """torch has been imported: watch it."""
         self._is_armed = True
+        if self.options.simulate:
+            simulation.start(self._fail)
         syncs.arm()
         self._finder.start()
         self._modules.start()
@@ -206,7 +208,8 @@ class Session:
 
     def _watch_steps(self) -> None:
         self._ends.append(copies.listen(self._guarded(self._recording.copy)))
-        self._allocator.start()
+        if not self.options.simulate:
+            self._allocator.start()
         self._modules.records = True
 
     def _take_lines(self, in_steps: bool) -> None:
@@ -227,7 +230,7 @@ class Session:
             self._done()
 
     def _begin_profiling(self) -> None:
-        if not (self.options.window and Timeline.can_run()):
+        if self.options.simulate or not (self.options.window and Timeline.can_run()):
             if self.options.steps:
                 self._done()
             return
@@ -374,6 +377,7 @@ class Session:
             lines_recorded=self._lines.sees_all,
             rank=rank,
             world_size=world,
+            simulated=self.options.simulate,
         )
 
     def _records(self) -> Iterator[Record]:

@@ -1,0 +1,35 @@
+"""A GPU that is not there: the program runs on the CPU, and its tensors say that they are on a GPU.
+
+Nothing moves. Each storage carries a mark of where it would be (`marks`), which the properties and
+methods of tensors answer from (`tensors`, `storages`, `factories`), a dispatch mode takes along from
+operator to operator (`dispatch`), and which tells the operators that would keep the host waiting
+(`waits`). `cuda`, `streams` and `elsewhere` stand in for the rest of torch that asks for a GPU. It
+finds where the host would wait and what would be copied, not for how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_is_on = False
+
+
+def start(note: Callable[[str, str], None]) -> None:
+    """Simulate one GPU in this process from here on, until it ends. Needs torch.
+
+    `note` is told of each part of the program that runs otherwise than on a GPU, and how.
+    """
+    global _is_on
+    if _is_on:
+        return
+    _is_on = True
+    from perflint.tracer.simulation import cuda, dispatch, elsewhere, factories, storages, tensors, types
+    from perflint.tracer.simulation.marks import replace_everywhere
+
+    replaced = factories.replacements() | cuda.replacements() | types.replacements() | elsewhere.replacements()
+    replace_everywhere(replaced)
+    tensors.install()
+    storages.install()
+    cuda.install()
+    elsewhere.install(note)
+    dispatch.enter_in_threads()

@@ -1,0 +1,58 @@
+"""Reads what programs write for a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perflint.tracer.simulation.marks import At, is_on_gpu
+
+
+def gpu() -> Any:
+    """The one device that is simulated."""
+    import torch
+
+    return torch.device("cuda", 0)
+
+
+def cpu() -> Any:
+    """The host."""
+    import torch
+
+    return torch.device("cpu")
+
+
+def is_device(value: Any) -> bool:
+    """Whether an argument names a device: a number is one of a GPU."""
+    import torch
+
+    return isinstance(value, (torch.device, str, int)) and not isinstance(value, bool)
+
+
+def place_named(device: Any) -> At | None:
+    """Where a device is; None for one of another kind, such as `meta`. Raises RuntimeError as torch does."""
+    import torch
+
+    if isinstance(device, int):
+        device = torch.device("cuda", device)
+    device = torch.device(device)
+    if device.type == "cuda":
+        check_number(device.index or 0)
+        torch.cuda.init()
+        return At.GPU
+    return At.HOST if device.type == "cpu" else None
+
+
+def check_number(number: int) -> None:
+    """Raise RuntimeError for a GPU that a machine with one of them has not got."""
+    if number > 0:
+        raise RuntimeError("CUDA error: invalid device ordinal (perflint trace --simulate has one GPU)")
+
+
+def device_of(tensor: Any, real: Any) -> Any:
+    """The device that a tensor would be on, where `real` is what torch says."""
+    return gpu() if real.type == "cpu" and is_on_gpu(tensor) else real
+
+
+def device_of_storage(storage: Any, real: Any) -> Any:
+    """The device that a storage would be on, where `real` is what torch says."""
+    return gpu() if real.type == "cpu" and getattr(storage, "perflint_at", At.HOST) is At.GPU else real

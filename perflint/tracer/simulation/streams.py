@@ -1,0 +1,134 @@
+"""Streams and events of a GPU on which everything is done at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from perflint.tracer.simulation.marks import wait
+
+
+class Event:
+    """Stands in for `torch.cuda.Event`; its times are the host's."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        """Pass now."""
+        self._at = time.perf_counter()
+
+    def query(self) -> bool:
+        """Whether it has passed."""
+        return True
+
+    def wait(self, stream: Any = None) -> None:
+        """Make a stream wait, which there is no need for."""
+
+    def synchronize(self) -> None:
+        """Wait on the host; the tracer tells of it."""
+
+    def elapsed_time(self, end: Event) -> float:
+        """The milliseconds to another one."""
+        return (end._at - self._at) * 1000
+
+
+class Stream:
+    """Stands in for `torch.cuda.Stream`."""
+
+    cuda_stream = 0
+    stream_id = 0
+    device_index = 0
+
+    def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
+        self.priority = priority
+
+    @property
+    def device(self) -> Any:
+        """The one device."""
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event that has passed."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Wait on the device."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Wait on the device."""
+
+    def query(self) -> bool:
+        """Whether all work is done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait on the host."""
+        wait()
+
+    def is_capturing(self) -> bool:
+        """Whether a CUDA graph is being recorded."""
+        return False
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class CurrentStream:
+    """Which stream the program has chosen."""
+
+    def __init__(self) -> None:
+        self._default = Stream()
+        self._current = self._default
+
+    def get(self, device: Any = None) -> Stream:
+        """The one that is current."""
+        return self._current
+
+    def default(self, device: Any = None) -> Stream:
+        """The one that is current at first."""
+        return self._default
+
+    def set(self, stream: Stream | None) -> None:
+        """Make one current."""
+        if stream is not None:
+            self._current = stream
+
+
+class StreamContext:
+    """Makes a stream current for a while."""
+
+    current: CurrentStream
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        self._before = self.current.get()
+        self.current.set(self.stream)
+
+    def __exit__(self, *_: object) -> None:
+        self.current.set(self._before)
+
+
+class DeviceContext:
+    """Stands in for `torch.cuda.device` and `device_of`: there is only one."""
+
+    def __init__(self, device: Any = None) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+StreamContext.current = CurrentStream()
