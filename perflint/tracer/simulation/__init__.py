@@ -27,6 +27,7 @@ def start(note: Callable[[str, str], None]) -> None:
     from perflint.tracer.simulation.marks import replace_everywhere
 
     replaced = factories.replacements() | cuda.replacements() | types.replacements() | elsewhere.replacements()
+    elsewhere.tell_scripts(replaced)
     replace_everywhere(replaced)
     tensors.install()
     storages.install()

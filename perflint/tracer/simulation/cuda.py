@@ -19,6 +19,21 @@ _MULTIPROCESSORS = 132
 _CANNOT = "`perflint trace --simulate` cannot run {what}: {why}. Trace the program on a GPU, or without that part."
 
 
+_ZERO = """
+memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached
+current_device get_sync_debug_mode utilization memory_usage temperature power_draw clock_rate device_memory_used
+get_per_process_memory_fraction
+"""
+_NOTHING = """
+reset_peak_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached ipc_collect
+set_per_process_memory_fraction set_sync_debug_mode set_device set_rng_state set_rng_state_all synchronize empty_cache
+caching_allocator_enable _record_memory_history _sleep _set_allocator_settings _lazy_call _set_rng_state_offset
+"""
+_YES = "is_available is_bf16_supported is_tf32_supported _is_compiled"
+_NO = "_is_in_bad_fork is_current_stream_capturing can_device_access_peer"
+"""What functions of `torch.cuda` give, by name."""
+
+
 class SimulationError(RuntimeError):
     """The program needs something of a GPU that cannot be simulated."""
 
@@ -41,6 +56,8 @@ def replacements() -> Replacements:
             original = getattr(module, name, None)
             if original is not None:
                 noted(found, original, _named_as(original, value))
+    for name, value in (("Event", Event), ("Stream", Stream)):
+        noted(found, getattr(torch, name), value)
     return found
 
 
@@ -55,21 +72,8 @@ def _values() -> dict[str, Any]:
 
     current = StreamContext.current
     zero, nothing, yes, no = _giving(0), _giving(None), _giving(True), _giving(False)
-    values: dict[str, Any] = dict.fromkeys(
-        ["memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "memory_cached"]
-        + ["max_memory_cached", "current_device", "get_sync_debug_mode", "utilization", "memory_usage", "temperature"]
-        + ["power_draw", "clock_rate", "device_memory_used", "get_per_process_memory_fraction"],
-        zero,
-    )
-    values |= dict.fromkeys(
-        ["reset_peak_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated", "ipc_collect"]
-        + ["reset_max_memory_cached", "set_per_process_memory_fraction", "set_sync_debug_mode", "set_device"]
-        + ["set_rng_state_all", "_record_memory_history", "_sleep", "empty_cache", "_set_allocator_settings"]
-        + ["caching_allocator_enable", "_lazy_call", "_set_rng_state_offset"],
-        nothing,
-    )
-    values |= dict.fromkeys(["is_available", "is_bf16_supported", "is_tf32_supported", "_is_compiled"], yes)
-    values |= dict.fromkeys(["_is_in_bad_fork", "is_current_stream_capturing", "can_device_access_peer"], no)
+    values: dict[str, Any] = dict.fromkeys(_ZERO.split(), zero) | dict.fromkeys(_NOTHING.split(), nothing)
+    values |= dict.fromkeys(_YES.split(), yes) | dict.fromkeys(_NO.split(), no)
     values |= {
         "device_count": _giving(1),
         "is_initialized": lambda: Gpu.initialised,
@@ -84,7 +88,6 @@ def _values() -> dict[str, Any]:
         "memory_stats_as_nested_dict": lambda device=None: {},
         "memory_summary": _giving(f"{NAME}: its memory is not simulated"),
         "memory_snapshot": lambda *_, **__: [],
-        "synchronize": nothing,
         "manual_seed": _seed,
         "manual_seed_all": _seed,
         "seed": lambda: _seed(torch.seed()),
@@ -92,7 +95,6 @@ def _values() -> dict[str, Any]:
         "initial_seed": lambda: Gpu.seed,
         "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
         "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8)],
-        "set_rng_state": nothing,
         "Event": Event,
         "Stream": Stream,
         "ExternalStream": Stream,
@@ -162,9 +164,15 @@ def install() -> None:
     core: Any = torch._C
     core._cuda_set_sync_debug_mode = _giving(None)
     core._cuda_getCurrentRawStream = _giving(0)
+    core._scatter = lambda tensor, *_: (tensor.to("cuda", non_blocking=True),)
     core._group_tensors_by_device_and_dtype = _grouped(core._group_tensors_by_device_and_dtype)
-    torch.backends.cudnn.is_acceptable = _giving(False)  # type: ignore[assignment]
-    torch.backends.cuda.is_built = _giving(True)  # type: ignore[assignment]
+    ranges: Any = torch.cuda.nvtx
+    ranges._nvtx = SimpleNamespace(
+        **dict.fromkeys(["rangePushA", "rangePop", "rangeStartA", "rangeEnd", "markA", "deviceRangeStart"], _giving(0)),
+        deviceRangeEnd=_giving(None),
+    )
+    torch.backends.cudnn.is_acceptable = _giving(False)
+    torch.backends.cuda.is_built = _giving(True)
     accelerator: Any = getattr(torch, "accelerator", None)
     if accelerator is not None:
         accelerator.is_available = _giving(True)

@@ -37,7 +37,8 @@ def place_named(device: Any) -> At | None:
     device = torch.device(device)
     if device.type == "cuda":
         check_number(device.index or 0)
-        torch.cuda.init()
+        cuda: Any = torch.cuda
+        cuda.init()
         return At.GPU
     return At.HOST if device.type == "cpu" else None
 

@@ -6,7 +6,8 @@ import functools
 import threading
 from typing import Any
 
-from perflint.tracer.simulation.marks import At, place_of, put, state, tensors_in, wait
+from perflint.tracer.simulation.devices import cpu
+from perflint.tracer.simulation.marks import At, is_pinned, note_list, pin, place_of, put, state, tensors_in, wait
 from perflint.tracer.simulation.waits import waits
 
 _FOLLOWS_FIRST = frozenset({"index", "_unsafe_index", "index_put", "_unsafe_index_put", "copy"})
@@ -26,7 +27,9 @@ def make_mode() -> Any:
 
     plain = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
-    class Simulation(TorchDispatchMode):
+    mode: Any = TorchDispatchMode
+
+    class Simulation(mode):  # type: ignore[misc]
         """Hides from torch that there is no GPU, as far as operators go."""
 
         @classmethod
@@ -63,29 +66,22 @@ def _dispatches(kind: Any) -> bool:
 
 
 def _run(operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    inputs = list(tensors_in((*args, *kwargs.values())))
-    places = [place_of(tensor) for tensor in inputs]
-    on_gpu = At.GPU in places
     packet, overload = _name(operator)
     if packet == "is_pinned":
-        return bool(getattr(args[0].untyped_storage(), "perflint_pinned", False))
-    asked = kwargs.get("device")
-    pinned = bool(kwargs.get("pin_memory")) or packet == "_pin_memory"
-    if pinned and packet != "_pin_memory":
-        kwargs = {**kwargs, "pin_memory": False}
-    if asked is not None and asked.type == "cuda":
-        kwargs = {**kwargs, "device": _cpu()}
-    if on_gpu and waits(packet, overload, args, kwargs):
+        return is_pinned(args[0])
+    inputs = list(tensors_in((*args, *kwargs.values())))
+    places = [place_of(tensor) for tensor in inputs]
+    asked, pinned = kwargs.get("device"), kwargs.get("pin_memory")
+    if pinned or (asked is not None and asked.type == "cuda"):
+        kwargs = kwargs | {"device": cpu()} | ({"pin_memory": False} if pinned else {})
+    if At.GPU in places and waits(packet, overload, args, kwargs):
         wait()
-    if packet == "_pin_memory":
-        result = args[0].clone()
-    else:
-        result = _on_the_cpu(operator, packet, args, kwargs)
+    result = _on_the_cpu(operator, packet, args, kwargs)
     if packet == "lift_fresh" and not state.asks:
-        result.untyped_storage().perflint_lifted = True
-    _follow(packet, asked, inputs, places, result)
+        note_list(result)
     if pinned:
-        result.untyped_storage().perflint_pinned = True
+        pin(result)
+    _follow(packet, asked, inputs, places, result)
     return result
 
 
@@ -102,7 +98,7 @@ def _follow(packet: str, asked: Any, inputs: list[Any], places: list[At], result
         for tensor, place in zip(inputs, places, strict=True):
             if place is At.EITHER:
                 put(tensor, At.GPU)
-    at = _place_of_results(packet, asked, places)
+    at = _place_of_results(packet, asked, inputs, places)
     if at is At.HOST:
         return
     outputs = list(tensors_in((result,)))
@@ -114,7 +110,7 @@ def _follow(packet: str, asked: Any, inputs: list[Any], places: list[At], result
             put(output, at)
 
 
-def _place_of_results(packet: str, asked: Any, places: list[At]) -> At:
+def _place_of_results(packet: str, asked: Any, inputs: list[Any], places: list[At]) -> At:
     if asked is not None and asked.type == "cuda":
         return At.GPU
     if asked is not None and asked.type == "cpu" and state.asks:
@@ -123,9 +119,11 @@ def _place_of_results(packet: str, asked: Any, places: list[At]) -> At:
         return places[0]
     if At.GPU in places:
         return At.GPU
-    if At.EITHER in places or (asked is not None and not places):
-        return At.EITHER
-    return At.HOST
+    if At.EITHER in places:
+        # Numbers on the host go with everything.
+        on_host = any(at is At.HOST and tensor.dim() for tensor, at in zip(inputs, places, strict=True))
+        return At.HOST if on_host else At.EITHER
+    return At.EITHER if asked is not None and not places else At.HOST
 
 
 def _identity(tensor: Any) -> int:
@@ -168,12 +166,6 @@ def _in_single_precision(operator: Any, args: Any, kwargs: dict[str, Any], kinds
 
     wide_args, wide_kwargs = tree_map_only(torch.Tensor, widened, (args, kwargs))
     return tree_map_only(torch.Tensor, narrowed, operator(*wide_args, **wide_kwargs))
-
-
-def _cpu() -> Any:
-    import torch
-
-    return torch.device("cpu")
 
 
 def enter_in_threads() -> None:

@@ -34,12 +34,23 @@ def replacements() -> Replacements:
     return found
 
 
+def tell_scripts(replaced: Replacements) -> None:
+    """Have TorchScript, which knows functions by their identity, know what stands in for them."""
+    from torch.jit import _builtins
+
+    table: dict[int, str] = _builtins._get_builtin_table()  # type: ignore[no-untyped-call]
+    for number, (_, replacement) in replaced.items():
+        if number in table:
+            table[id(replacement)] = table[number]
+
+
 def install(note: Callable[[str, str], None]) -> None:
     """Put the rest in place; `note` is told what the program should know of. Needs torch."""
     import torch
 
     _install_autocast(torch.autocast)
     _run_eagerly(torch, note)
+    _let_all_attention_run(torch)
     _install_distributed(torch)
 
 
@@ -135,6 +146,18 @@ def _run_eagerly(torch: Any, note: Callable[[str, str], None]) -> None:
         return compile_(model, **named)
 
     torch.compile = compiled
+
+
+def _let_all_attention_run(torch: Any) -> None:
+    """What is for GPUs alone the CPU has not got."""
+    original = torch.nn.attention.sdpa_kernel
+
+    @functools.wraps(original)
+    def sdpa_kernel(backends: Any, *args: Any, **named: Any) -> Any:
+        kinds = torch.nn.attention.SDPBackend
+        return original([kinds.MATH, kinds.FLASH_ATTENTION], *args, **named)
+
+    torch.nn.attention.sdpa_kernel = sdpa_kernel
 
 
 def _install_distributed(torch: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perflint.tracer.simulation.devices import cpu, place_named
-from perflint.tracer.simulation.marks import At, Replacements, asking, noted, place_of, put, wait
+from perflint.tracer.simulation.marks import At, Replacements, asking, noted, pin, place_of, put, wait
 
 Function = Callable[..., Any]
 _FROM_DATA = frozenset({"tensor", "as_tensor", "asarray"})
@@ -82,7 +82,7 @@ def _from_data(original: Function) -> Function:
         else:
             result = _from_values(original, args, named)
         if pinned:
-            result.untyped_storage().perflint_pinned = True
+            pin(result)
         return result
 
     return factory
@@ -161,7 +161,8 @@ def _default_device() -> Any:
 
     if not torch._C._len_torch_function_stack():
         return None
-    for mode in reversed(torch.overrides._get_current_function_mode_stack()):
+    overrides: Any = torch.overrides
+    for mode in reversed(overrides._get_current_function_mode_stack()):
         if isinstance(mode, DeviceContext):
             return mode.device
     return None

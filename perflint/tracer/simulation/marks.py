@@ -56,6 +56,21 @@ def is_on_gpu(tensor: Any) -> bool:
     return place_of(tensor) is At.GPU
 
 
+def is_pinned(tensor: Any) -> bool:
+    """Whether the memory of a tensor on the host would be pinned."""
+    return bool(getattr(_storage(tensor), "perflint_pinned", False))
+
+
+def pin(tensor: Any) -> None:
+    """Say that the memory of a tensor would be pinned."""
+    tensor.untyped_storage().perflint_pinned = True
+
+
+def note_list(tensor: Any) -> None:
+    """Say that torch itself made a tensor, of Python's numbers."""
+    tensor.untyped_storage().perflint_lifted = True
+
+
 def is_from_list(tensor: Any) -> bool:
     """Whether torch itself made a tensor of Python's numbers, such as those of `x[[0, 1]]`."""
     return bool(getattr(_storage(tensor), "perflint_lifted", False))

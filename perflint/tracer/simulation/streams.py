@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, nullcontext
 from typing import Any
-
-from perflint.tracer.simulation.marks import wait
 
 
 class Event:
@@ -33,7 +32,7 @@ class Event:
         return (end._at - self._at) * 1000
 
 
-class Stream:
+class Stream(nullcontext[Any]):
     """Stands in for `torch.cuda.Stream`."""
 
     cuda_stream = 0
@@ -41,6 +40,7 @@ class Stream:
     device_index = 0
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
+        super().__init__(self)
         self.priority = priority
 
     @property
@@ -67,18 +67,11 @@ class Stream:
         return True
 
     def synchronize(self) -> None:
-        """Wait on the host."""
-        wait()
+        """Wait on the host; the tracer tells of it."""
 
     def is_capturing(self) -> bool:
         """Whether a CUDA graph is being recorded."""
         return False
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 class CurrentStream:
@@ -102,33 +95,23 @@ class CurrentStream:
             self._current = stream
 
 
-class StreamContext:
+class StreamContext(ExitStack):
     """Makes a stream current for a while."""
 
-    current: CurrentStream
+    current = CurrentStream()
 
     def __init__(self, stream: Stream | None) -> None:
+        super().__init__()
         self.stream = stream
 
-    def __enter__(self) -> None:
-        self._before = self.current.get()
+    def __enter__(self) -> StreamContext:
+        self.callback(self.current.set, self.current.get())
         self.current.set(self.stream)
-
-    def __exit__(self, *_: object) -> None:
-        self.current.set(self._before)
+        return self
 
 
-class DeviceContext:
+class DeviceContext(nullcontext[None]):
     """Stands in for `torch.cuda.device` and `device_of`: there is only one."""
 
     def __init__(self, device: Any = None) -> None:
-        pass
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-StreamContext.current = CurrentStream()
+        super().__init__()

@@ -12,12 +12,11 @@ from typing import Any
 
 from perflint.tracer.simulation.devices import cpu, device_of, is_device, place_named
 from perflint.tracer.simulation.factories import like
-from perflint.tracer.simulation.marks import At, asking, is_on_gpu, place_of, put, silent, wait
+from perflint.tracer.simulation.marks import At, asking, is_on_gpu, is_pinned, pin, place_of, put, silent, wait
 
 Method = Callable[..., Any]
 _NOT_TO_NUMPY = (
-    "can't convert cuda:0 device type tensor to numpy. "
-    "Use Tensor.cpu() to copy the tensor to host memory first."
+    "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 )
 
 
@@ -40,6 +39,7 @@ def install() -> None:
         "pin_memory": _pin_memory,
         "is_pinned": _is_pinned,
         "get_device": _get_device,
+        "record_stream": _record_stream,
     }
     methods |= dict.fromkeys(("new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided"), like)
     for name, wrapped in methods.items():
@@ -67,7 +67,7 @@ def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
 def _to(original: Method) -> Method:
     import torch
 
-    real_device = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]
+    real_device = torch._C.TensorBase.device.__get__
 
     def to(tensor: Any, *args: Any, **named: Any) -> Any:
         wanted, rest = _wanted(args, named)
@@ -220,20 +220,21 @@ def _pin_memory(original: Method) -> Method:
             return tensor
         with asking():
             result = tensor.detach().clone()
-        result.untyped_storage().perflint_pinned = True
+        pin(result)
         return result
 
     return pin_memory
 
 
 def _is_pinned(original: Method) -> Method:
-    def is_pinned(tensor: Any, device: Any = None) -> bool:
-        try:
-            return bool(getattr(tensor.untyped_storage(), "perflint_pinned", False))
-        except (RuntimeError, NotImplementedError):
-            return False
+    def pinned(tensor: Any, device: Any = None) -> bool:
+        return is_pinned(tensor)
 
-    return is_pinned
+    return pinned
+
+
+def _record_stream(original: Method) -> Method:
+    return lambda tensor, stream: None
 
 
 def _get_device(original: Method) -> Method:

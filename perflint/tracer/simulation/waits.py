@@ -122,7 +122,7 @@ _RULES: dict[str, Rule] = dict.fromkeys(
     unique_dim_consecutive _linalg_check_errors _linalg_eigh linalg_eig _linalg_svd linalg_lstsq _linalg_eigvals
     linalg_eigvals linalg_matrix_exp _ctc_loss _ctc_loss_backward _to_sparse _to_sparse_csr _to_sparse_csc
     _to_sparse_bsr _to_sparse_bsc is_nonzero
-    allclose linalg_pinv linspace logspace _nested_tensor_from_mask_left_aligned
+    allclose cholesky masked_scatter_backward linalg_pinv linspace logspace _nested_tensor_from_mask_left_aligned
     """.split(),
     _always,
 ) | {
