@@ -532,7 +532,7 @@ def test_a_program_ends_as_without_experiments() -> None:
     )
     assert whole.place is not None and whole.place.text == "return nn.Sequential("
     assert bias.place is not None and bias.place.text.startswith("nn.Conv2d(3, 8, 3)") and bias.codes == ("TPF301",)
-    assert bias.subject.startswith("0 Conv2d(3, 8, kernel_size=(3, 3)")
+    assert bias.subject == "0 Conv2d(3, 8, kernel_size=(3, 3), …)"
     assert found["autocast"].dtype == "float32" and found["autocast"].change == "bfloat16 autocast"
     assert found["channel-multiples"].change in (
         "out_features 1008 instead of 1001",

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from perflint.cli.main import main
-from perflint.tracer.events import Activity, CandidateLine, Kernel, ModuleCall, Place, Step, Sync
+from perflint.output.terminal import Style
+from perflint.output.trace import trace_text
+from perflint.tracer.events import Activity, CandidateLine, Experiment, Kernel, ModuleCall, Place, Step, Sync
+from perflint.tracer.experiments.layers import per_step
 from perflint.tracer.file import read_trace
 from perflint.tracer.gaps import Analysis, analyse
 
@@ -83,3 +86,35 @@ def test_a_check_with_the_trace_of_a_training_program(
     assert len(unseen) == 1 and "torch.save(module.state_dict()" in unseen.pop(), "the rules know all others"
     refuted = {finding["line"] for finding in findings if (finding["verdict"] or {}).get("ruling") == "refuted"}
     assert not refuted & waited
+
+
+LAYERS = {
+    "conv_bias": {"2": {"channel-multiples", "bias-before-norm"}, "0": {"bias-before-norm"}},
+    "conv_eval": {"0": {"conv-bn-fusion"}},
+}
+"""The experiments of layers that recorded programs had, by the first of the layers."""
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_layers_of_a_recorded_program_have_the_experiments_that_were_made(name: str) -> None:
+    from perflint.tracer.experiments.run import LAYERS as EXPERIMENTS
+
+    trace = read_trace(DATA / f"{name}.jsonl.gz")
+    calls = trace.of(ModuleCall)
+    proposals = [proposal for experiment in EXPERIMENTS for proposal in experiment.propose(calls)]
+    made = [each for each in trace.of(Experiment) if each.scope == "layer"]
+    # Equal layers share an experiment, and have a record for each place.
+    assert {(each.name, each.change) for each in made} <= {(each.name, each.change) for each in proposals}
+    assert {each.name for each in made} == {each.name for each in proposals}
+    for first, names in LAYERS[name].items():
+        assert {each.name for each in made if each.subject.split()[0] == first} == names
+    often = sum(each.calls_per_step for each in made if each.name == made[0].name)
+    assert often == sum(per_step(call) for each in proposals if each.name == made[0].name for call in each.calls)
+
+
+def test_the_guide_shows_a_recorded_summary() -> None:
+    """12 equal layers with biases and 60 channels, on the GPU."""
+    text = trace_text(read_trace(DATA / "conv_bias.jsonl.gz"), None, Style(False))
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "tracing.md").read_text(encoding="utf-8")
+    assert text in guide
+    assert text.splitlines()[3].startswith("  2.29 x (2.28-2.29)     4.471 ms/step  benchmarks/tracer/changes/")

@@ -130,11 +130,6 @@ class Proposal:
     build: Callable[[], Pair]
 
 
-def shortened(text: str, limit: int = 60) -> str:
-    """A text that fits a line."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def difference(before: Any, after: Any) -> float | None:
     """The largest difference between tensors that should be equal, relative to the largest value.
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from perflint.tracer.events import ModuleCall
-from perflint.tracer.experiments.base import Mode, made, shortened
+from perflint.tracer.experiments.base import Mode, made
 
+SHOWN = 3
+"""Settings of a layer in a text."""
 _KINDS = {
     "linear": ("Linear",),
     "conv": tuple(f"Conv{way}{n}d" for way in ("", "Transpose") for n in (1, 2, 3)),
@@ -61,7 +64,8 @@ class Layer:
     @property
     def text(self) -> str:
         """`Conv2d(3, 64, kernel_size=(7, 7), …)`."""
-        return f"{self.kind}({shortened(self.call.settings)})"
+        parts = _PARTS.split(self.call.settings)
+        return f"{self.kind}({', '.join(parts[:SHOWN])}{', …' if len(parts) > SHOWN else ''})"
 
     @property
     def work(self) -> float:
@@ -95,6 +99,8 @@ class Layer:
         return [made(facts) for facts in self.call.inputs]
 
 
+_PARTS = re.compile(r", (?![^(]*\))")
+"""Commas that are not inside brackets."""
 _FLOATS = ("float32", "float16", "bfloat16", "float64")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perflint.tracer.events import ModuleCall
-from perflint.tracer.experiments.base import Mode, Pair, Proposal, Run, difference, shortened
+from perflint.tracer.experiments.base import Mode, Pair, Proposal, Run, difference
 from perflint.tracer.experiments.layers import Layer, followers, identity, layer
 
 
@@ -80,7 +80,7 @@ def _proposal(
         old, new = Run(before, mode, inputs), Run(after, mode, inputs)
         return Pair(old, new, lambda: difference(old.forward(), new.forward()), f"timed with the {norm.kind}")
 
-    return Proposal(name, codes, equal, shortened(first.text, 80), change, first.work, build)
+    return Proposal(name, codes, equal, first.text, change, first.work, build)
 
 
 def _used(norm: Any) -> None:
