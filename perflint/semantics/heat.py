@@ -243,8 +243,10 @@ class HeatMap:
                 continue
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
                 over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
-                if over or self._work_of(node.body).any:
-                    work = work | _LOOPS
+                inner = self._work_of(node.body)
+                if over or inner.any:
+                    # One that does nothing but step goes over several optimizers.
+                    work = work | (_STEPS if inner == _STEPS and not over else _LOOPS)
                 continue
             if isinstance(node, ast.Call):
                 work = work | self.work_of_call(node)
@@ -403,9 +405,9 @@ def _is_step(call: ast.Call) -> bool:
     """`optimizer.step()` of something that is only called so, `scaler.step(optimizer)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
-    return any(_mentions(part, "optim") for part in (call.func.value, *call.args))
+    return any(map(_is_optimizer, (call.func.value, *call.args)))
 
 
-def _mentions(node: ast.expr, text: str) -> bool:
+def _is_optimizer(node: ast.expr) -> bool:
     words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
-    return any(isinstance(word, str) and text in word.lower() for word in words)
+    return any(isinstance(word, str) and ("optim" in word.lower() or word == "opt") for word in words)

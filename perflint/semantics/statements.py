@@ -17,6 +17,7 @@ from perflint.semantics.narrowing import narrow
 from perflint.semantics.operators import binary
 from perflint.semantics.patterns import matched, unmatched
 from perflint.semantics.structure import path_of
+from perflint.semantics.tensors import as_loss
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -60,6 +61,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         frame.forget_paths(names, target.id)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
+        if (frame.function, target.id) in frame.module.structure.losses:
+            value = as_loss(value)
         names[target.id] = value
         if frame.recorder is not None:
             frame.recorder.values[target] = value

@@ -82,6 +82,8 @@ class Structure:
     """The methods of all classes by name."""
     default_devices: list[ast.expr] = field(default_factory=list)
     """What the file passes to `torch.set_default_device` and `set_default_tensor_type`."""
+    losses: set[tuple[FunctionInfo | None, str]] = field(default_factory=set)
+    """The names that a function, or the file outside of functions, backpropagates."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
     size: int = 0
@@ -258,6 +260,8 @@ class _Walker:
                 continue
             if function is not None and kind in _NOTED:
                 _note(node, function, owner)
+            if isinstance(node, ast.Call) and (loss := _backpropagated(node)):
+                structure.losses.add((function, loss))
             if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
                 _note_default(node, parent, structure)
             inner = children(node)
@@ -331,6 +335,22 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
         _note_filled(node.value, function, owner)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):
         function.is_generator = True
+
+
+_BACKWARD = ("backward", "manual_backward")
+
+
+def _backpropagated(call: ast.Call) -> str:
+    """The name that a call backpropagates, "" where it does not: `loss.backward()`, `scaler.scale(loss).backward()`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _BACKWARD:
+        return ""
+    loss = call.func.value
+    if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale" and loss.args:
+        loss = loss.args[0]
+    elif call.args and not any(keyword.arg == "gradient" for keyword in call.keywords):
+        # `accelerator.backward(loss)`, `self.manual_backward(loss)`
+        loss = call.args[0]
+    return loss.id if isinstance(loss, ast.Name) else ""
 
 
 def _note_method(node: ast.Call, callee: ast.Attribute, function: FunctionInfo, owner: ClassInfo | None) -> None:

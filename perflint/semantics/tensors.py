@@ -180,6 +180,8 @@ def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[De
     if rule == "like" and operands:
         return operands[0].device, operands[0].place
     charge = operand_in_charge(operands)
+    if rule == "model" and (charge is None or charge.device is Device.UNKNOWN):
+        return Device.MODEL, ""
     return (Device.UNKNOWN, "") if charge is None else (charge.device, charge.place)
 
 
@@ -187,6 +189,17 @@ def place_of(value: Value) -> str:
     """Which of the unknown devices a `device=` argument means."""
     places = {getattr(member, "place", "") for member in value.members if member != NONE}
     return places.pop() if len(places) == 1 else ""
+
+
+def as_loss(value: Value) -> Value:
+    """What is backpropagated: a tensor where the model is, if nothing else is known of it."""
+    if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
+        return value.with_(device=Device.MODEL, place="")
+    if isinstance(value, Unknown):
+        return Tensor(Device.MODEL, Kind.FLOAT, 0, evidence=Evidence.USE)
+    if isinstance(value, Union):
+        return union(map(as_loss, value.members))
+    return value
 
 
 def device_of(value: Value) -> Device:

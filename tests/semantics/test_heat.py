@@ -316,6 +316,26 @@ def rec(model: nn.Module, x, n):
 """
 
 WORK = """
+def several_optimizers(model: nn.Module, data, optimizers, parts):
+    x = next(data)                          # warm
+    while True:
+        for part in range(parts):
+            loss = model(x).sum()
+            loss.backward()                 # hot
+            x = next(data)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)     # hot
+        for opt in optimizers:
+            opt.step()                      # hot
+        print(norm.item())                  # hot
+
+def epochs_of_two(model: nn.Module, loader, opt):
+    for epoch in range(10):
+        for x in range(10):
+            loss = model(loader[x]).sum()
+            loss.backward()                 # hot
+            opt.step()                      # hot
+        print(loss)                         # warm
+
 def train(model: nn.Module, loader, accumulate):
     for i, (x, y) in enumerate(loader):
         loss = model(x).sum()

@@ -469,6 +469,51 @@ x                       # -> cuda float 2
 """
 
 
+LOSSES = """
+def train(step, batches, scaler):
+    for x in batches:
+        loss = step(x)
+        loss            # -> model float 0
+        loss = loss / 4
+        loss            # -> model float 0
+        other = step(x)
+        other           # -> ?
+        scaler.scale(loss).backward()
+
+def handed_over(step, accelerator):
+    loss, logs = step()
+    loss                # -> model float 0
+    logs                # -> ?
+    accelerator.backward(loss)
+
+def known(criterion: nn.Module, x: Tensor):
+    cpu = torch.zeros(3, requires_grad=True)
+    loss = (cpu * 2).sum()
+    loss                # -> cpu float 0
+    loss.backward()
+
+def counted(n):
+    loss = 0
+    loss                # -> 0
+    loss.backward()
+
+def of_another_function(step):
+    loss = step()
+    loss                # -> ?
+
+def norms(parameters):
+    norm = nn.utils.clip_grad_norm_(parameters, 1.0)
+    norm                # -> model float 0
+    host = [torch.zeros(3)]
+    nn.utils.clip_grad_norm_(host, 1.0)     # -> cpu float 0
+"""
+
+
+@table(LOSSES)
+def test_losses(case: Case) -> None:
+    check(case)
+
+
 @table(ASSIGNMENT)
 def test_assignment(case: Case) -> None:
     check(case)

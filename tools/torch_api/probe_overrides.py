@@ -65,6 +65,8 @@ DEVICE = {
     + _in("torch.Tensor", "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
     "host": "torch.Tensor.cpu torch.get_rng_state torch.cuda.get_rng_state torch.random.get_rng_state",
     "device": "torch.Tensor.cuda " + _in("torch.cuda", _LEGACY),
+    # What the parameters that they get are, they are asked of: their norm is where these are.
+    "model": "torch.nn.utils.clip_grad_norm_ torch.nn.utils.get_total_norm",
     "argument": "torch.Tensor.to torch.Tensor.type torch.load",
     "unknown": "torch.from_dlpack torch.utils.dlpack.from_dlpack",
 }
