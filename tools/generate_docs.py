@@ -38,6 +38,10 @@ FAMILIES = {
     "optimizer": "Optimizers and the training loop",
     "compile": "torch.compile",
     "cudagraph": "CUDA graphs",
+    "data": "Data pipeline",
+    "training": "Around the step",
+    "distributed": "Several devices",
+    "frameworks": "Trainers and libraries",
     "legacy": "Deprecated and legacy",
     "traced": "Seen by a trace only",
 }

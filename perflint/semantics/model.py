@@ -87,6 +87,8 @@ class Model:
 
     def lineage(self, cls: str) -> tuple[str, ...]:
         """The full names of a class and its bases, nearest first."""
+        # What a file's names mean is known when it has been read.
+        _ = self._recorder
         return classes.lineage(Frame(self.project, self.module, Budget(0), names={}), cls)
 
     def compiled(self, node: ast.AST) -> Compiled | None:

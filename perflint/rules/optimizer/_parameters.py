@@ -13,17 +13,19 @@ _METHODS = frozenset({"parameters", "named_parameters", "buffers", "named_buffer
 _PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate", "filter", "tuple", "reversed"))
 
 
-def goes_over_parameters(model: Model, node: ast.expr) -> bool:
+def goes_over_parameters(model: Model, node: ast.expr, names: bool = True) -> bool:
     """Whether a loop over something goes over the parameters of a module or of an optimizer's group."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and node.slice.value == "params"
     if isinstance(node, ast.Name):
-        return _holds_parameters(model, node)
+        return names and _holds_parameters(model, node)
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         return True
-    return call_site(model, node).target in _PASS_ON and any(goes_over_parameters(model, part) for part in node.args)
+    if call_site(model, node).target not in _PASS_ON:
+        return False
+    return any(goes_over_parameters(model, part, names) for part in node.args)
 
 
 def _holds_parameters(model: Model, node: ast.Name) -> bool:
@@ -35,9 +37,7 @@ def _holds_parameters(model: Model, node: ast.Name) -> bool:
         if any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
         and model.function(each) is function
     ]
-    return bool(given) and all(
-        not isinstance(value, ast.Name) and goes_over_parameters(model, value) for value in given
-    )
+    return bool(given) and all(goes_over_parameters(model, value, names=False) for value in given)
 
 
 def parameter_loops(model: Model) -> Iterator[ast.For]:

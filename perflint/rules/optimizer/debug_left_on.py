@@ -107,8 +107,7 @@ def _what(site: CallSite) -> str:
 
 def _is_on(site: CallSite) -> bool:
     if site.target in _SWITCHES:
-        given = site.argument("mode", 0)
-        return given is not None and site.value(given) == Const(True) and is_true(given)
+        return is_true(site.argument("mode", 0)) and site.argument("check_nan", 1) is None
     if site.target in _CONTEXTS:
         given = site.argument("check_nan", 0)
         return given is None or site.value(given) == Const(True)

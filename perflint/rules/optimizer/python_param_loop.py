@@ -10,6 +10,7 @@ from perflint.rules._methods import call_site
 from perflint.rules.base import Rule
 from perflint.rules.optimizer._parameters import derived_names, parameter_loops, root
 from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import children
 from perflint.source.concrete import cst
@@ -86,7 +87,7 @@ class PythonParamLoop(Rule):
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for loop in parameter_loops(model):
-            heat = model.heat(loop)
+            heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
             update = next(_updates(site, loop), None)
             if update is None or heat is Heat.COLD or (heat is not Heat.HOT and _may_be_meant_once(update)):
                 continue
@@ -100,6 +101,15 @@ class PythonParamLoop(Rule):
                 help="Gather the tensors in lists and update them with `torch._foreach_mul_`, `torch._foreach_lerp_` "
                 "and their kin.",
             )
+
+
+def _steps(model: Model, loop: ast.For) -> bool:
+    """Whether a loop is in the `step` of an optimizer of the project."""
+    function = model.function(loop)
+    info = None if function is None else model.module.function(function.lineno, function.col_offset)
+    if info is None or info.name != "step" or not info.owner:
+        return False
+    return "torch.optim.Optimizer" in model.lineage(f"{model.module.name}.{info.owner}")
 
 
 def _updates(site: FileSite, loop: ast.For) -> Iterator[CallSite]:

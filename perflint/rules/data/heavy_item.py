@@ -1,0 +1,147 @@
+"""TPF406: work for each item of a data set that could be done once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import call_site
+from perflint.rules.base import Rule
+from perflint.rules.data._workers import Worker, worker_functions
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import names_in, walk
+from perflint.source.concrete import cst
+
+_READS = frozenset(
+    """torch.load numpy.load numpy.loadtxt numpy.genfromtxt pandas.read_csv pandas.read_parquet pandas.read_pickle
+    pandas.read_json pandas.read_excel pickle.load json.load h5py.File zipfile.ZipFile tarfile.open lmdb.open
+    safetensors.torch.load_file yaml.safe_load sqlite3.connect""".split()
+)
+_MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
+
+
+class HeavyItem(Rule):
+    """The same file is read, or the same tokenizer made, for each item of a data set.
+
+    ## What it does
+    Finds calls in `__getitem__` of data sets that read a file or open an archive whose name does not
+    depend on the item, and those that load a tokenizer, a processor or a model.
+
+    ## Why is this bad
+    What does not depend on the item is done again for each one: workers spend their time on it, and the
+    device waits for them. It has not been measured here.
+
+    ## When it is fine
+    - One file for each item: not reported.
+    - Opened at the first item, and kept: `if self.file is None: self.file = h5py.File(self.path)`, the
+      right way to open what cannot be sent to workers. Not reported.
+
+    ## Bad
+    ```python
+    import h5py
+    import torch
+    from torch.utils.data import Dataset
+
+    class Signals(Dataset):
+        def __init__(self, path: str):
+            self.path = path
+
+        def __getitem__(self, index: int):
+            with h5py.File(self.path) as file:
+                return torch.from_numpy(file["signals"][index])
+    ```
+
+    ## Good
+    ```python
+    import h5py
+    import torch
+    from torch.utils.data import Dataset
+
+    class Signals(Dataset):
+        def __init__(self, path: str):
+            self.path = path
+            self.file = None
+
+        def __getitem__(self, index: int):
+            if self.file is None:
+                self.file = h5py.File(self.path)
+            return torch.from_numpy(self.file["signals"][index])
+    ```
+
+    ## Fix safety
+    No fix: where to keep it depends on what can be sent to workers.
+
+    ## How a GPU shows it
+    A trace shows the device idle while the loop waits for the loader; a profile of a worker shows where
+    the time goes.
+
+    ## References
+    - [torch.utils.data: multi-process data
+      loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)
+    """
+
+    code, name = "TPF406", "heavy-item"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "__getitem" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        for worker in worker_functions(site.model):
+            if "__getitem" not in worker.what:
+                continue
+            dependent = _dependent(worker.node)
+            for call in _heavy(site.model, worker):
+                arguments = [*call.args, *(item.value for item in call.keywords)]
+                if any(names_in(argument) & dependent for argument in arguments):
+                    continue
+                yield self.finding(
+                    call_site(site.model, call),
+                    f"{quoted(site.text(call))} does the same for each item in `{worker.what}`",
+                    confidence=Confidence.MEDIUM,
+                    heat=Heat.HOT,
+                    help="Do it once: in the constructor, or at the first item in each worker.",
+                )
+
+
+def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
+    """The calls in a function that read a file or load a model, unless they are kept or only made when missing."""
+    for part in walk(worker.node):
+        if not isinstance(part, ast.Call):
+            continue
+        target = call_site(model, part).target
+        if (target in _READS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
+            yield part
+
+
+def _is_kept(model: Model, call: ast.Call, function: ast.AST) -> bool:
+    """Whether a call stands under a test or in a handler, or is stored in `self`."""
+    for outer in model.ancestors(call):
+        if outer is function:
+            return False
+        if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler, ast.BoolOp)):
+            return True
+        if isinstance(outer, ast.Assign) and any(isinstance(t, (ast.Attribute, ast.Subscript)) for t in outer.targets):
+            return True
+    return False
+
+
+def _dependent(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters of a function but the first, and the names that it makes of them."""
+    arguments = function.args
+    found = {each.arg for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs][1:]}
+    for _ in range(2):
+        for node in walk(function):
+            if isinstance(node, ast.Assign) and names_in(node.value) & found:
+                found |= {name for target in node.targets for name in names_in(target)}
+            elif isinstance(node, (ast.For, ast.AsyncFor)) and names_in(node.iter) & found:
+                found |= names_in(node.target)
+            elif isinstance(node, (ast.With, ast.AsyncWith)):
+                for item in node.items:
+                    if item.optional_vars is not None and names_in(item.context_expr) & found:
+                        found |= names_in(item.optional_vars)
+    return found - {"self"}

@@ -1,0 +1,104 @@
+"""TPF407: a last batch of another size, in code that wants one size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import is_true
+from perflint.rules.base import Calls, Rule
+from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const
+from perflint.source.concrete import cst
+
+_GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
+_SHAPES = re.compile(r"\btorch\.compile\b|cudnn\.benchmark\s*=\s*True")
+
+
+class RaggedLastBatch(Rule):
+    """A training loader that keeps a last, smaller batch, where code is specialised on the size.
+
+    ## What it does
+    Finds `DataLoader`s with `shuffle=True` and without `drop_last`, which a loop of the file goes over, in
+    files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`). With low confidence,
+    also in files that compile otherwise or turn on `cudnn.benchmark`.
+
+    ## Why is this bad
+    The last batch of an epoch is smaller than the others. A captured graph cannot run it; with
+    `reduce-overhead` it records a graph of its own, a compiled model compiles once more, with sizes that
+    vary, and cuDNN measures its algorithms again. It has not been measured here.
+
+    ## When it is fine
+    - The data set divides by the batch size.
+    - Evaluation, which must see every item: loaders that do not shuffle are not reported.
+    - A small data set, of which the last batch is a good part.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def train(model, data):
+        model = torch.compile(model, mode="reduce-overhead")
+        loader = DataLoader(data, batch_size=64, shuffle=True)
+        for x in loader:
+            model(x.cuda()).sum().backward()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def train(model, data):
+        model = torch.compile(model, mode="reduce-overhead")
+        loader = DataLoader(data, batch_size=64, shuffle=True, drop_last=True)
+        for x in loader:
+            model(x.cuda()).sum().backward()
+    ```
+
+    ## Fix safety
+    Unsafe: up to `batch_size - 1` items are left out in each epoch, others each time; a data set smaller
+    than a batch gives none at all.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=recompiles` says that a size changed at the end of the first epoch.
+
+    ## References
+    - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader):
+      `drop_last`
+    - [Dynamic shapes](https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html)
+    """
+
+    code, name = "TPF407", "ragged-last-batch"
+    effect, severity = Effect.RECOMPILE, Severity.INFO
+    listens = (Calls(*LOADERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        if not (is_off(site, "drop_last") and is_true(passed(site, "shuffle"))):
+            return False
+        if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
+            return False
+        text = site.model.source.text
+        return _GRAPHS.search(text) is not None or _SHAPES.search(text) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        size = passed(site, "batch_size")
+        if size is None or site.value(size) == Const(1):
+            return
+        loop = next(loops_over(site.model, site.node), None)
+        if loop is None:
+            return
+        graphs = _GRAPHS.search(site.model.source.text) is not None
+        does = "a graph is captured for one size" if graphs else "compiled code is made for one size first"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} gives a smaller batch at the end of each epoch, but {does}",
+            confidence=Confidence.MEDIUM if graphs else Confidence.LOW,
+            heat=site.model.heat(loop),
+            help="Pass `drop_last=True`.",
+            fix=added(site, node, "drop_last=True", "Drop the last, smaller batch"),
+        )

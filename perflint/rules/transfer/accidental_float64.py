@@ -1,0 +1,156 @@
+"""TPF209: double precision on the device that NumPy's default brought in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import creation_confidence, keyword, move
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Array
+from perflint.source.concrete import cst
+
+_TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
+_KEEPS_DTYPE = frozenset(
+    """view reshape unsqueeze squeeze flatten expand repeat permute transpose t contiguous clone detach
+    requires_grad_ pin_memory""".split()
+)
+_RANDOM = "rand randn random random_sample normal uniform standard_normal exponential beta gamma laplace"
+_DOUBLES = frozenset(
+    [f"numpy.random.{name}" for name in _RANDOM.split()]
+    + [f"numpy.{name}" for name in "zeros ones empty eye identity linspace logspace geomspace".split()]
+    + [f"numpy.{name}" for name in "hanning hamming blackman bartlett kaiser".split()]
+)
+"""Functions whose arrays hold float64 unless they are told otherwise."""
+
+
+class AccidentalFloat64(Rule):
+    """An array of NumPy's default dtype becomes a float64 tensor on the device.
+
+    ## What it does
+    Finds `torch.from_numpy`, `torch.tensor` and `torch.as_tensor` of arrays that NumPy makes in double
+    precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), where the tensor goes to the device
+    with that dtype.
+
+    ## Why is this bad
+    A float64 tensor takes twice the memory and time to copy, and arithmetic with it is float64, down to
+    where the result meets a module's float32 weights and raises or is cast. Devices for consumers compute
+    float64 at 1/32 or 1/64 of the rate of float32. What it costs has not been measured here.
+
+    ## When it is fine
+    - Double precision is meant: scientific code that says so with `dtype=torch.float64` or `.double()`.
+    - The array is cast (`.float()`, `dtype=torch.float32`, `np.float32`): not reported.
+    - The tensor stays on the host.
+
+    ## Bad
+    ```python
+    import numpy as np
+    import torch
+
+    def noise(n: int):
+        return torch.from_numpy(np.random.randn(n)).cuda()
+    ```
+
+    ## Good
+    ```python
+    import numpy as np
+    import torch
+
+    def noise(n: int):
+        return torch.from_numpy(np.random.randn(n)).float().cuda()
+    ```
+
+    ## Fix safety
+    Unsafe: `dtype=torch.float32` is added to `torch.tensor` and `torch.as_tensor`. Results have the
+    precision of float32. `torch.from_numpy` takes no dtype, and gets no fix.
+
+    ## How a GPU shows it
+    Kernels with `double` in their names, `dgemm` among them, and copies of eight bytes per element.
+
+    ## References
+    - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
+    - [CUDA C++ programming guide: arithmetic
+      instructions](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#arithmetic-instructions)
+    """
+
+    code, name = "TPF209", "accidental-float64"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls("torch.from_numpy", *sorted(_TAKES_DTYPE)),)
+
+    def nominate(self, site: CallSite) -> bool:
+        given = site.node.args[0] if site.node.args else None
+        return given is not None and _is_double(site.model, given) and _confidence(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        confidence = _confidence(site)
+        if confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} takes over float64 from NumPy to the device{often(site)}",
+            confidence=confidence,
+            help="Cast it on the host: `.float()`, or `dtype=torch.float32`.",
+            fix=_fix(site, node),
+        )
+
+
+def _is_double(model: Model, node: ast.expr) -> bool:
+    """Whether an expression is an array that NumPy made in double precision by default."""
+    if isinstance(node, ast.BinOp):
+        parts = (node.left, node.right)
+        return any(_is_double(model, part) for part in parts) and isinstance(model.value(node), Array)
+    if not isinstance(node, ast.Call):
+        return False
+    dtype = keyword(node, "dtype")
+    if dtype is not None or any(item.arg is None for item in node.keywords):
+        return False
+    target = call_site(model, node).target
+    if target in ("numpy.zeros", "numpy.ones", "numpy.empty") and len(node.args) > 1:
+        return False
+    return target in _DOUBLES and isinstance(model.value(node), Array)
+
+
+def _confidence(site: CallSite) -> Confidence | None:
+    """How sure it is that the tensor goes to the device as it is."""
+    if keyword(site.node, "dtype") is not None or site.has_unpacking:
+        return None
+    here = creation_confidence(site)
+    if here is not None:
+        return None if _is_cast(site) else here
+    node: ast.AST = site.node
+    while True:
+        attribute = site.model.parent(node)
+        call = site.model.parent(attribute) if isinstance(attribute, ast.Attribute) else None
+        if not (isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute):
+            return None
+        if attribute.attr in ("to", "cuda"):
+            moved = move(call_site(site.model, call))
+            cast = moved is None or moved.dtype is not None or moved.other is not None
+            return None if cast or moved is None or _is_cast(call_site(site.model, call)) else moved.confidence
+        if attribute.attr not in _KEEPS_DTYPE:
+            return None
+        node = call
+
+
+def _is_cast(site: CallSite) -> bool:
+    """Whether the next call on the result changes its dtype."""
+    attribute = site.model.parent(site.node)
+    if not isinstance(attribute, ast.Attribute):
+        return False
+    return attribute.attr in ("float", "half", "bfloat16", "to", "type", "type_as", "long", "int", "bool", "double")
+
+
+def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
+    if site.target not in _TAKES_DTYPE or not isinstance(node, cst.Call):
+        return None
+    root = site.text(site.node.func).rpartition(".")[0]
+    new = with_argument(node, f"dtype={root}.float32") if root else None
+    if new is None:
+        return None
+    return Fix("Make it float32", Safety.UNSAFE, (replace(site.model.source, site.span, new),))

@@ -1,0 +1,186 @@
+"""TPF207: a tensor that grows by concatenation in a loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.frozen import dataclass
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import block_of
+from perflint.rules.sync._words import often, quoted
+from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_CONCATENATES = tuple(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """`name = torch.cat([name, more])` in a loop that does not look at the name otherwise."""
+
+    name: str
+    loop: Loop
+    statement: ast.Assign
+    tensors: ast.List | ast.Tuple
+
+
+class CatGrowth(Rule):
+    """A tensor grows by `torch.cat` in each turn of a loop.
+
+    ## What it does
+    Finds `out = torch.cat([out, more])` in loops that do not use `out` for anything else.
+
+    ## Why is this bad
+    Each turn allocates a tensor for all that was gathered so far and copies it: over n turns that is
+    n²/2 parts instead of n, and memory for two copies at a time. Collected in a list, the parts are
+    copied once, by one `torch.cat` after the loop. What that costs grows with the number of turns; it
+    has not been measured here.
+
+    ## When it is fine
+    - The loop needs what it has so far: tokens that the model reads, key-value caches, dense blocks. Such
+      loops are not reported.
+    - A handful of turns, or parts of a few numbers.
+
+    ## Bad
+    ```python
+    import torch
+
+    def predict(model, loader):
+        outputs = torch.empty(0, device="cuda")
+        for x in loader:
+            outputs = torch.cat([outputs, model(x)])
+        return outputs
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def predict(model, loader):
+        outputs = []
+        for x in loader:
+            outputs.append(model(x))
+        return torch.cat(outputs)
+    ```
+
+    ## Fix safety
+    Unsafe: `out` becomes a list while the loop runs and one `torch.cat` follows it. The values are the
+    same. All parts are in memory until the end, and shapes that do not fit raise after the loop.
+
+    ## How a GPU shows it
+    A profile shows `CatArrayBatchedCopy` kernels that take longer from turn to turn, and the caching
+    allocator asks for ever larger blocks.
+
+    ## References
+    - [torch.cat](https://docs.pytorch.org/docs/stable/generated/torch.cat.html)
+    """
+
+    code, name = "TPF207", "cat-growth"
+    effect, severity = Effect.ALLOCATION, Severity.INFO
+    listens = (Calls(*_CONCATENATES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _growth(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = _growth(site)
+        if found is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies all of {quoted(found.name)} in each turn{often(site)}",
+            confidence=Confidence.MEDIUM if site.heat is Heat.HOT else Confidence.LOW,
+            help="Append to a list, and concatenate once after the loop.",
+            fix=_fix(site, found),
+        )
+
+
+def _growth(site: CallSite) -> _Growth | None:
+    statement = site.model.parent(site.node)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.node.args:
+        return None
+    target, tensors = statement.targets[0], site.node.args[0]
+    if not isinstance(target, ast.Name) or not isinstance(tensors, (ast.List, ast.Tuple)):
+        return None
+    if not any(isinstance(item, ast.Name) and item.id == target.id for item in tensors.elts):
+        return None
+    loop = loop_around(site.model, statement)
+    if loop is None or not is_bound_before(site.model, loop, target.id):
+        return None
+    found = _Growth(target.id, loop, statement, tensors)
+    return found if _is_only_gathered(site.model, found) else None
+
+
+def _is_only_gathered(model: Model, found: _Growth) -> bool:
+    """Whether nothing in the loop uses the tensor but to see whether there is one, and nothing begins it anew."""
+    inside = set(walk(found.statement))
+    for use in names(found.loop, found.name):
+        if use in inside:
+            continue
+        if isinstance(use.ctx, ast.Store) or not _asks_for_existence(model, use):
+            return False
+    mentions = sum(1 for _ in names(found.statement, found.name))
+    return mentions == 2
+
+
+def _asks_for_existence(model: Model, use: ast.Name) -> bool:
+    parent = model.parent(use)
+    return isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Is, ast.IsNot))
+
+
+def _fix(site: CallSite, found: _Growth) -> Fix | None:
+    """`out = [out]` before the loop, `out.append(more)` in it, `out = torch.cat(out)` after it."""
+    source, model = site.model.source, site.model
+    first, *more = found.tensors.elts
+    others: list[ast.expr | ast.keyword] = [*site.node.args[1:], *site.node.keywords]
+    if not (isinstance(first, ast.Name) and first.id == found.name) or len(more) != 1:
+        return None
+    if any(isinstance(each, ast.Starred) for each in more) or not all(_is_literal(each) for each in others):
+        return None
+    end = found.loop.end_lineno
+    if end is None or not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
+        return None
+    if any(use for use in names(found.loop, found.name) if use not in set(walk(found.statement))):
+        return None
+    before = indentation(source, found.loop.lineno)
+    call = source.segment(source.span(site.node.func))
+    rest = "".join(f", {_argument(site, each)}" for each in others)
+    opening = f"{before}{found.name} = [{found.name}]\n"
+    closing = f"{before}{found.name} = {call}({found.name}{rest})\n"
+    edits = (
+        insert(found.loop.lineno, 1, in_newlines_of(source, found.loop.lineno, opening)),
+        Edit(source.span(found.statement), f"{found.name}.append({site.text(more[0])})"),
+        insert(end + 1, 1, in_newlines_of(source, end, closing)),
+    )
+    return Fix("Gather in a list and concatenate once", Safety.UNSAFE, edits)
+
+
+def _argument(site: CallSite, node: ast.expr | ast.keyword) -> str:
+    return f"{node.arg}={site.text(node.value)}" if isinstance(node, ast.keyword) else site.text(node)
+
+
+def _is_literal(node: ast.expr | ast.keyword) -> bool:
+    if isinstance(node, ast.keyword):
+        return _is_literal(node.value)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant))
+
+
+def _stands_alone(model: Model, loop: Loop) -> bool:
+    """Whether the loop has lines of its own, no `else`, and no loop around it that would take up a list."""
+    block = block_of(model, loop)
+    after = block[block.index(loop) + 1 :]
+    if loop.orelse or (after and after[0].lineno == loop.end_lineno):
+        return False
+    leaves = any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, *LOOPS)) for part in _body(loop))
+    return not leaves
+
+
+def _body(loop: Loop) -> Iterator[ast.AST]:
+    for statement in loop.body:
+        yield from walk(statement)

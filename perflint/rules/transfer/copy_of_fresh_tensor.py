@@ -1,0 +1,115 @@
+"""TPF211: a copy of a tensor that nothing else holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import keyword
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Device, Tensor
+from perflint.source.concrete import cst
+
+_FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
+_LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
+_MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
+_FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".split()) | frozenset(
+    f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
+)
+"""What makes a tensor of its own, and keeps no hold on it for the backward pass."""
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
+
+
+class CopyOfFreshTensor(Rule):
+    """`.clone()` of a tensor that was made for this expression alone.
+
+    ## What it does
+    Finds `.clone()` on the result of arithmetic (`(a + b).clone()`), of `torch.cat`, `stack` and `where`,
+    of `repeat`, `gather` and indexing by `index_select`, and of factories.
+
+    ## Why is this bad
+    The result has memory of its own, which nothing else holds: the copy reads and writes all of it for
+    nothing, and autograd records one more node. What it costs grows with the tensor; it has not been
+    measured here.
+
+    ## When it is fine
+    - Views share memory: `x.view(…)`, `x.detach()`, `x[0]`, `expand`, `permute`. They are not reported.
+    - Operations that keep their result for the backward pass (`exp`, `softmax`, `sigmoid`): writing into
+      the result in place would break it. They are not reported.
+    - `clone(memory_format=…)` changes the layout.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Residual(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor):
+            return (x + y).clone()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Residual(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor):
+            return x + y
+    ```
+
+    ## Fix safety
+    Safe: `.clone()` goes. Values, strides and gradients are the same.
+
+    ## How a GPU shows it
+    A profile shows `aten::clone` with a copy kernel right after the kernel that made the tensor.
+
+    ## References
+    - [torch.clone](https://docs.pytorch.org/docs/stable/generated/torch.clone.html)
+    """
+
+    code, name = "TPF211", "copy-of-fresh-tensor"
+    effect, severity = Effect.ALLOCATION, Severity.INFO
+    listens = (Calls("torch.Tensor.clone"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _is_fresh(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(site.node.func, ast.Attribute)
+        tensor = None if site.receiver is None else site.receiver.tensor
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies a tensor that nothing else holds{often(site)}",
+            confidence=Confidence.LOW if tensor is None or tensor.device is Device.CPU else Confidence.HIGH,
+            help="Leave `.clone()` out.",
+            fix=_fix(site),
+        )
+
+
+def _is_fresh(site: CallSite) -> bool:
+    if site.node.args or site.node.keywords or not isinstance(site.node.func, ast.Attribute):
+        return False
+    made = site.node.func.value
+    if isinstance(made, ast.BinOp):
+        both = [site.value(part) for part in (made.left, made.right)]
+        return isinstance(made.op, _ARITHMETIC) and any(isinstance(value, Tensor) for value in both)
+    if not isinstance(made, ast.Call) or call_site(site.model, made).target not in _FRESH:
+        return False
+    target = call_site(site.model, made).target
+    if target == "torch.where" and len(made.args) == 1:
+        return False
+    return keyword(made, "requires_grad") is None and keyword(made, "out") is None
+
+
+def _fix(site: CallSite) -> Fix | None:
+    source = site.model.source
+    span = source.span(site.node)
+    text = source.segment(span)
+    tail = text[text.rfind(".") :]
+    if tail != ".clone()":
+        return None
+    edit = Edit(Span(span.end_line, span.end_column - len(tail), span.end_line, span.end_column), "")
+    return Fix("Leave the copy out", Safety.SAFE, (edit,))

@@ -1,0 +1,159 @@
+"""TPF205: data that goes to the host and comes back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import MOVES, creation_confidence, move, weakest
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_MAKES = ("torch.tensor", "torch.as_tensor")
+_LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))
+_LONGEST_TRAIL = 4
+"""Names that are followed from one assignment to the next."""
+
+
+class DevicePingPong(Rule):
+    """Data goes from the device to the host, is computed on there, and goes back.
+
+    ## What it does
+    Finds tensors that are moved to the device and were made, in the same function, of the `.cpu()`,
+    `.numpy()` or `.tolist()` of a tensor that was there already, with nothing but Python, NumPy and torch in
+    between.
+
+    ## Why is this bad
+    The host waits until the device has done all work so far, copies the data, computes on one core, and
+    copies it back, while the device has nothing to do. Most of NumPy has a counterpart in torch that runs
+    where the data is. What it costs depends on the size and on the work; it has not been measured here.
+
+    ## When it is fine
+    - There is no such operation on the device: `scipy.optimize.linear_sum_assignment`, sparse solvers.
+      What goes through other libraries is not reported.
+    - Data that has to be on the host anyway, to be saved or drawn, and is used once more.
+    - Set-up and other code that runs seldom.
+
+    ## Bad
+    ```python
+    import numpy as np
+    import torch
+
+    class Spectrum(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            spectrum = np.abs(np.fft.rfft(x.cpu().numpy()))
+            return torch.from_numpy(spectrum).to(x.device)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Spectrum(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return torch.fft.rfft(x).abs()
+    ```
+
+    ## Fix safety
+    No fix: which operations of torch say the same depends on the code between the two copies.
+
+    ## How a GPU shows it
+    A profile shows a `Memcpy DtoH` and later a `Memcpy HtoD` of about as many bytes, with no kernels in
+    between.
+
+    ## References
+    - [Performance tuning guide: avoid unnecessary CPU-GPU
+      synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code, name = "TPF205", "device-ping-pong"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls(*MOVES, *_MAKES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _back(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        back = _back(site)
+        if back is None:
+            return
+        confidence, left = back
+        there = f"line {left.lineno}" if left.lineno != site.node.lineno else "the same line"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} brings back to the device what {quoted(site.text(left))} took from it on "
+            f"{there}{often(site)}",
+            confidence=confidence,
+            help="Compute it with torch, where the data is.",
+        )
+
+
+def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
+    """How sure it is that a call moves data back to the device, and the call that took it away."""
+    if site.target in _MAKES:
+        confidence = creation_confidence(site)
+        start = site.argument("data", 0)
+    else:
+        moved = move(site)
+        confidence = None if moved is None else moved.confidence
+        start = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if confidence is None or start is None:
+        return None
+    left = _left(site.model, start, _LONGEST_TRAIL)
+    if left is None:
+        return None
+    return weakest(confidence, left[0]), left[1]
+
+
+def _left(model: Model, node: ast.expr, depth: int) -> tuple[Confidence, ast.Call] | None:
+    """The call by which what an expression is made of left the device, and how sure it is that it was there."""
+    if any(isinstance(part, ast.Call) and not _is_known(model, part) for part in walk(node)):
+        return None
+    for part in walk(node):
+        if isinstance(part, ast.Call):
+            site = call_site(model, part)
+            if site.target in _LEAVES and site.receiver is not None:
+                sure = device_confidence(site.receiver)
+                if sure is not None and not _is_one_number(site):
+                    return sure, part
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth:
+            value = _assigned(model, part)
+            found = None if value is None else _left(model, value, depth - 1)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_known(model: Model, call: ast.Call) -> bool:
+    """Whether a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
+    return call_site(model, call).target.startswith(("builtins.", "math.", "numpy.", "torch."))
+
+
+def _is_one_number(site: CallSite) -> bool:
+    tensor = None if site.receiver is None else site.receiver.tensor
+    return tensor is not None and tensor.rank == 0
+
+
+def _assigned(model: Model, use: ast.Name) -> ast.expr | None:
+    """What a name is bound to, if one statement of its function binds it, before the use, to one expression."""
+    function = model.function(use)
+    bound = [
+        each
+        for each in model.module.structure.nodes.get(ast.Name, ())
+        if isinstance(each, ast.Name)
+        and each.id == use.id
+        and isinstance(each.ctx, ast.Store)
+        and model.function(each) is function
+    ]
+    if len(bound) != 1 or bound[0].lineno > use.lineno:
+        return None
+    statement = model.parent(bound[0])
+    if isinstance(statement, (ast.Tuple, ast.List)):
+        statement = model.parent(statement)
+    return statement.value if isinstance(statement, ast.Assign) else None

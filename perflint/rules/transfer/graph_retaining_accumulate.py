@@ -1,0 +1,228 @@
+"""TPF210: a sum or list that keeps the graph of each step's loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import insert
+from perflint.rules._methods import call_site, calls_named
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import walk
+from perflint.semantics.values import scalar_type
+from perflint.source.concrete import cst
+
+_LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data backward requires_grad shape device dtype".split())
+_NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.str", "builtins.len", "builtins.isinstance"})
+
+
+class GraphRetainingAccumulate(Rule):
+    """Losses are added up, or kept in a list, with the graph that they came from.
+
+    ## What it does
+    Finds `total += loss` and `losses.append(loss)` in loops that call `loss.backward()`, where the sum or
+    list was made before the loop and no gradient of it is asked for.
+
+    ## Why is this bad
+    The sum holds on to the loss, and the loss to the nodes of its graph: those of every step stay in
+    memory until the sum is dropped, with all that custom functions keep in them. Memory grows with each
+    step, each addition records a node of its own, and dropping the sum at the end walks all of it. The
+    backward pass has freed the activations, but for graphs that are retained.
+
+    ## When it is fine
+    - `total.backward()` follows: then the graph is needed.
+    - Under `torch.no_grad()` there is no graph.
+    - `loss.detach()` or `loss.item()` is what is added (the second waits: TPF101).
+
+    ## Bad
+    ```python
+    def train(model, loader, optimizer):
+        total = 0.0
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            total += loss
+        return total.item()
+    ```
+
+    ## Good
+    ```python
+    def train(model, loader, optimizer):
+        total = 0.0
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        return total.item()
+    ```
+
+    ## Fix safety
+    The fix adds `.detach()`. It is safe where the function only reads numbers of the sum (`.item()`,
+    `float(total)`). It is unsafe elsewhere: the sum requires no gradient any more, which whoever gets it
+    could tell.
+
+    ## How a GPU shows it
+    `torch.cuda.memory_allocated()` and the host's memory grow from step to step; a snapshot of the memory
+    shows tensors of old steps that nodes of the graph hold.
+
+    ## References
+    - [FAQ: don't accumulate history across your training
+      loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
+    """
+
+    code, name = "TPF210", "graph-retaining-accumulate"
+    effect, severity = Effect.MEMORY, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return "backward(" in text and ("+=" in text or ".append(" in text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for call in calls_named(site, "backward"):
+            loss = _loss(call.node)
+            loop = None if loss is None else loop_around(model, call.node)
+            if loss is None or loop is None:
+                continue
+            for kept, name, holder in _kept(model, loop, loss):
+                if not is_bound_before(model, loop, name) or _asks_for_gradient(model, loop, name):
+                    continue
+                if _is_rebound(loop, loss, call.node, kept):
+                    continue
+                yield self.finding(
+                    Site(model, kept),
+                    f"{quoted(site.text(kept))} goes into {quoted(name)} with its graph: the nodes of all steps stay "
+                    "in memory",
+                    confidence=Confidence.HIGH if model.value(kept).tensor is not None else Confidence.MEDIUM,
+                    help=f"Add `{loss}.detach()`.",
+                    fix=_fix(model, kept, name, holder),
+                )
+
+
+def _loss(call: ast.Call) -> str | None:
+    """The plain name that a backward pass starts from: `loss.backward()`, `scaler.scale(loss).backward()`."""
+    assert isinstance(call.func, ast.Attribute)
+    owner: ast.expr = call.func.value
+    if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "scale":
+        owner = owner.args[0] if owner.args else owner
+    if any(keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords):
+        return None
+    return owner.id if isinstance(owner, ast.Name) else None
+
+
+def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
+    """The uses of a loss that a sum or list holds on to, with the name of what holds them and the statement."""
+    for node in walk(loop):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            held, name, value = node, node.target.id, node.value
+        elif _appends(node):
+            assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            assert isinstance(node.func.value, ast.Name)
+            held, name, value = node, node.func.value.id, node.args[0]  # type: ignore[assignment]
+        else:
+            continue
+        found = None if name == loss else _with_graph(model, value, loss)
+        if found is not None and loop_around(model, _statement(model, node)) is loop and not _off(model, node):
+            yield found, name, held
+
+
+def _is_rebound(loop: Loop, loss: str, *between: ast.expr) -> bool:
+    """Whether a name is bound anew between two places of a loop: `loss = loss.item()`."""
+    lines = sorted(node.lineno for node in between)
+    return any(isinstance(use.ctx, ast.Store) and lines[0] < use.lineno < lines[-1] for use in names(loop, loss))
+
+
+def _statement(model: Model, node: ast.AST) -> ast.AST:
+    return node if isinstance(node, ast.stmt) else next(o for o in model.ancestors(node) if isinstance(o, ast.stmt))
+
+
+def _appends(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+        and isinstance(node.func.value, ast.Name)
+        and len(node.args) == 1
+    )
+
+
+def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:
+    """The place where a loss enters an expression with its graph: alone, or through arithmetic."""
+    if isinstance(node, ast.Name):
+        return node if node.id == loss and not scalar_type(model.value(node)) else None
+    if isinstance(node, ast.BinOp):
+        return _with_graph(model, node.left, loss) or _with_graph(model, node.right, loss)
+    if isinstance(node, ast.Call):
+        if call_site(model, node).target in _NUMBERS or not isinstance(node.func, ast.Attribute):
+            return None
+        return None if node.func.attr in _LEAVES_GRAPH else _with_graph(model, node.func.value, loss)
+    return None
+
+
+def _off(model: Model, node: ast.AST) -> bool:
+    """Whether autograd is off where a node runs."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            said = " ".join(model.source.segment(model.source.span(item.context_expr)) for item in outer.items)
+            if "no_grad" in said or "inference_mode" in said:
+                return True
+    return False
+
+
+def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
+    """Whether a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
+    for use in names(body_of(model, loop), name):
+        if not isinstance(use.ctx, ast.Load):
+            continue
+        for outer in model.ancestors(use):
+            if isinstance(outer, ast.Call):
+                last = outer.func.attr if isinstance(outer.func, ast.Attribute) else ""
+                if last in ("backward", "scale", "manual_backward", "grad"):
+                    return True
+            if isinstance(outer, (ast.Assign, ast.AnnAssign)) and _feeds_tensor(model, outer):
+                return True
+            if isinstance(outer, ast.stmt):
+                break
+    return False
+
+
+def _feeds_tensor(model: Model, statement: ast.Assign | ast.AnnAssign) -> bool:
+    """Whether an assignment makes another tensor of the sum, of which a gradient may be asked for."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
+    started = {
+        owner.id
+        for call in model.nodes(ast.Call)
+        if isinstance(call.func, ast.Attribute)
+        and call.func.attr == "backward"
+        and model.function(call) is model.function(statement)
+        for owner in walk(call.func.value)
+        if isinstance(owner, ast.Name)
+    }
+    return bool(bound & started)
+
+
+def _fix(model: Model, kept: ast.Name, name: str, held: ast.AST) -> Fix:
+    span = model.source.span(kept)
+    edit = insert(span.end_line, span.end_column, ".detach()")
+    safe = all(_reads_number(model, use) for use in names(body_of(model, kept), name) if isinstance(use.ctx, ast.Load))
+    safe = safe and isinstance(held, ast.AugAssign)
+    return Fix("Add what is detached", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+
+
+def _reads_number(model: Model, use: ast.Name) -> bool:
+    """`total.item()`, `float(total)`."""
+    parent = model.parent(use)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "item"
+    return isinstance(parent, ast.Call) and use in parent.args and call_site(model, parent).target == "builtins.float"

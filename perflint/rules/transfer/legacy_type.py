@@ -1,0 +1,119 @@
+"""TPF206: the tensor types of old, which say where a tensor is as well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Class, Const, Name
+from perflint.source.concrete import cst
+
+_METHODS = {
+    "FloatTensor": "float",
+    "DoubleTensor": "double",
+    "HalfTensor": "half",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "long",
+    "IntTensor": "int",
+    "ShortTensor": "short",
+    "CharTensor": "char",
+    "ByteTensor": "byte",
+    "BoolTensor": "bool",
+}
+"""The types of old, and the methods that cast to their dtypes."""
+
+
+class LegacyType(Rule):
+    """Tensor types such as `torch.LongTensor`, which move what they cast.
+
+    ## What it does
+    Finds `x.type(torch.LongTensor)` and its kin of tensors that may be on the device.
+
+    ## Why is this bad
+    `torch.LongTensor` is a dtype and a device: `.type` of it copies the tensor to the host and waits for
+    that, where only a cast was meant, and mostly a copy back follows. `.long()` and `.to(torch.int64)` cast
+    where the tensor is. What it costs depends on the size; it has not been measured here.
+
+    ## When it is fine
+    - The tensor is on the host, and stays there: not reported.
+    - `.type(torch.int64)`: a dtype only casts.
+    - `torch.cuda.FloatTensor(2, 3)` allocates on the device, as `torch.empty` does. Of a list or an array
+      it copies: TPF117 says so.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Loss(torch.nn.Module):
+        def forward(self, x, y: torch.Tensor):
+            return torch.nn.functional.cross_entropy(x, y.type(torch.LongTensor).cuda())
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Loss(torch.nn.Module):
+        def forward(self, x, y: torch.Tensor):
+            return torch.nn.functional.cross_entropy(x, y.long())
+    ```
+
+    ## Fix safety
+    Unsafe: `.type(torch.LongTensor)` becomes `.long()`, and the result stays on the device instead of
+    moving to the host.
+
+    ## How a GPU shows it
+    A profile shows a `Memcpy DtoH` with a `cudaStreamSynchronize` below `aten::to`, and a `Memcpy HtoD`
+    soon after it.
+
+    ## References
+    - [torch.Tensor](https://docs.pytorch.org/docs/stable/tensors.html): data types
+    - [torch.Tensor.type](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.type.html)
+    """
+
+    code, name = "TPF206", "legacy-type"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls("torch.Tensor.type"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _cast(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        cast = _cast(site)
+        sure = None if cast is None or site.receiver is None else device_confidence(site.receiver)
+        if cast is None or sure is None:
+            return
+        method = _METHODS[cast]
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies the tensor to the host and waits for it{often(site)}",
+            confidence=sure,
+            help=f"Cast it where it is, with `.{method}()`.",
+            fix=_casts(site, method),
+        )
+
+
+def _cast(site: CallSite) -> str | None:
+    """The type of old on the host to which `.type` casts."""
+    given = site.argument("dtype", 0)
+    value = None if given is None else site.value(given)
+    said = value.name if isinstance(value, (Name, Class)) else value.value if isinstance(value, Const) else ""
+    name = said.removeprefix("torch.") if isinstance(said, str) and said.startswith("torch.") else ""
+    return name if name in _METHODS else None
+
+
+def _casts(site: CallSite, method: str) -> Fix | None:
+    call = site.node
+    if len(call.args) + len(call.keywords) != 1 or not isinstance(call.func, ast.Attribute):
+        return None
+    source = site.model.source
+    owner, whole = source.span(call.func.value), source.span(call)
+    span = Span(owner.end_line, owner.end_column, whole.end_line, whole.end_column)
+    text = source.segment(span)
+    if "\n" in text or "#" in text or ")" in text.split(".type", 1)[0]:
+        return None
+    return Fix("Cast it on the device", Safety.UNSAFE, (Edit(span, f".{method}()"),))

@@ -1,0 +1,66 @@
+"""Where items and batches go to the device."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+DEVICE = torch.device("cuda")
+
+
+class Images(Dataset):
+    def __init__(self, images: list[torch.Tensor], labels: list[int]):
+        self.images, self.labels = images, labels
+
+    def __getitem__(self, index: int):
+        image = self.images[index].cuda()  # audit: TPF405
+        label = torch.tensor(self.labels[index], device="cuda")  # audit: TPF405
+        return image, label
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+def collate(batch: list[torch.Tensor]) -> torch.Tensor:
+    return torch.stack(batch).to(DEVICE)  # audit: TPF405
+
+
+def loader(data: Dataset) -> DataLoader:
+    return DataLoader(data, batch_size=8, num_workers=4, collate_fn=collate)
+
+
+class OnTheHost(Dataset):
+    def __init__(self, images: list[torch.Tensor]):
+        self.images = [image.cuda() for image in images]
+
+    def __getitem__(self, index: int):
+        return self.images[index].float().to("cpu"), torch.tensor(index)
+
+
+class Network(nn.Module):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.zeros(3, device="cuda")
+
+
+def batches(data: Dataset) -> list[torch.Tensor]:
+    return [x.cuda() for x in DataLoader(data, num_workers=4)]
+
+
+def plain_collate(batch: list[torch.Tensor]) -> torch.Tensor:
+    return torch.stack(batch)
+
+
+def plain(data: Dataset) -> DataLoader:
+    return DataLoader(data, collate_fn=plain_collate, num_workers=2)
+
+
+class Rows(Dataset):
+    def __getitem__(self, index: int):
+        return torch.zeros(3).to(torch.float16)
+
+
+class Followers(Dataset):
+    def __init__(self, base: torch.Tensor):
+        self.base = base
+
+    def __getitem__(self, index: int):
+        return torch.ones(3).to(self.base)

@@ -1,0 +1,72 @@
+"""Loaders by whether their workers stay."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+def train(model: nn.Module, data: Dataset, epochs: int) -> None:
+    loader = DataLoader(data, batch_size=64, num_workers=8)  # audit: TPF403
+    for epoch in range(epochs):
+        for x in loader:
+            model(x).sum().backward()
+
+
+def both(model: nn.Module, data: Dataset, held_out: Dataset, count: int) -> None:
+    loader = DataLoader(data, 64, True, num_workers=count)  # audit: TPF403
+    validation = DataLoader(held_out, 64, num_workers=4)  # audit: TPF403
+    for epoch in range(10):
+        for i, x in enumerate(loader):
+            model(x).sum().backward()
+        with torch.no_grad():
+            for x in validation:
+                model(x)
+
+
+class Trainer:
+    def __init__(self, data: Dataset):
+        self.loader = DataLoader(data, num_workers=2)  # audit: TPF403
+
+    def fit(self, model: nn.Module) -> None:
+        while True:
+            for x in self.loader:
+                model(x).sum().backward()
+
+
+def kept(model: nn.Module, data: Dataset) -> None:
+    loader = DataLoader(data, num_workers=8, persistent_workers=True)
+    for epoch in range(10):
+        for x in loader:
+            model(x).sum().backward()
+
+
+def without_workers(model: nn.Module, data: Dataset) -> None:
+    loader, other = DataLoader(data), DataLoader(data, num_workers=0)
+    for epoch in range(10):
+        for x in loader:
+            model(x).sum().backward()
+        for x in other:
+            model(x).sum().backward()
+
+
+def one_epoch(model: nn.Module, data: Dataset) -> None:
+    loader = DataLoader(data, num_workers=8)
+    for x in loader:
+        model(x).sum().backward()
+
+
+def as_the_user_says(model: nn.Module, data: Dataset, options: dict[str, int]) -> None:
+    loader = DataLoader(data, num_workers=8, **options)
+    for epoch in range(10):
+        for x in loader:
+            model(x).sum().backward()
+
+
+def given_away(data: Dataset) -> DataLoader:
+    return DataLoader(data, num_workers=8)
+
+
+def folds(model: nn.Module, parts: list[Dataset]) -> None:
+    for part in parts:
+        loader = DataLoader(part, num_workers=8)
+        print(len(loader))

@@ -1,0 +1,74 @@
+"""Loaders by the memory that their batches are in."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm
+
+
+def train(model: nn.Module, data: Dataset, device: torch.device) -> None:
+    loader = DataLoader(data, batch_size=64, num_workers=8, pin_memory=torch.cuda.is_available())
+    for epoch in range(10):
+        for x, y in tqdm(loader):
+            x, y = x.to(device), y.to(device)
+            nn.functional.cross_entropy(model(x), y).backward()
+
+
+class Trainer:
+    def __init__(self, model: nn.Module, data: Dataset):
+        self.model = model
+        self.loader = DataLoader(
+            data,
+            batch_size=64,
+            shuffle=True,
+            pin_memory=torch.cuda.is_available(),
+        )
+
+    def run(self) -> None:
+        for i, batch in enumerate(self.loader):
+            self.model(batch["x"].cuda(non_blocking=True)).sum().backward()
+
+
+def at_once(model: nn.Module, data: Dataset) -> None:
+    for x in DataLoader(data, 32, pin_memory=torch.cuda.is_available()):
+        model(x.cuda()).sum().backward()
+
+
+def pinned(model: nn.Module, data: Dataset, device: torch.device) -> None:
+    loader = DataLoader(data, batch_size=64, pin_memory=True)
+    for x in loader:
+        model(x.to(device)).sum().backward()
+
+
+def as_the_user_says(model: nn.Module, data: Dataset, device: torch.device, pin: bool, **options) -> None:
+    for x in DataLoader(data, pin_memory=pin):
+        model(x.to(device)).sum().backward()
+    for x in DataLoader(data, **options):
+        model(x.to(device)).sum().backward()
+
+
+def off_on_purpose(model: nn.Module, data: Dataset, device: torch.device) -> None:
+    for x in DataLoader(data, pin_memory=False):
+        model(x.to(device)).sum().backward()
+
+
+def on_the_host(model: nn.Module, data: Dataset) -> None:
+    loader = DataLoader(data, batch_size=64)
+    for x in loader:
+        model(x).sum().backward()
+
+
+def to_the_host(model: nn.Module, data: Dataset) -> list[torch.Tensor]:
+    loader = DataLoader(data, batch_size=64)
+    return [model(x).to("cpu") for x in loader]
+
+
+def given_away(data: Dataset) -> DataLoader:
+    return DataLoader(data, batch_size=64)
+
+
+def another_loader(model: nn.Module, data: Dataset, batches, device: torch.device) -> None:
+    loader = DataLoader(data, batch_size=64)
+    print(len(loader))
+    for x in batches:
+        model(x.to(device)).sum().backward()

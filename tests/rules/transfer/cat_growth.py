@@ -1,0 +1,85 @@
+"""Tensors that loops gather, and tensors that they use."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def predictions(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        y = model(x.cuda())
+        outputs = torch.cat([outputs, y], dim=0)  # audit: TPF207
+    return outputs
+
+
+def rows(count: int) -> torch.Tensor:
+    table = torch.zeros(1, 4)
+    for i in range(count):
+        table = torch.vstack((table, torch.full((1, 4), i)))  # audit: TPF207
+    table = table[1:]
+    return table
+
+
+def two(model: nn.Module, loader: DataLoader) -> tuple[torch.Tensor, torch.Tensor]:
+    labels, scores = torch.tensor([]), torch.tensor([])
+    for x, y in loader:
+        with torch.no_grad():
+            scores = torch.cat((scores, model(x)), -1)  # audit: TPF207
+        labels = torch.cat((y, labels))  # audit: TPF207
+    return labels, scores
+
+
+def first_of_all(model: nn.Module, loader: DataLoader) -> torch.Tensor | None:
+    gathered = None
+    for x in loader:
+        gathered = model(x) if gathered is None else torch.cat([gathered, model(x)])
+    return gathered
+
+
+def once_more(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    gathered = torch.empty(0)
+    for x in loader:
+        if x is None:
+            return gathered
+        gathered = torch.cat([gathered, model(x)])
+    return gathered
+
+
+def in_a_list(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))
+    return torch.cat(outputs)
+
+
+def decoded(model: nn.Module, tokens: torch.Tensor, count: int) -> torch.Tensor:
+    for _ in range(count):
+        following = model(tokens)[:, -1].argmax(-1, keepdim=True)
+        tokens = torch.cat([tokens, following], dim=1)
+    return tokens
+
+
+class Dense(nn.Module):
+    def __init__(self, layers: list[nn.Module]):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = torch.cat([x, layer(x)], 1)
+        return x
+
+
+def with_a_token(x: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    x = torch.cat([token, x], dim=1)
+    return x
+
+
+def anew_in_each_turn(loader: DataLoader) -> list[torch.Tensor]:
+    found = []
+    for x in loader:
+        y = x * 2
+        y = torch.cat([y, x])
+        found.append(y)
+    return found

@@ -1,0 +1,108 @@
+"""Losses that are kept with their graph, and losses that are not."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def added(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> float:
+    total = 0.0
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    return total.item() / len(loader)
+
+
+def weighted(model, loader, optimizer, scaler):
+    running = 0
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        running += loss.detach() * x.size(0)
+    print(running / len(loader))
+
+
+def collected(model, loader, optimizer) -> list[torch.Tensor]:
+    losses = []
+    for x in loader:
+        loss = model(x).sum()
+        losses.append(loss.detach())
+        loss.backward()
+        optimizer.step()
+    return losses
+
+
+def needed(model, loader, optimizer) -> None:
+    total = 0.0
+    for x in loader:
+        loss = model(x).sum()
+        total += loss
+    total.backward()
+    optimizer.step()
+
+
+def needed_too(model, batches, optimizer) -> None:
+    total = 0.0
+    for x in batches:
+        loss = model(x).sum()
+        loss.backward(retain_graph=True)
+        total += loss
+    penalty = total * 2
+    penalty.backward()
+    optimizer.step()
+
+
+def read(model, loader, optimizer) -> float:
+    total, others, numbers = 0.0, [], []
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        total += float(loss)
+        others.append(loss.detach())
+        numbers.append(loss.item() * x.size(0))
+    return total
+
+
+def rebound(model, loader, optimizer) -> float:
+    total = 0.0
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        loss = loss.item()
+        total += loss
+    return total
+
+
+def parts_of_one_step(model, loader, optimizer) -> None:
+    for x in loader:
+        parts = 0.0
+        for head in model.heads:
+            loss = head(x).sum()
+            parts += loss
+        parts.backward()
+        optimizer.step()
+
+
+def in_evaluation(model, loader) -> float:
+    total = 0.0
+    with torch.no_grad():
+        for x in loader:
+            loss = model(x).sum()
+            total += loss
+    return total.item()
+
+
+def with_gradients_off(model, loader, optimizer) -> torch.Tensor:
+    total = torch.zeros((), device="cuda")
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        with torch.no_grad():
+            total += loss
+    return total
