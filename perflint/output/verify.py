@@ -118,7 +118,7 @@ def _losses(result: Verification, style: Style) -> Iterator[str]:
         yield f"The {runs} of the original have the same losses bit for bit."
     if result.reseeded is not None:
         other = noise([result.originals[0], result.reseeded])
-        yield f"With other seeds they differ by up to {other:.3g}, and so may they with unsafe fixes."
+        yield f"With other seeds they differ by up to {other:.3g}, by which unsafe fixes are judged."
     gaps = [abs(two - one) for one, two in zip(before, after, strict=False) if math.isfinite(two - one)]
     greatest = max(gaps, default=0.0)
     if greatest:

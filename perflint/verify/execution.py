@@ -25,6 +25,8 @@ from perflint.verify.workspace import Workspace
 _HOOK = str(Path(perflint.__file__).parent / "tracer" / "hook")
 _GRACE = 5.0
 """Seconds that a program has to end once it is asked to."""
+_READ = 1 << 24
+"""Bytes of the end of an output that are read."""
 _TOLD = 20
 """Lines of standard error that are kept."""
 
@@ -115,6 +117,7 @@ class Program:
                 _end(process)
                 raise
             took = time.monotonic() - began
+            _kill_group(process)
             lines = _text(err).splitlines()
             return Run(status, took, _text(out), "\n".join(lines[-_TOLD:]), _read_seen(output))
 
@@ -155,19 +158,24 @@ def _runnable(command: Sequence[str]) -> list[str]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a program and what it started."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE)
+    _kill_group(process)
+    process.kill()
+    process.wait()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End what a program has started and left behind, which would take time from the next run."""
     if hasattr(os, "killpg"):
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE)
-    else:
-        process.kill()
-        process.wait()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _text(stream: IO[bytes]) -> str:
-    stream.seek(0)
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(size - _READ, 0))
     return stream.read().decode("utf-8", "replace")
 
 

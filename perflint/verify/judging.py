@@ -88,8 +88,12 @@ def measure(before: Sequence[Run]) -> Measure:
     """What tells most of the results of a program."""
     if all(run.seen is not None and run.seen.losses for run in before):
         return Measure.LOSS
-    printed = {_NUMBER.sub("#", run.out) for run in before}
-    return Measure.OUTPUT if len(printed) == 1 and printed != {""} else Measure.STATUS
+    return Measure.OUTPUT if _prints_alike(before) and before[0].out else Measure.STATUS
+
+
+def _prints_alike(runs: Sequence[Run]) -> bool:
+    """Whether runs print the same but for numbers."""
+    return len({_NUMBER.sub("#", run.out) for run in runs}) == 1
 
 
 def losses(run: Run) -> list[float]:
@@ -105,12 +109,13 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
     """
     if after.failed:
         return failure(after)
-    kind = measure(before)
-    if kind is Measure.STATUS:
-        return None
-    if kind is Measure.OUTPUT:
+    if measure(before) is Measure.LOSS:
+        found = _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
+        if found is not None:
+            return found
+    if _prints_alike(before):
         return _other_output([run.out for run in before], after.out, safety, tolerance)
-    return _other_losses([losses(run) for run in before], losses(after), safety, tolerance)
+    return None
 
 
 def failure(run: Run) -> str:

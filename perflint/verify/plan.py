@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,7 +25,8 @@ class Candidate:
     code: str
     name: str
     safety: Safety
-    message: str
+    message: str = field(compare=False)
+    """What the finding says, which may change with what is around it."""
 
 
 Chosen = frozenset[Candidate]

@@ -8,7 +8,7 @@ from itertools import groupby
 from perflint.findings import Safety
 from perflint.frozen import dataclass
 from perflint.verify.execution import Run
-from perflint.verify.judging import Timing, difference, failure, losses, timing
+from perflint.verify.judging import Timing, difference, failure, timing
 from perflint.verify.plan import Candidate, Chosen
 
 NONE: Chosen = frozenset()
@@ -181,7 +181,7 @@ class Search:
         known = self._runs[base]
         safety = Safety.SAFE if all(one.safety is Safety.SAFE for one in added) else Safety.UNSAFE
         found = difference(known, after, safety, self._tolerance)
-        if found is None or safety is Safety.SAFE or after.failed or not losses(after):
+        if found is None or safety is Safety.SAFE or after.failed:
             return found
         # A layer without a bias draws fewer random numbers, so that others begin elsewhere. That may
         # do what another seed does.

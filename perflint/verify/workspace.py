@@ -112,7 +112,7 @@ class Workspace:
         for entry in entries:
             path = Path(entry.path)
             name = path.relative_to(self.root).as_posix()
-            if entry.name in _LEFT_OUT or path in self._leave_out:
+            if path in self._leave_out or (entry.name in _LEFT_OUT and path not in self._share):
                 continue
             if entry.is_symlink():
                 yield _Entry(name, target=self._target(path))

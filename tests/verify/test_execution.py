@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,6 +54,16 @@ def ran(
         return Program(command, copy, settings).run(changes or {}, seconds, reseed), str(copy.folder)
     finally:
         copy.close()
+
+
+def runs(process: str) -> bool:
+    """Whether a process still runs; one that was killed may take a moment."""
+    for _ in range(100):
+        state = subprocess.run(["ps", "-o", "stat=", "-p", process], capture_output=True, text=True).stdout.strip()
+        if not state or state.startswith("Z"):
+            return False
+        time.sleep(0.1)
+    return True
 
 
 @pytest.mark.parametrize(
@@ -140,8 +151,15 @@ def test_a_program_that_takes_too_long(project: Path) -> None:
     )
     run, _ = ran(project, "program.py", seconds=3)
     assert run.status is None and run.failed and run.seconds < 30
-    state = subprocess.run(["ps", "-o", "stat=", "-p", run.out.strip()], capture_output=True, text=True).stdout
-    assert not state.strip() or state.startswith("Z")
+    assert not runs(run.out.strip())
+
+
+def test_what_a_program_leaves_running_is_ended(project: Path) -> None:
+    (project / "program.py").write_text(
+        "import subprocess, sys\nprint(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)']).pid)\n"
+    )
+    run, _ = ran(project, "program.py")
+    assert run.status == 0 and not runs(run.out.strip())
 
 
 def test_a_program_that_fails(project: Path) -> None:

@@ -106,6 +106,13 @@ def test_what_is_printed() -> None:
     assert "it prints something else: `no` instead of `accuracy" in said(before, run(out="no\n"))
 
 
+def test_what_a_training_prints_counts_too() -> None:
+    before = [run(CURVE, out="accuracy 0.70\n")] * 2
+    assert not said(before, run(CURVE, out="accuracy 0.70\n"))
+    assert said(before, run(CURVE, out="accuracy 0.10\n"), Safety.UNSAFE) == "it prints 0.1 instead of 0.7"
+    assert not said([run(CURVE, out="a"), run(CURVE, out="b")], run(CURVE, out="c"))
+
+
 def test_numbers_that_vary_are_no_results() -> None:
     before = [run(out="id 4 loss 0.5\n"), run(out="id 7 loss 0.5\n")]
     assert not said(before, run(out="id 9 loss 0.5\n"))

@@ -51,6 +51,13 @@ def test_what_is_copied(project: Path) -> None:
     assert not copy.folder.parent.exists() and names(project) == set(FILES)
 
 
+def test_what_is_shared_is_there(project: Path) -> None:
+    copy = Workspace(project, share=[project / ".git"])
+    copy.renew({})
+    assert (copy.folder / ".git").readlink() == project / ".git"
+    copy.close()
+
+
 def test_what_a_run_leaves_is_gone(project: Path) -> None:
     copy = Workspace(project)
     copy.renew({})
