@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from perflint.tracer.experiments.live import Live, copied, unwrapped
 from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
 from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPadding
 from perflint.tracer.experiments.state import tf32, undisturbed
+from perflint.tracer.file import read_trace
+from tests.tracer.device import python
 
 if find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
@@ -453,7 +456,7 @@ def test_an_optimizer_is_copied(kind: Any) -> None:
     optimizer = kind([{"params": [model.weight], "lr": 0.5}, {"params": [model.bias]}], lr=0.1)
     model(torch.ones(1, 3)).sum().backward()
     optimizer.step()
-    assert optimizers.applies(optimizer)
+    assert optimizers.applies(optimizer, "cpu") and not optimizers.applies(optimizer, "cuda:0")
     before = [value.clone() for value in model.state_dict().values()]
     pair = optimizers.build(optimizer)
     differs = pair.difference()
@@ -462,7 +465,7 @@ def test_an_optimizer_is_copied(kind: Any) -> None:
     pair.after()
     assert all(torch.equal(old, new) for old, new in zip(before, model.state_dict().values(), strict=True))
     fused = kind(model.parameters(), lr=0.1, fused=True)
-    assert not optimizers.applies(fused)
+    assert not optimizers.applies(fused, "cpu")
 
 
 # All of it.
@@ -609,6 +612,45 @@ PROPOSAL = Proposal(
     1.0,
     lambda: None,  # type: ignore[arg-type, return-value]
 )
+
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 1001)
+
+    def forward(self, x, *, scale):
+        return self.layer(x) * scale
+
+torch.manual_seed(0)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    net(torch.ones(2, 8), scale=2.0).sum().backward()
+    optimizer.step()
+print(float(net.layer.weight.sum()), torch.rand(1).item())
+sys.exit(3 if "fail" in sys.argv else 0)
+"""
+
+
+def test_a_program_that_ends_early_has_its_experiments_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    options = ("-m", "perflint", "trace", "--experiments", "--warmup", "1")
+    plain = python(tmp_path, "program.py")
+    done = python(tmp_path, *options, "program.py")
+    assert (done.code, done.out) == (0, plain.out), done.err
+    trace = read_trace(tmp_path / "perflint-trace.jsonl.gz")
+    assert {"fused-optimizer", "autocast"} <= {each.name for each in trace.of(Experiment)}, trace.of(Failure)
+    assert "experiments, on the CPU: before / after" in done.err
+    (whole,) = (each for each in trace.of(Experiment) if each.name == "autocast")
+    assert whole.place is not None and (whole.place.file, whole.place.text) == ("program.py", "net = Net()")
+    failed = python(tmp_path, *options, "program.py", "fail")
+    assert failed.code == 3 and "experiments" not in failed.err
 
 
 def test_time_is_limited() -> None:

@@ -16,8 +16,8 @@ COPIES = 8
 """Before and after: parameters, gradients and two states of each."""
 
 
-def applies(optimizer: Any) -> bool:
-    """Whether an optimizer of torch's could be fused and is not."""
+def applies(optimizer: Any, device: str) -> bool:
+    """Whether an optimizer of torch's with parameters on a device could be fused and is not."""
     import torch
 
     if type(optimizer) not in [getattr(torch.optim, name) for name in _KINDS]:
@@ -30,7 +30,7 @@ def applies(optimizer: Any) -> bool:
         and all(isinstance(group["lr"], float | int) for group in groups)
         and all(parameter.is_floating_point() for parameter in held)
         and not any(parameter.grad is not None and parameter.grad.is_sparse for parameter in held)
-        and len({parameter.device for parameter in held}) == 1
+        and {str(parameter.device) for parameter in held} == {device}
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,10 @@ class Experiments:
         steps: int,
         made: Callable[[Any], Place | None],
     ) -> None:
-        self._calls = calls
+        devices = [facts.device for call in calls for facts in call.inputs]
+        self._device = next((device for device in devices if device.startswith("cuda")), "cpu")
+        # What is on another device is not timed: a clock is of one.
+        self._calls = [call for call in calls if {facts.device for facts in call.inputs} <= {self._device}]
         self._live = live
         self._idle = idle
         self._steps = max(steps, 1)
@@ -93,7 +97,7 @@ class Experiments:
         found: list[Experiment | Failure] = []
         left_out: list[str] = []
         watched = contained(self._problems, PART, lambda: ("an experiment", None, "please report this"))
-        with watched, undisturbed():
+        with watched, undisturbed(), self._on_device():
             deadline = time.perf_counter() + seconds
             for task in self._tasks():
                 if time.perf_counter() + task.seconds + task.timed > deadline:
@@ -106,6 +110,11 @@ class Experiments:
             named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
             found.append(Failure(PART, f"no time was left within {seconds:g} s for {named}"))
         return found
+
+    def _on_device(self) -> AbstractContextManager[Any]:
+        import torch
+
+        return torch.cuda.device(self._device) if self._device != "cpu" else nullcontext()
 
     def _tasks(self) -> Iterator[_Task]:
         """The cheap ones first, and those of layers by what they may save; those that compile last."""
@@ -123,7 +132,6 @@ class Experiments:
             try:
                 pair = task.build()
                 differs = pair.difference()
-                # A clock for each device that a record names.
                 timing = compare(pair.before, pair.after, Clock(self._device, task.queued), task.timed)
                 yield from task.records(timing, differs, pair.note)
             except NotPossible as reason:
@@ -132,11 +140,6 @@ class Experiments:
                 yield Failure(PART, f"{task.title}: the GPU's memory does not suffice")
         for problem in problems:
             yield Failure(PART, problem.message)
-
-    @property
-    def _device(self) -> str:
-        devices = [facts.device for call in self._calls for facts in call.inputs]
-        return next((device for device in devices if device.startswith("cuda")), "cpu")
 
     # Layers.
 
@@ -157,9 +160,10 @@ class Experiments:
 
     def _of_model(self) -> Iterator[_Task]:
         root = self._live.root()
-        if root is None or root.missing:
-            if root is not None:
-                self._problems.append(Problem(PART, f"of the whole model: {root.missing}"))
+        if root is None or root.mode.device != self._device:
+            return
+        if root.missing:
+            self._problems.append(Problem(PART, f"of the whole model: {root.missing}"))
             return
         try:
             subject = Subject(root, self._calls, self._idle, _room())
@@ -220,7 +224,7 @@ class Experiments:
 
     def _of_optimizers(self) -> Iterator[_Task]:
         for optimizer in self._live.optimizers():
-            if not optimizers.applies(optimizer):
+            if not optimizers.applies(optimizer, self._device):
                 continue
 
             def build(optimizer: Any = optimizer) -> Pair:

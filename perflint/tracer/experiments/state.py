@@ -22,7 +22,7 @@ _HOOKS = (
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Leave random numbers, modes, flags, hooks of all modules and the allocator as they were.
+    """Leave random numbers, modes, flags, hooks of all modules, the compiler and the allocator as they were.
 
     Inside, gradients are on, autocast is off, and nobody listens to all modules. The allocator's
     record of its peak is not restored: torch has no way to.
@@ -34,6 +34,7 @@ def undisturbed() -> Iterator[None]:
         if cuda.is_initialized():
             cuda.synchronize()
             stack.callback(_give_back)
+        stack.callback(_end_workers, has_pool=bool(_pools()))
         stack.enter_context(_random_numbers())
         stack.enter_context(_flags())
         stack.enter_context(_no_hooks())
@@ -45,6 +46,18 @@ def undisturbed() -> Iterator[None]:
             stack.enter_context(torch.autocast(device, enabled=False))
         torch.manual_seed(0)
         yield
+
+
+def _pools() -> Any:
+    """The compiler's pools of processes."""
+    return getattr(sys.modules.get("torch._inductor.async_compile"), "_pool_set", ())
+
+
+def _end_workers(has_pool: bool) -> None:
+    """End the compiler's processes, unless the program had some before; it starts them anew where it needs them."""
+    if _pools() and not has_pool:
+        compiler: Any = sys.modules["torch._inductor.async_compile"]
+        compiler.shutdown_compile_workers()
 
 
 def _give_back() -> None:
