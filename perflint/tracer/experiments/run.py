@@ -165,10 +165,8 @@ class Experiments:
         if root.missing:
             self._problems.append(Problem(PART, f"of the whole model: {root.missing}"))
             return
-        try:
-            subject = Subject(root, self._calls, self._idle, _room())
-        except NotPossible as reason:
-            self._problems.append(Problem(PART, f"of the whole model: {reason}"))
+        subject = self._subject(root)
+        if subject is None:
             return
         number = sum(1 for module in subject.module.modules() if not next(module.children(), None))
         for experiment in MODELS:
@@ -190,6 +188,23 @@ class Experiments:
 
             takes = STARTING + experiment.seconds * number if experiment.seconds else 0.0
             yield _Task(f"{change} of the whole model", takes, MODEL_SECONDS, False, build, records)
+
+    def _subject(self, root: RootCall) -> Subject | None:
+        """A copy of the model that has been called once; None where that fails, which is told once."""
+        import torch
+
+        doing = "of the whole model: a call of a copy of it"
+        with contained(self._problems, PART, lambda: (doing, None, "please report this")):
+            try:
+                subject = Subject(root, self._calls, self._idle, _room())
+                subject.run(subject.module)()
+            except NotPossible as reason:
+                self._problems.append(Problem(PART, f"of the whole model: {reason}"))
+            except torch.cuda.OutOfMemoryError:
+                self._problems.append(Problem(PART, "of the whole model: the GPU's memory does not suffice"))
+            else:
+                return subject
+        return None
 
     def _of_root(
         self,
