@@ -260,9 +260,12 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION))
     if name == "batch" and device is Device.MODEL:
         return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))
-    if name.endswith(("loader", "loaders")) and not name.endswith("loaders"):
-        return Instance("torch.utils.data.DataLoader")
-    return UNKNOWN
+    return by_name(name)
+
+
+def by_name(name: str) -> Value:
+    """What a variable of which nothing else is known is by its name."""
+    return Instance("torch.utils.data.DataLoader") if name.endswith("loader") else UNKNOWN
 
 
 _GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)

@@ -52,6 +52,18 @@ def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
     return None
 
 
+_CUSTOMARY = {
+    "torch": "torch",
+    "nn": "torch.nn",
+    "F": "torch.nn.functional",
+    "np": "numpy",
+    "tqdm": "tqdm.tqdm",
+    "trange": "tqdm.trange",
+    "DataLoader": "torch.utils.data.DataLoader",
+}
+"""What names mean everywhere, where a file has them from an `import *` of a module that is not at hand."""
+
+
 def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
     """A name that `import *` brings; packages that re-export hundreds of modules are not searched."""
     if name.startswith("_") or not 0 < len(module.stars) <= _MOST_STARS:
@@ -60,6 +72,9 @@ def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
         module.starred[name] = None
         for star in module.stars:
             source = frame.project.find(star, module)
+            if source is None and name in _CUSTOMARY:
+                module.starred[name] = Name(_CUSTOMARY[name])
+                break
             found = None if source is None or source is module else _defined(frame, source, name)
             if source is not None and found is not None:
                 module.starred[name] = resolve(frame, source, found)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics import classes, containers, records, stores
-from perflint.semantics.annotations import annotated, spelled
+from perflint.semantics.annotations import annotated, by_name, spelled
 from perflint.semantics.expressions import close_over, evaluate, iterate
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
 from perflint.semantics.lattice import join, union, with_key
@@ -63,6 +63,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         if (frame.function, target.id) in frame.module.structure.losses:
             value = as_loss(value)
+        elif value is UNKNOWN:
+            value = by_name(target.id)
         names[target.id] = value
         if frame.recorder is not None:
             frame.recorder.values[target] = value

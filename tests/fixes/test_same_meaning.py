@@ -20,9 +20,9 @@ import pytest
 
 from perflint.findings import Finding, Safety
 from perflint.fixes.apply import apply_fixes
-from tests.rules.harness import Case, cases, lint, parse_fixture
+from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
-CASES = cases()
+CASES = source_cases()
 
 
 def runs(case: Case) -> Path:

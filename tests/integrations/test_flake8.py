@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import perflint
-from tests.rules.harness import cases, parse_fixture
+from tests.rules.harness import parse_fixture, source_cases
 
 ROOT = Path(perflint.__file__).parents[1]
 LINE = re.compile(r"(?:\./)?(.+?):(\d+):(\d+): (TPF\d+) (?:\[[*~]\] )?(.*)")
@@ -78,7 +78,7 @@ def put(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("profile", ["default", "pedantic", "audit"])
 def test_same_as_the_command_line(profile: str) -> None:
-    for case in cases():
+    for case in source_cases():
         assert case.fixture.exists(), f"{case} has no fixture"
         put(f"{case}.py", parse_fixture(case.fixture.read_text(encoding="utf-8")).text)
     hot = HOT.format(comment="")

@@ -23,7 +23,7 @@ import perflint.rules
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.findings import Finding
-from perflint.rules.base import Rule
+from perflint.rules.base import Rule, TracedRule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -91,6 +91,11 @@ def cases() -> list[Case]:
         for path in sorted(RULES.glob("*/*.py"))
         if not path.stem.startswith("_") and not path.parent.name.startswith("_")
     ]
+
+
+def source_cases() -> list[Case]:
+    """Those of rules that look at source; findings of the others come with a trace."""
+    return [case for case in cases() if not issubclass(case.rule, TracedRule)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from perflint.rules.base import TracedRule
-from tests.rules.harness import Case, Fixture, cases, compare, lint, parse_fixture, silent_blocks
+from tests.rules.harness import Case, Fixture, compare, lint, parse_fixture, silent_blocks, source_cases
 
-CASES = [case for case in cases() if not issubclass(case.rule, TracedRule)]
+CASES = source_cases()
 by_rule = pytest.mark.parametrize("case", CASES, ids=str)
 
 

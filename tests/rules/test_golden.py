@@ -11,9 +11,9 @@ import pytest
 from perflint.findings import Finding, Safety
 from perflint.fixes.apply import Outcome, apply_fixes
 from perflint.rules.base import Rule
-from tests.rules.harness import Case, cases, lint, parse_fixture
+from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
-CASES = cases()
+CASES = source_cases()
 ALL = [case.rule for case in CASES]
 by_rule = pytest.mark.parametrize("case", CASES, ids=str)
 

@@ -501,6 +501,18 @@ def of_another_function(step):
     loss = step()
     loss                # -> ?
 
+from helpers import *
+
+def loaders(create):
+    train_loader, loaders = create()
+    train_loader        # -> DataLoader
+    loaders             # -> ?
+    tqdm(train_loader)  # -> DataLoader
+    np.zeros(3)         # -> array float 1
+    unheard_of(3)       # -> ?
+    loader = None
+    loader              # -> None
+
 def norms(parameters):
     norm = nn.utils.clip_grad_norm_(parameters, 1.0)
     norm                # -> model float 0

@@ -101,11 +101,10 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str 
     if compiled.options.fullgraph is not False:
         # It would raise when it first runs, so it probably does not run.
         confidence = lowered(lowered(confidence))
-    where = f"line {compiled.options.line}" if compiled.file == model.module.name else compiled.file
     ends = loses or "the graph ends there, and another begins"
     return rule.finding(
         site,
-        f"{found.what} in code that `{compiled.options.text}` compiles ({where}): {ends}",
+        f"{found.what} in code that `{compiled.options.text}` compiles (line {compiled.options.line}): {ends}",
         confidence=confidence,
         span=model.source.span(found.node),
         help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where}.",
