@@ -507,7 +507,7 @@ def loaders(create):
     train_loader, loaders = create()
     train_loader        # -> DataLoader
     loaders             # -> ?
-    tqdm(train_loader)  # -> DataLoader
+    tqdm(train_loader)  # calls tqdm.tqdm
     np.zeros(3)         # -> array float 1
     unheard_of(3)       # -> ?
     loader = None
