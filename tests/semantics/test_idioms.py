@@ -507,7 +507,8 @@ def loaders(create):
     train_loader, loaders = create()
     train_loader        # -> DataLoader
     loaders             # -> ?
-    tqdm(train_loader)  # calls tqdm.tqdm
+    for x, y in tqdm(train_loader):
+        x               # -> cpu
     np.zeros(3)         # -> array float 1
     unheard_of(3)       # -> ?
     loader = None
