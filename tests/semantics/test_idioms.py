@@ -502,7 +502,6 @@ def of_another_function(step):
     loss                # -> ?
 
 from helpers import *
-
 def loaders(create):
     train_loader, loaders = create()
     train_loader        # -> DataLoader
