@@ -121,19 +121,20 @@ class ModuleCalls:
         from torch.compiler import is_compiling
         from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-        def before(module: Any, _: Any) -> None:
+        def before(module: Any, arguments: Any) -> None:
             if not is_compiling():
-                self._roots.append(module)
+                # Before `forward` writes to them.
+                self._running.append((module, self._givers.of(arguments) if self.records else ""))
 
         def after(module: Any, arguments: Any, named: Any, output: Any) -> None:
-            if self.records and not is_compiling() and (roots := self._roots):
-                self._note(module, roots[0], (arguments, named), output)
-                if self.on_root is not None and len(roots) == 1:
+            if self.records and not is_compiling() and (running := self._running):
+                self._note(module, running[0][0], running[-1][1], (arguments, named), output)
+                if self.on_root is not None and len(running) == 1:
                     self.on_root(module, arguments, named)
 
         def left(*_: Any) -> None:
-            if not is_compiling() and self._roots:
-                self._roots.pop()
+            if not is_compiling() and self._running:
+                self._running.pop()
 
         self._undo = ExitStack()
         self._undo.callback(register_module_forward_pre_hook(before).remove)
@@ -170,14 +171,14 @@ class ModuleCalls:
         return givers
 
     @property
-    def _roots(self) -> list[Any]:
-        """The modules that run on this thread, outermost first."""
-        if not hasattr(self._thread, "roots"):
-            self._thread.roots = []
-        roots: list[Any] = self._thread.roots
-        return roots
+    def _running(self) -> list[tuple[Any, str]]:
+        """The modules that run on this thread, outermost first, and whose output each takes."""
+        if not hasattr(self._thread, "running"):
+            self._thread.running = []
+        running: list[tuple[Any, str]] = self._thread.running
+        return running
 
-    def _note(self, module: Any, root: Any, inputs: Any, output: Any) -> None:
+    def _note(self, module: Any, root: Any, follows: str, inputs: Any, output: Any) -> None:
         import torch
 
         if len(self._calls) >= CALL_LIMIT:
@@ -191,7 +192,7 @@ class ModuleCalls:
             torch.is_grad_enabled(),
             torch.is_inference_mode_enabled(),
             autocast_dtype(),
-            self._givers.of(inputs),
+            follows,
         )
         self._givers.note(name, output)
         self._calls[id(module), call] += 1

@@ -19,6 +19,7 @@ from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Step
 from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run
+from perflint.tracer.experiments.chains import ChannelsLastChains
 from perflint.tracer.experiments.layers import followers, layer, layers, per_step, read_settings
 from perflint.tracer.experiments.live import Live, copied, unwrapped
 from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
@@ -140,7 +141,7 @@ def test_layers_of_others_are_left_alone() -> None:
         pass
 
     assert not list(layers(recorded(Linear(5, 7), torch.ones(2, 5))))
-    assert not list(layers(recorded(nn.ReLU(), torch.ones(2, 5))))
+    assert not list(layers(recorded(nn.Tanh(), torch.ones(2, 5))))
 
 
 # Who follows whom.
@@ -299,6 +300,47 @@ def test_a_batch_norm_in_evaluation(kind: Any) -> None:
         (found,) = proposed(ConvBnFusion(), model.eval(), torch.randn(2, 3, 8, 8))
     pair = checked(found)
     assert isinstance(pair.after, Run) and isinstance(pair.after.module, kind)
+
+
+class Residual(nn.Module):
+    def __init__(self, inplace: bool) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = (nn.Conv2d(8, 8, 3, padding=1, bias=False) for _ in range(2))
+        self.norm1, self.norm2 = (nn.BatchNorm2d(8) for _ in range(2))
+        self.relu = nn.ReLU(inplace=inplace)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.relu(self.norm2(self.conv2(self.relu(self.norm1(self.conv1(x))))) + x)
+        return result
+
+
+@pytest.mark.parametrize("inplace", [True, False])
+def test_chains_of_convolutions(inplace: bool) -> None:
+    model = nn.Sequential(*(Residual(inplace) for _ in range(3)))
+    x = torch.randn(2, 8, 6, 6, requires_grad=True)
+    first, *rest = proposed(ChannelsLastChains(), model, x)
+    # The others begin with the activation behind the sum.
+    assert [[call.name for call in chain.calls] for chain in (first, *rest)] == [["0.conv1"], ["0.relu", "1.relu"]]
+    assert first.subject == "Conv2d(8, 8, kernel_size=(3, 3), …) to 0.norm2, 5 layers"
+    pair = checked(first)
+    assert isinstance(pair.after, Run) and isinstance(pair.after.module[2], nn.ReLU)
+    assert pair.after.module[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert pair.after.forward().is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), (2, 3, 8, 8)),
+        (nn.Sequential(nn.Conv1d(3, 4, 3), nn.Conv1d(4, 4, 3)), (2, 3, 8)),
+        (Calls(lambda a, b, x: b(a(x) * 2), nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)), (2, 3, 8, 8)),
+    ],
+)
+def test_what_is_no_chain(model: nn.Module, shape: tuple[int, ...]) -> None:
+    assert not proposed(ChannelsLastChains(), model, torch.ones(shape))
+    images = torch.ones(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    both = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3)).to(memory_format=torch.channels_last)
+    assert not proposed(ChannelsLastChains(), both, images)
 
 
 @pytest.mark.parametrize("settings", [{}, {"batch_first": True}, {"bias": False, "kdim": 12, "vdim": 6}])
@@ -596,16 +638,18 @@ class Once(nn.Linear):
     ],
 )
 def test_what_cannot_be_done_is_told(first: nn.Module, message: str) -> None:
-    model = nn.Sequential(first, nn.Linear(4, 1001))
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3), nn.AdaptiveAvgPool2d((1, 4)), first)
     with perflint.trace(experiments=True) as session:
         for _ in range(2):
-            model(torch.rand(2, 4)).sum().backward()
+            model(torch.rand(2, 3, 8, 8)).sum().backward()
             session.step()
     trace = session.trace
     assert trace is not None
     assert [failure.part for failure in trace.of(Failure)] == ["experiments"]
     assert trace.of(Failure)[0].message.startswith(message)
-    assert not [each for each in trace.of(Experiment) if each.scope == "model"]
+    (chain,) = trace.of(Experiment)
+    assert (chain.name, chain.scope) == ("channels-last", "layer")
+    assert chain.subject == "0 Conv2d(3, 8, kernel_size=(3, 3), …) to 1, 2 layers"
 
 
 @pytest.mark.usefixtures("hasty")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from perflint.tracer.events import ModuleCall, TensorFacts
 from perflint.tracer.modules import tensors
@@ -128,6 +128,24 @@ class Proposal:
     work: float
     """About how much is computed per step, to do what matters first."""
     build: Callable[[], Pair]
+
+
+class LayerExperiment(Protocol):
+    """A change to layers, found in records."""
+
+    @property
+    def name(self) -> str:
+        """As `Experiment.name`."""
+        ...
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """As `Experiment.codes`."""
+        ...
+
+    def propose(self, calls: Sequence[ModuleCall]) -> Iterator[Proposal]:
+        """What it would change, for layers that are equal together."""
+        ...
 
 
 def difference(before: Any, after: Any) -> float | None:

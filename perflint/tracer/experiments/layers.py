@@ -19,7 +19,8 @@ _KINDS = {
     "conv": tuple(f"Conv{way}{n}d" for way in ("", "Transpose") for n in (1, 2, 3)),
     "batchnorm": tuple(f"BatchNorm{n}d" for n in (1, 2, 3)),
     "instancenorm": tuple(f"InstanceNorm{n}d" for n in (1, 2, 3)),
-    "activation": ("MultiheadAttention",),
+    "activation": ("MultiheadAttention", "ReLU", "ReLU6", "SiLU", "GELU", "Hardswish"),
+    "pooling": ("MaxPool2d", "AvgPool2d"),
 }
 _TYPES = {f"torch.nn.modules.{file}.{name}": name for file, names in _KINDS.items() for name in names}
 _NAMES: dict[str, tuple[str, ...]] = {

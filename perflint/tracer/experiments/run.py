@@ -13,7 +13,8 @@ from perflint.findings import Problem
 from perflint.tracer.events import Experiment, Failure, ModuleCall, Place, Step, Trace
 from perflint.tracer.experiments import optimizers
 from perflint.tracer.experiments.attention import AttentionWeights
-from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal
+from perflint.tracer.experiments.base import LayerExperiment, Mode, NotPossible, Pair, Proposal
+from perflint.tracer.experiments.chains import ChannelsLastChains
 from perflint.tracer.experiments.launches import Compile, CudaGraph
 from perflint.tracer.experiments.layers import per_step
 from perflint.tracer.experiments.live import Live, RootCall
@@ -35,7 +36,15 @@ from perflint.tracer.experiments.state import undisturbed
 from perflint.tracer.experiments.timing import Clock, Timing, compare
 from perflint.tracer.modules import tensors
 
-LAYERS = (VocabularyPadding(), BiasBeforeNorm(), AttentionWeights(), ChannelMultiples(), ConvBnFusion())
+LAYERS: tuple[LayerExperiment, ...] = (
+    VocabularyPadding(),
+    BiasBeforeNorm(),
+    AttentionWeights(),
+    ChannelMultiples(),
+    ConvBnFusion(),
+)
+INSTEAD: tuple[LayerExperiment, ...] = (ChannelsLastChains(),)
+"""Where the whole model cannot be tried."""
 MODELS: tuple[ModelExperiment, ...] = (
     Tf32(),
     Autocast(),
@@ -121,7 +130,7 @@ class Experiments:
         of_model = list(self._of_model())
         yield from (task for task in of_model if not task.seconds)
         yield from self._of_optimizers()
-        yield from self._of_layers()
+        yield from self._of_layers(LAYERS if of_model else (*LAYERS, *INSTEAD))
         yield from (task for task in of_model if task.seconds)
 
     def _made_of(self, task: _Task) -> Iterator[Experiment | Failure]:
@@ -143,8 +152,8 @@ class Experiments:
 
     # Layers.
 
-    def _of_layers(self) -> Iterator[_Task]:
-        proposals = [proposal for experiment in LAYERS for proposal in experiment.propose(self._calls)]
+    def _of_layers(self, experiments: Sequence[LayerExperiment]) -> Iterator[_Task]:
+        proposals = [proposal for experiment in experiments for proposal in experiment.propose(self._calls)]
         for proposal in sorted(proposals, key=lambda each: -each.work):
             first = proposal.calls[0]
 
