@@ -128,6 +128,8 @@ class _Reader:
             for keyword in call.keywords
             if keyword.arg is not None
         }
+        if any(keyword.arg is None for keyword in call.keywords):
+            values = {"fullgraph": None, "mode": None, "backend": None, "dynamic": None, **values}
         return _options(text, call.lineno, values)
 
     # Calls

@@ -261,6 +261,40 @@ def test_a_break_in_a_loop_leaves_the_function_eager() -> None:
         assert len(graphs) == expected, run.__name__
 
 
+def test_a_counter_compiles_until_the_limit_and_a_buffer_once() -> None:
+    """The claim of `counter-recompiles`."""
+    page = sections(next(case.rule for case in cases() if case.rule.name == "counter-recompiles"))
+    counts = []
+    for block in (*python_blocks(page["Bad"]), *python_blocks(page["Good"])):
+        compiled: list[object] = []
+
+        def count(module: Any, inputs: Any, compiled: list[object] = compiled) -> Any:
+            compiled.append(module)
+            return module.forward
+
+        names: dict[str, Any] = {}
+        exec(block.replace("torch.compile(Net())", "Net()"), names)
+        torch._dynamo.reset()
+        model = torch.compile(names["model"], backend=count)
+        for _ in range(15):
+            model(torch.randn(2, 8))
+        counts.append(len(compiled))
+    assert counts == [8, 1]
+
+
+def test_what_is_compiled_before_is_found_again() -> None:
+    """The claim of `compile-in-hot-path`: calling torch.compile anew does not compile anew."""
+    compiled: list[object] = []
+
+    def count(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return module.forward
+
+    for _ in range(5):
+        torch.compile(lambda x: x + 1, backend=count)(torch.randn(4))
+    assert len(compiled) == 1
+
+
 def test_whole_graphs_capture_numbers_and_sizes() -> None:
     """The claim of `scalar-read` and `dynamic-shape-op` about `fullgraph=True`."""
     for expression in ("x * x.sum().item()", "x.nonzero()", "torch.unique(x)"):

@@ -99,8 +99,10 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str 
     if compiled.depth > _FAR:
         confidence = weakest(confidence, Confidence.MEDIUM)
     if compiled.options.fullgraph is not False:
+        confidence = lowered(confidence)
+    if compiled.options.fullgraph:
         # It would raise when it first runs, so it probably does not run.
-        confidence = lowered(lowered(confidence))
+        confidence = Confidence.LOW
     ends = loses or "the graph ends there, and another begins"
     return rule.finding(
         site,

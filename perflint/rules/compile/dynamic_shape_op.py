@@ -9,6 +9,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import nonzero_family, one_hot_no_classes, repeat_interleave_no_size, unique_on_device
+from perflint.rules.sync._indices import parts
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite, SubscriptSite
 
@@ -114,10 +115,11 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, CallSite) and site.target in _MORE:
         return Confidence.HIGH
     for rule in _RULES:
-        if isinstance(site, SubscriptSite):
-            if rule is not _RULES[0]:
+        if isinstance(blind, SubscriptSite):
+            # What is only called a mask may be a slice.
+            if rule is not _RULES[0] or not any(part.value.tensor is not None for part in parts(blind)):
                 continue
-        elif not any(isinstance(listen, Calls) and site.target in listen.names for listen in rule.listens):
+        elif not any(isinstance(listen, Calls) and blind.target in listen.names for listen in rule.listens):
             continue
         if rule.nominate(blind):
             found = next(iter(rule.check(site.model.source.concrete(site.node), blind)), None)

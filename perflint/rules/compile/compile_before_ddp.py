@@ -1,0 +1,117 @@
+"""TPF714: compiling a model before it is wrapped for distributed training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import path_of
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_DDP = "torch.nn.parallel.DistributedDataParallel"
+_FSDP = ("torch.distributed.fsdp.FullyShardedDataParallel",
+         "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel")  # fmt: skip
+
+
+class CompileBeforeDdp(Rule):
+    """A compiled model is wrapped by DDP or FSDP.
+
+    ## What it does
+    Finds `DistributedDataParallel(torch.compile(model))` and the same of `FullyShardedDataParallel`, also
+    where the compiled model has a name of its own in between.
+
+    ## Why is this bad
+    DDP sends gradients while the backward pass still computes others. The backward of a compiled model is
+    one piece: all gradients become ready when it ends, and are sent only then. Where the wrapper is
+    compiled, `torch.compile` knows of it and cuts the graph at the borders of DDP's buckets, so that
+    sending overlaps with computing again. FSDP must gather parameters before each layer, which one
+    compiled graph knows nothing of.
+
+    ## When it is fine
+    Where each layer is compiled by itself, where there is one process, and where
+    `torch._dynamo.config.optimize_ddp` is off on purpose. `fully_shard` of FSDP2 goes with either order.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def wrap(model: torch.nn.Module, rank: int):
+        model = torch.compile(model.to(rank))
+        return DistributedDataParallel(model, device_ids=[rank])
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def wrap(model: torch.nn.Module, rank: int):
+        model = DistributedDataParallel(model.to(rank), device_ids=[rank])
+        return torch.compile(model)
+    ```
+
+    ## Fix safety
+    No fix: names of parameters in checkpoints change (`module._orig_mod.` against `_orig_mod.module.`).
+
+    ## How a GPU shows it
+    A profile of the backward pass has its `ncclDevKernel_AllReduce` kernels after the last compute kernel,
+    instead of beside them.
+
+    ## References
+    - [DDPOptimizer](https://docs.pytorch.org/docs/stable/notes/ddp.html#torchdynamo-ddpoptimizer)
+    - [torch.compile and FSDP](https://docs.pytorch.org/docs/stable/torch.compiler_faq.html#why-is-my-distributed-code-slow)
+    """
+
+    code, name = "TPF714", "compile-before-ddp"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls(_DDP, "torch.nn.parallel.distributed.DistributedDataParallel", *_FSDP),)
+    since = (2, 0)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _compiled(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        call = _compiled(site)
+        if call is None:
+            return
+        wrapper = site.target.rpartition(".")[2]
+        why = "are sent only when all of them are ready" if wrapper.startswith("Dist") else "cannot be gathered by layer"
+        what = "gradients" if wrapper.startswith("Dist") else "parameters"
+        yield self.finding(
+            site,
+            f"`{wrapper}` gets what {quoted(site.text(call))} returns (line {call.lineno}): its {what} {why}",
+            confidence=Confidence.HIGH,
+            heat=Heat.WARM,
+            help=f"Compile the wrapper: `torch.compile({wrapper}(model))`.",
+        )
+
+
+def _compiled(site: CallSite) -> ast.Call | None:
+    """The call of torch.compile that made what is wrapped."""
+    if "optimize_ddp" in site.model.source.text:
+        return None
+    given = site.argument("module", 0)
+    if isinstance(given, ast.Call):
+        return given if site.model.target(given) == "torch.compile" else None
+    path = "" if given is None else path_of(given)
+    return _last_made(site, path) if path else None
+
+
+def _last_made(site: CallSite, path: str) -> ast.Call | None:
+    """What the last assignment of a path before the call, in the same function, calls if it is torch.compile."""
+    model, found = site.model, None
+    function = model.function(site.node)
+    for assignment in model.nodes(ast.Assign):
+        if assignment.lineno >= site.node.lineno or model.function(assignment) is not function:
+            continue
+        if any(path_of(target) == path for target in assignment.targets):
+            found = assignment.value
+    return found if isinstance(found, ast.Call) and model.target(found) == "torch.compile" else None

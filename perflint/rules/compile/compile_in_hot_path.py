@@ -1,0 +1,130 @@
+"""TPF711: calling torch.compile in each step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import names_in, walk
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_CACHES = frozenset({"cache", "lru_cache", "cached_property"})
+_TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
+
+
+class CompileInHotPath(Rule):
+    """torch.compile is called in each step.
+
+    ## What it does
+    Finds calls of `torch.compile` in `forward`, in a training, evaluation or decoding loop, and in what
+    these call.
+
+    ## Why is this bad
+    `torch.compile` makes a wrapper. Making it checks its options and, for a module, builds a module around
+    it. What was compiled before is found again (torch 2.13 compiles `torch.compile(f)(x)` in a loop once,
+    also for a lambda), so the program is right and warm; but each call costs the host half a
+    millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06 and
+    0.1 ms. Where a closure holds a number that changes, or the module is a new one each time, it is
+    compiled again as well, up to the limit of 8, and then runs eagerly.
+
+    ## When it is fine
+    Once, behind a test whether it has been done (`if self.compiled is None`), in a function under
+    `functools.cache`, in `__init__` and set-up, in a loop over the layers of a model.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.compile(self.layer)(x)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.compile(torch.nn.Linear(8, 8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(x)
+    ```
+
+    ## Fix safety
+    No fix: where the compiled object should live is for its author to say.
+
+    ## How a GPU shows it
+    A profile shows `torch/__init__.py: compile` and `OptimizedModule.__init__` on the host in each step.
+
+    ## References
+    - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+    """
+
+    code, name = "TPF711", "compile-in-hot-path"
+    effect, severity = Effect.RECOMPILE, Severity.INFO
+    listens = (Calls("torch.compile", "torch.nn.Module.compile"),)
+    since = (2, 0)
+
+    def nominate(self, site: CallSite) -> bool:
+        return site.heat is Heat.HOT and not _is_done_once(site.model, site.node)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} makes a compiled object in each step",
+            confidence=Confidence.MEDIUM,
+            help="Make it once, in `__init__` or before the loop, and call what it returned.",
+        )
+
+
+def _is_done_once(model: Model, call: ast.Call) -> bool:
+    """Whether something remembers the result, or a test keeps it from being made again."""
+    inner: ast.AST = call
+    for outer in model.ancestors(call):
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test and _asks_whether_done(outer.test):
+            return True
+        if isinstance(outer, (ast.Try, ast.With)):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return any(_last_name(each) in _CACHES for each in outer.decorator_list) or call in _decorators(outer)
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(call):
+            # Each layer of a model, each turn another.
+            return True
+        inner = outer
+    return False
+
+
+def _asks_whether_done(test: ast.expr) -> bool:
+    for node in walk(test):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], _TESTS):
+            return True
+        if isinstance(node, ast.Call) and _last_name(node) in ("hasattr", "isinstance", "getattr"):
+            return True
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return True
+    return False
+
+
+def _decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
+    return function.decorator_list
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,162 @@
+"""TPF712: Python state that compiled code changes, so that it is compiled again and again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Rule
+from perflint.rules.compile._breaks import guarded
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import GROWS, walk
+from perflint.semantics.values import Sequence, scalar_type
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+
+class CounterRecompiles(Rule):
+    """A compiled function counts in Python.
+
+    ## What it does
+    Finds, in functions that run under `torch.compile`, `self.steps += 1` and the like of an integer that
+    an object or the module's globals hold, and lists of an object that grow (`self.seen.append(x)`).
+
+    ## Why is this bad
+    `torch.compile` takes an integer attribute for a constant and guards it. The next call finds another
+    number: the function is compiled again, until the limit of 8 is reached; from then on it runs
+    eagerly, for good. On torch 2.13 fifteen calls of a module that counts them are compiled eight times,
+    and the other seven run uncompiled, with one warning.
+
+    ## When it is fine
+    Counting outside of the compiled function, or in a buffer: `self.steps += 1` of a tensor is part of
+    the graph. Floats become inputs of the graph at the second compilation, and so do integers that are
+    passed as arguments. A flag that is set once costs one more compilation. In functions under
+    `@torch.compiler.disable`, and where the file sets `allow_unspec_int_on_nn_module`.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+            self.steps = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.steps += 1
+            return self.linear(x)
+
+    model = torch.compile(Net())
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+            self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.steps += 1
+            return self.linear(x)
+
+    model = torch.compile(Net())
+    ```
+
+    ## Fix safety
+    No fix: who reads the number decides whether a buffer will do.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=recompiles` prints each one with the guard that failed (`self.steps == 3`), and then
+    "torch._dynamo hit config.recompile_limit (8)". A trace of perflint records them.
+
+    ## References
+    - [Recompilation](https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html)
+    """
+
+    code, name = "TPF712", "counter-recompiles"
+    effect, severity = Effect.RECOMPILE, Severity.WARNING
+    listens = (FileSite,)
+    since = (2, 0)
+
+    def nominate(self, site: FileSite) -> bool:
+        return site.model.compiles and "allow_unspec_int_on_nn_module" not in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for changed, what, sure in _changes(model):
+            compiled = model.compiled(changed)
+            if compiled is None:
+                continue
+            where = f"line {compiled.options.line}" if compiled.file == model.module.name else compiled.file
+            yield self.finding(
+                site,
+                f"{what} in code that `{compiled.options.text}` compiles ({where}): each call compiles it again, and"
+                " after 8 it runs eagerly for good",
+                confidence=guarded(model, changed, sure),
+                heat=model.heat(changed),
+                span=model.source.span(changed),
+                help="Count around the compiled call, or in a buffer: `self.register_buffer(…)`.",
+            )
+
+
+def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
+    """The places that change an integer or grow a list that outlives the call."""
+    for statement in model.nodes(ast.AugAssign):
+        target = statement.target
+        if isinstance(target, (ast.Attribute, ast.Name)) and _outlives(model, target) and _counts(model, statement):
+            yield target, f"{quoted(_text(model, statement))} changes a number that is guarded,", Confidence.HIGH
+    for assignment in model.nodes(ast.Assign):
+        target = assignment.targets[0]
+        if isinstance(target, ast.Attribute) and _outlives(model, target) and _is_next(model, target, assignment.value):
+            yield target, f"{quoted(_text(model, assignment))} changes a number that is guarded,", Confidence.HIGH
+    for call in model.nodes(ast.Call):
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in GROWS - {"update", "add"}:
+            held = func.value
+            if isinstance(held, ast.Attribute) and _outlives(model, held):
+                value = model.value(held)
+                if isinstance(value, Sequence) and value.type == "list":
+                    yield call, f"{quoted(_text(model, call))} grows a list whose length is guarded,", Confidence.MEDIUM
+
+
+def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
+    """Whether a target belongs to `self`, or to the module's globals."""
+    if isinstance(target, ast.Attribute):
+        return isinstance(target.value, ast.Name) and target.value.id == "self"
+    function = model.function(target)
+    if function is None:
+        return False
+    return any(isinstance(node, ast.Global) and target.id in node.names for node in walk(function))
+
+
+def _counts(model: Model, statement: ast.AugAssign) -> bool:
+    """Whether a number that is no tensor and no float changes by another."""
+    if not isinstance(statement.op, (ast.Add, ast.Sub, ast.Mult)) or scalar_type(model.value(statement.value)) != "int":
+        return False
+    before = model.value(statement.target)
+    return before.tensor is None and all(scalar_type(member) in ("int", "bool") for member in before.members)
+
+
+def _is_next(model: Model, target: ast.Attribute, value: ast.expr) -> bool:
+    """`self.n = self.n + 1`, also in brackets under `%`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod):
+        value = value.left
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
+        return False
+    left = value.left
+    same = isinstance(left, ast.Attribute) and left.attr == target.attr and ast.dump(left.value) == ast.dump(target.value)
+    return same and scalar_type(model.value(left)) == "int" and scalar_type(model.value(value.right)) == "int"
+
+
+def _text(model: Model, node: ast.expr | ast.stmt) -> str:
+    return model.source.segment(model.source.span(node))

@@ -1,0 +1,132 @@
+"""TPF713: settings that hide what torch.compile cannot do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._names import Names
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import FileSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_LIMITS = {
+    "cache_size_limit": 64,
+    "recompile_limit": 64,
+    "accumulated_cache_size_limit": 2048,
+    "accumulated_recompile_limit": 2048,
+}
+"""From which number on a limit is none; torch's own are 8 and 256."""
+
+_CONFIG = "torch._dynamo.config."
+
+
+class HiddenCompileErrors(Rule):
+    """A setting hides what torch.compile cannot do.
+
+    ## What it does
+    Finds `torch._dynamo.config.suppress_errors = True`, and `recompile_limit` or `cache_size_limit` (and
+    their accumulated kin) set to many times torch's own 8 (256).
+
+    ## Why is this bad
+    With `suppress_errors` a function that fails to compile runs eagerly, with a warning that scrolls by: the
+    program is as slow as without `torch.compile`, plus the time that compiling took. A limit of
+    thousands lets a function be compiled for each value that it meets, seconds each time, instead of
+    saying that a guard fails all the time; and each call tries all guards until one fits.
+
+    ## When it is fine
+    While a failure is looked into. In tests of the compiler. A limit of a few dozen for code that is meant
+    to have that many variants.
+
+    ## Bad
+    ```python
+    import torch
+    import torch._dynamo
+
+    torch._dynamo.config.suppress_errors = True
+    torch._dynamo.config.cache_size_limit = 10_000
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compiler.disable
+    def what_cannot_be_compiled(x: torch.Tensor) -> list[float]:
+        return x.tolist()
+
+    @torch.compile(dynamic=True)
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) * 2
+    ```
+
+    ## Fix safety
+    No fix: without the setting the failure shows.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=recompiles` prints each compilation with the guard that failed; a trace of perflint
+    records them. A profile of a function that failed has no compiled region.
+
+    ## References
+    - [Recompilation](https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html)
+    - [torch.compile troubleshooting](https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html)
+    """
+
+    code, name = "TPF713", "hidden-compile-errors"
+    effect, severity = Effect.RECOMPILE, Severity.INFO
+    listens = (FileSite,)
+    since = (2, 0)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return "_dynamo" in text and ("suppress_errors" in text or "_limit" in text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        names = Names(site.model.module.structure)
+        for assignment in site.model.nodes(ast.Assign):
+            for target in assignment.targets:
+                what = _hides(names, target, assignment.value) if isinstance(target, ast.Attribute) else ""
+                if what:
+                    yield self.finding(
+                        site,
+                        f"{quoted(site.model.source.segment(site.model.source.span(assignment)))} {what}",
+                        confidence=Confidence.HIGH,
+                        heat=Heat.WARM,
+                        span=site.model.source.span(assignment),
+                        help="Mark what cannot be compiled with `@torch.compiler.disable`, and pass `dynamic=True` or"
+                        " tensors where values change.",
+                    )
+
+
+def _hides(names: Names, target: ast.Attribute, value: ast.expr) -> str:
+    name = names.full_name(target)
+    if not name.startswith(_CONFIG):
+        return ""
+    setting = name.removeprefix(_CONFIG)
+    given = _number(value)
+    if setting == "suppress_errors" and isinstance(value, ast.Constant) and value.value is True:
+        return "lets what fails to compile run eagerly, and nobody notices"
+    if setting in _LIMITS and given is not None and given >= _LIMITS[setting]:
+        return "lets a function be compiled again for each value that it meets"
+    return ""
+
+
+def _number(node: ast.expr) -> float | None:
+    """The number that an expression spells: `10_000`, `10 ** 4`, `1e4`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        return float(node.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.Mult, ast.LShift)):
+        left, right = _number(node.left), _number(node.right)
+        if left is None or right is None or right > 64:
+            return None
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        return left**right if isinstance(node.op, ast.Pow) else left * 2**right
+    if isinstance(node, ast.Attribute) and node.attr == "maxsize":
+        return float("inf")
+    return None

@@ -1,0 +1,79 @@
+"""Calls of torch.compile in each step."""
+
+import functools
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.fast = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.compile(self.layer)(x)  # audit: TPF711
+        return torch.compile(lambda t: t * 2)(x)  # audit: TPF711
+
+
+def train(model: nn.Module, loader, optimizer) -> None:
+    for x in loader:
+        step = torch.compile(model, mode="reduce-overhead")  # audit: TPF711
+        step(x.cuda()).sum().backward()
+        optimizer.step()
+        model.compile()  # audit: TPF711
+
+
+# Look-alikes
+
+
+class Made(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.compile(nn.Linear(8, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x)
+
+
+class Lazy(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.fast = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.fast is None:
+            self.fast = torch.compile(self.layer)
+        return self.fast(x)
+
+
+@functools.cache
+def kernel(mode: str):
+    return torch.compile(torch.relu, mode=mode)
+
+
+def before_the_loop(model: nn.Module, loader, optimizer) -> None:
+    model = torch.compile(model)
+    for x in loader:
+        model(x.cuda()).sum().backward()
+        optimizer.step()
+
+
+def by_layer(model: nn.Module) -> None:
+    for index, layer in enumerate(model.layers):
+        model.layers[index] = torch.compile(layer)
+
+
+class Once(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = False
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.ready:
+            self.layer.compile()
+            self.ready = True
+        return self.layer(x)
