@@ -11,19 +11,23 @@ from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding
 
-_GRAVER = (Effect.GRAPH_BREAK, Effect.CAPTURE)
+_ECHOES = {
+    Effect.GRAPH_BREAK: (Effect.SYNC,),
+    Effect.CAPTURE: (Effect.SYNC, Effect.TRANSFER),
+}
+"""What each of the graver claims says again."""
 
 
 def without_echoes(findings: Sequence[Finding]) -> list[Finding]:
     """The findings of a file with one claim for each place that waits in a graph."""
-    graver = [finding for finding in findings if finding.effect in _GRAVER]
-    waits = [finding for finding in findings if finding.effect is Effect.SYNC]
-    if not graver or not waits:
+    graver = [finding for finding in findings if finding.effect in _ECHOES]
+    if not graver:
         return list(findings)
     dropped: set[int] = set()
     changed: dict[int, Finding] = {}
     for claim in graver:
-        same = [wait for wait in waits if wait.span.overlaps(claim.span)]
+        echoed = _ECHOES[claim.effect]
+        same = [each for each in findings if each.effect in echoed and each.span.overlaps(claim.span)]
         if not same:
             continue
         if claim.confidence is Confidence.LOW and any(wait.confidence is not Confidence.LOW for wait in same):

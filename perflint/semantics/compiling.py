@@ -70,10 +70,9 @@ class Calls:
     opaque: frozenset[Place]
     """The functions that are kept from torch.compile."""
 
-
 def calls_of(project: Project, module: Module, recorder: Recorder) -> Calls:
     """What the run of the interpreter over a file has shown of compiled regions."""
-    return _Reader(project, module, recorder).read()
+    return Reader(project, module, recorder).read()
 
 
 def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:
@@ -81,7 +80,7 @@ def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:
     return node if isinstance(node, ast.Call) and recorder.targets.get(node) == "torch.compile" else None
 
 
-class _Reader:
+class Reader:
     """Reads one file."""
 
     def __init__(self, project: Project, module: Module, recorder: Recorder) -> None:
@@ -145,7 +144,7 @@ class _Reader:
             # `torch.compile(mode="max-autotune")(f)`.
             self._compiled(node.func, node.args[0])
         elif target.endswith(".disable") and target.startswith("torch.") and node.args:
-            self._opaque.update(self._functions(self._recorder.values.get(node.args[0])))
+            self._opaque.update(self.functions(self._recorder.values.get(node.args[0])))
         else:
             self._called(node, target)
 
@@ -155,16 +154,16 @@ class _Reader:
         options = self._asked(call, f"{ast.unparse(call.func)}({_short(given)})" if call.args else _short(call))
         if options is not None:
             value = self._recorder.values.get(given)
-            self._roots += [(place, options) for place in self._functions(value)]
+            self._roots += [(place, options) for place in self.functions(value)]
 
     def _called(self, node: ast.Call, target: str) -> None:
         around, in_loop = self._around(node)
         if around is None or self._is_skipped(node):
             return
-        callees = list(self._functions(self._recorder.values.get(node.func)))
+        callees = list(self.functions(self._recorder.values.get(node.func)))
         if target.startswith(_TAKES_FUNCTIONS):
             for argument in node.args:
-                callees += self._functions(self._recorder.values.get(argument))
+                callees += self.functions(self._recorder.values.get(argument))
         if callees:
             place = (self._module.name, around.lineno, around.col_offset)
             self._callees.setdefault(place, []).extend(Callee(callee, in_loop) for callee in callees)
@@ -183,22 +182,22 @@ class _Reader:
     def _is_skipped(self, node: ast.AST) -> bool:
         return is_skipped(self._parents, node)
 
-    def _functions(self, value: Value | None) -> Iterator[Place]:
+    def functions(self, value: Value | None) -> Iterator[Place]:
         """The functions that a call of a value runs."""
         for member in value.members if value is not None else ():
             if isinstance(member, Function):
                 yield member.module, member.line, member.column
             elif isinstance(member, Partial):
-                yield from self._functions(member.function)
+                yield from self.functions(member.function)
             elif isinstance(member, Instance):
                 yield from self._of_module(member)
 
     def _of_module(self, value: Instance) -> Iterator[Place]:
         if value.cls in _CONTAINERS:
             for _, held in value.arguments or ():
-                yield from self._functions(held)
+                yield from self.functions(held)
         elif not value.cls.startswith("torch."):
-            yield from self._functions(self._frame.attribute(value, "forward"))
+            yield from self.functions(self._frame.attribute(value, "forward"))
 
 
 def gives_up(outer: ast.AST, inner: ast.AST) -> bool:

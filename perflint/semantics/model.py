@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.findings import Heat
 from perflint.semantics import classes, nominate, regions
 from perflint.semantics.analysis import analyse, parameters
+from perflint.semantics.capturing import Captures
 from perflint.semantics.compiling import is_skipped
 from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.heat import HeatMap
@@ -102,6 +103,11 @@ class Model:
                 return None if is_skipped(self.module.structure.parents, node) else found
             function = self.function(function)
         return None
+
+    @cached_property
+    def captures(self) -> Captures:
+        """The regions of the file that CUDA graphs record."""
+        return Captures(self.project, self.module, self._recorder, self.source.text)
 
     @property
     def compiles(self) -> bool:

@@ -83,8 +83,9 @@ class CompileBeforeDdp(Rule):
         if call is None:
             return
         wrapper = site.target.rpartition(".")[2]
-        why = "are sent only when all of them are ready" if wrapper.startswith("Dist") else "cannot be gathered by layer"
-        what = "gradients" if wrapper.startswith("Dist") else "parameters"
+        of_ddp = wrapper.startswith("Dist")
+        why = "are sent only when all of them are ready" if of_ddp else "cannot be gathered by layer"
+        what = "gradients" if of_ddp else "parameters"
         yield self.finding(
             site,
             f"`{wrapper}` gets what {quoted(site.text(call))} returns (line {call.lineno}): its {what} {why}",

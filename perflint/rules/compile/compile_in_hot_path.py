@@ -96,12 +96,13 @@ def _is_done_once(model: Model, call: ast.Call) -> bool:
     """Whether something remembers the result, or a test keeps it from being made again."""
     inner: ast.AST = call
     for outer in model.ancestors(call):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test and _asks_whether_done(outer.test):
-            return True
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:
+            if _asks_whether_done(outer.test):
+                return True
         if isinstance(outer, (ast.Try, ast.With)):
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return any(_last_name(each) in _CACHES for each in outer.decorator_list) or call in _decorators(outer)
+            return any(_last_name(each) in _CACHES for each in outer.decorator_list) or call in outer.decorator_list
         if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(call):
             # Each layer of a model, each turn another.
             return True
@@ -118,10 +119,6 @@ def _asks_whether_done(test: ast.expr) -> bool:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return True
     return False
-
-
-def _decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
-    return function.decorator_list
 
 
 def _last_name(node: ast.expr) -> str:

@@ -12,7 +12,7 @@ from perflint.rules.compile._breaks import guarded
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import GROWS, walk
+from perflint.semantics.structure import GROWS, path_of, walk
 from perflint.semantics.values import Sequence, scalar_type
 
 if TYPE_CHECKING:
@@ -116,9 +116,10 @@ def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
         if isinstance(target, (ast.Attribute, ast.Name)) and _outlives(model, target) and _counts(model, statement):
             yield target, f"{quoted(_text(model, statement))} changes a number that is guarded,", Confidence.HIGH
     for assignment in model.nodes(ast.Assign):
-        target = assignment.targets[0]
-        if isinstance(target, ast.Attribute) and _outlives(model, target) and _is_next(model, target, assignment.value):
-            yield target, f"{quoted(_text(model, assignment))} changes a number that is guarded,", Confidence.HIGH
+        assigned = assignment.targets[0]
+        if isinstance(assigned, ast.Attribute) and _outlives(model, assigned):
+            if _is_next(model, assigned, assignment.value):
+                yield assigned, f"{quoted(_text(model, assignment))} changes a number that is guarded,", Confidence.HIGH
     for call in model.nodes(ast.Call):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in GROWS - {"update", "add"}:
@@ -154,8 +155,9 @@ def _is_next(model: Model, target: ast.Attribute, value: ast.expr) -> bool:
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
         return False
     left = value.left
-    same = isinstance(left, ast.Attribute) and left.attr == target.attr and ast.dump(left.value) == ast.dump(target.value)
-    return same and scalar_type(model.value(left)) == "int" and scalar_type(model.value(value.right)) == "int"
+    if path_of(left) != path_of(target):
+        return False
+    return scalar_type(model.value(left)) == "int" and scalar_type(model.value(value.right)) == "int"
 
 
 def _text(model: Model, node: ast.expr | ast.stmt) -> str:

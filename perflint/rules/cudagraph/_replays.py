@@ -1,0 +1,82 @@
+"""Captures and replays of CUDA graphs in one scope: what a graph reads, makes, and when it is replayed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.frozen import dataclass
+from perflint.semantics.capturing import Capture
+from perflint.semantics.model import Model
+from perflint.semantics.structure import path_of, walk
+
+REPLAY = "torch.cuda.CUDAGraph.replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded block with the paths that it reads from outside and those that it makes.
+
+    `scope` is the function that holds it, None for the top level.
+    """
+
+    capture: Capture
+    scope: ast.AST | None
+    owner: ast.ClassDef | None
+    reads: frozenset[str]
+    makes: frozenset[str]
+
+
+def recorded(model: Model) -> Iterator[Recorded]:
+    """The recorded blocks of a file."""
+    for capture in model.captures.blocks:
+        reads: set[str] = set()
+        makes: set[str] = set()
+        for statement in capture.body:
+            for node in walk(statement):
+                if isinstance(node, (ast.Name, ast.Attribute)):
+                    path = path_of(node)
+                    if not path:
+                        continue
+                    if isinstance(node.ctx, ast.Store):
+                        makes.add(path)
+                    elif path not in makes:
+                        reads.add(path)
+        scope = model.function(capture.call)
+        owner = next((outer for outer in model.ancestors(capture.call) if isinstance(outer, ast.ClassDef)), None)
+        yield Recorded(capture, scope, owner, frozenset(reads), frozenset(makes))
+
+
+def replays(model: Model) -> list[ast.Call]:
+    """The calls of `replay` of a graph; by name where the object is not known."""
+    found = []
+    for call in model.nodes(ast.Call):
+        target = model.target(call)
+        named = isinstance(call.func, ast.Attribute) and call.func.attr == "replay" and not call.args
+        if target == REPLAY or (named and not target):
+            found.append(call)
+    return found
+
+
+def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
+    """Whether a path at a node means what it means in a block: the same scope, or `self` of the same class."""
+    if model.function(node) is block.scope:
+        return True
+    if path.startswith("self.") and block.owner is not None:
+        return any(outer is block.owner for outer in model.ancestors(node))
+    return False
+
+
+def loop_around(model: Model, node: ast.AST) -> ast.AST | None:
+    """The innermost loop around a node in its function."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return None
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
+            return outer
+    return None
+
+
+def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
+    """Whether a node stands in another."""
+    return any(each is outer for each in model.ancestors(node))

@@ -1,0 +1,171 @@
+"""TPF803: binding a graph's input to another tensor instead of copying into it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.rules.base import Rule
+from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import path_of, walk
+from perflint.semantics.values import scalar_type
+from perflint.source.concrete import code, cst
+
+
+class ReboundGraphInput(Rule):
+    """A CUDA graph's input is bound to another tensor before a replay.
+
+    ## What it does
+    Finds assignments such as `static_x = batch.cuda()` between the capture of a CUDA graph that reads
+    `static_x` and a `replay()` of it; also of attributes (`self.static_x = x`) in the methods of the
+    class that captures. Python numbers that a graph has read count too.
+
+    ## Why is this bad
+    A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever that
+    name means later: the replay computes with the old batch, again and again, and nothing says so. A
+    number, such as a learning rate, has become part of the kernels' arguments.
+
+    ## When it is fine
+    `static_x.copy_(batch)` and other in-place operations. A name that is bound anew before the capture, or
+    before another capture. Names that the captured block does not read.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model, optimizer, loader, static_x, static_y):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = torch.nn.functional.mse_loss(model(static_x), static_y)
+            loss.backward()
+        for x, y in loader:
+            static_x = x.cuda()
+            static_y = y.cuda()
+            graph.replay()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def train(model, optimizer, loader, static_x, static_y):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = torch.nn.functional.mse_loss(model(static_x), static_y)
+            loss.backward()
+        for x, y in loader:
+            static_x.copy_(x)
+            static_y.copy_(y)
+            graph.replay()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    Unsafe: `static_x = batch` becomes `static_x.copy_(batch)`, which is what was meant, so results change.
+    A batch of another shape raises, or is broadcast; the old tensor keeps its contents no longer.
+
+    ## How a GPU shows it
+    The outputs of two replays with different batches are equal.
+
+    ## References
+    - [CUDA graphs](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs): "fill the graph's input
+      memory with new data"
+    """
+
+    code, name = "TPF803", "rebound-graph-input"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (FileSite,)
+    since = (1, 10)
+
+    def nominate(self, site: FileSite) -> bool:
+        return bool(site.model.captures.blocks) and "replay" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        seen: set[ast.Assign] = set()
+        for block in recorded(model):
+            for assignment, path in _rebound(model, block):
+                if assignment in seen:
+                    continue
+                seen.add(assignment)
+                is_number = _is_number(model, block, path)
+                text = model.source.segment(model.source.span(assignment))
+                yield self.finding(
+                    site,
+                    f"{quoted(text)} does not reach the graph of line {block.capture.call.lineno}: it goes on reading"
+                    + (" the number" if is_number else " the memory") + f" that `{path}` was when it was recorded",
+                    confidence=Confidence.HIGH if not is_number else Confidence.MEDIUM,
+                    heat=Heat.HOT if loop_around(model, assignment) is not None else Heat.WARM,
+                    span=model.source.span(assignment),
+                    help=f"Copy into it: `{path}.copy_(…)`." if not is_number else "Keep the number in a tensor of the"
+                    " device, and fill that.",
+                    fix=None if is_number else _fix(model, assignment, path),
+                )
+
+
+def _rebound(model: Model, block: Recorded) -> Iterator[tuple[ast.Assign, str]]:
+    """Assignments to what a block reads that stand before a replay, and not before a capture."""
+    every = replays(model)
+    for assignment in model.nodes(ast.Assign):
+        if len(assignment.targets) != 1:
+            continue
+        path = path_of(assignment.targets[0])
+        if not path or path not in block.reads or not is_visible(model, block, assignment, path):
+            continue
+        if any(is_inside(model, assignment, statement) or assignment is statement for statement in block.capture.body):
+            continue
+        if _precedes_replay(model, block, assignment, every) and _brings_data(model, assignment, path):
+            yield assignment, path
+
+
+def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, every: list[ast.Call]) -> bool:
+    scope = model.function(assignment)
+    if scope is block.scope:
+        if assignment.lineno < block.capture.call.lineno:
+            return False
+        # Where the loop around it records again, the name is new for the new graph.
+        loop = loop_around(model, assignment)
+        if loop is not None and is_inside(model, block.capture.call, loop):
+            return False
+    elif _may_record(model, scope, block):
+        return False
+    after = [call for call in every if model.function(call) is scope and call.lineno > assignment.lineno]
+    return bool(after)
+
+
+def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
+    """Whether another method calls the one that records: what it binds may be meant for that."""
+    if scope is None or not isinstance(block.scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    name = block.scope.name
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(scope))
+
+
+def _brings_data(model: Model, assignment: ast.Assign, path: str) -> bool:
+    """Whether other data is meant: not None, and not a view or result of the old value."""
+    value = assignment.value
+    if isinstance(value, ast.Constant) and value.value is None:
+        return False
+    return all(path_of(node) != path for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)))
+
+
+def _is_number(model: Model, block: Recorded, path: str) -> bool:
+    for statement in block.capture.body:
+        for node in walk(statement):
+            if isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) == path:
+                return scalar_type(model.value(node)) in ("int", "float", "bool")
+    return False
+
+
+def _fix(model: Model, assignment: ast.Assign, path: str) -> Fix | None:
+    new = model.source.concrete(assignment.value)
+    if not isinstance(new, cst.BaseExpression) or isinstance(assignment.value, (ast.Tuple, ast.Constant)):
+        return None
+    edit = replace(model.source, model.source.span(assignment), f"{path}.copy_({code(new)})")
+    return Fix("Copy into the graph's input", Safety.UNSAFE, (edit,))

@@ -1,0 +1,134 @@
+"""TPF801: what makes the host wait, while a CUDA graph is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from perflint.findings import Effect, Finding, Heat, Severity
+from perflint.rules.base import Rule, TracedRule
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.sites import CallSite, FileSite, Site
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_WAITING = (Effect.SYNC, Effect.TRANSFER)
+
+
+class UncapturableCall(Rule):
+    """A CUDA graph is to record what makes the host wait.
+
+    ## What it does
+    Finds, in code that a CUDA graph records, whatever the rules of synchronisation and transfers find: reads
+    of numbers, branches on tensors, sizes that depend on data, copies between host and device that
+    are not pinned, `torch.cuda.synchronize()`. Recorded is the block of `with torch.cuda.graph(g):`,
+    what stands between `capture_begin()` and `capture_end()`, what is passed to
+    `make_graphed_callables`, and what these call in the same file.
+
+    ## Why is this bad
+    A graph records kernels and runs none of them, so there is nothing to wait for: CUDA fails with
+    "operation not permitted when stream is capturing", and the capture is lost. What the host computes
+    is not recorded either: a replay repeats the kernels alone.
+
+    ## When it is fine
+    Before and after the capture. In a branch on `torch.cuda.is_current_stream_capturing()`.
+    Copies from pinned memory with `non_blocking=True` are recorded. Shapes are known.
+
+    ## Bad
+    ```python
+    import torch
+
+    def capture(model: torch.nn.Module, static_x: torch.Tensor):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = model(static_x.cuda())
+            if torch.isnan(y).any():
+                raise ValueError("not a number")
+        return graph, y
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def capture(model: torch.nn.Module, static_x: torch.Tensor):
+        graph = torch.cuda.CUDAGraph()
+        static_x = static_x.cuda()
+        with torch.cuda.graph(graph):
+            y = model(static_x)
+            is_bad = torch.isnan(y).any()
+        return graph, y, is_bad
+    ```
+
+    ## Fix safety
+    No fix of its own: that of the rule that finds the wait, where it has one.
+
+    ## How a GPU shows it
+    The capture raises "CUDA error: operation not permitted when stream is capturing". An eager run of the
+    same code under `torch.cuda.set_sync_debug_mode("error")` raises at the line.
+
+    ## References
+    - [CUDA graphs: constraints](https://docs.pytorch.org/docs/stable/notes/cuda.html#constraints)
+    - [torch.cuda.graph](https://docs.pytorch.org/docs/stable/generated/torch.cuda.graph.html)
+    """
+
+    code, name = "TPF801", "uncapturable-call"
+    effect, severity = Effect.CAPTURE, Severity.WARNING
+    listens = (FileSite,)
+    since = (1, 10)
+
+    def nominate(self, site: FileSite) -> bool:
+        captures = site.model.captures
+        return bool(captures.blocks or captures.functions)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        seen = set()
+        for inner in model.sites():
+            if isinstance(inner, FileSite) or not _may_run(inner):
+                continue
+            capture = model.captures.of(inner.node)
+            if capture is None:
+                continue
+            for found in _waits(self, inner):
+                if found.span in seen:
+                    continue
+                seen.add(found.span)
+                yield self.finding(
+                    site,
+                    f"{found.message}: not permitted while the CUDA graph of line {capture.call.lineno} records it",
+                    confidence=found.confidence,
+                    heat=Heat.WARM,
+                    span=found.span,
+                    help="Do it before the capture, or after the replay.",
+                    fix=found.fix,
+                )
+
+
+_BY_THEMSELVES = (
+    *("torch.cuda.synchronize", "torch.cuda.Stream.synchronize", "torch.cuda.Event.synchronize"),
+    *("torch.cuda.Event.query", "torch.cuda.Stream.query"),
+)
+"""They wait, or ask whether work is done, whatever their arguments."""
+
+
+@cache
+def _waiting() -> RuleSet:
+    return RuleSet(rule for rule in all_rules() if rule.effect in _WAITING and not isinstance(rule, TracedRule))
+
+
+def _may_run(site: Site) -> bool:
+    """Whether a site may be in a capture at all; cheap."""
+    return bool(_waiting().listening(site)) or (isinstance(site, CallSite) and site.target in _BY_THEMSELVES)
+
+
+def _waits(rule: Rule, site: Site) -> Iterator[Finding]:
+    """What the rules of waits and transfers find at a site."""
+    if isinstance(site, CallSite) and site.target in _BY_THEMSELVES:
+        yield rule.finding(site, f"`{site.text(site.node)}` asks for the state of the device")
+        return
+    for other in _waiting().listening(site):
+        if other.nominate(site):
+            yield from other.check(site.model.source.concrete(site.node), site)

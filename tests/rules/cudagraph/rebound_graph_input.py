@@ -1,0 +1,115 @@
+"""Inputs of CUDA graphs that are bound anew."""
+
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, optimizer, loader, static_x: torch.Tensor, static_y: torch.Tensor) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = nn.functional.mse_loss(model(static_x), static_y)
+        loss.backward()
+    for x, y in loader:
+        static_x = x.cuda()  # error: TPF803
+        static_y = y.to("cuda", non_blocking=True)  # error: TPF803
+        graph.replay()
+        optimizer.step()
+
+
+class Runner:
+    def __init__(self, model: nn.Module, x: torch.Tensor) -> None:
+        self.static_x = x.clone()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.static_y = model(self.static_x)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.static_x = x  # error: TPF803
+        self.graph.replay()
+        return self.static_y.clone()
+
+
+def scaled(x: torch.Tensor, rates: list[float]) -> torch.Tensor:
+    rate = 0.1
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x * rate
+    for each in rates:
+        rate = each  # error: TPF803
+        graph.replay()
+    return y
+
+
+# Look-alikes
+
+
+def copied(model: nn.Module, loader, static_x: torch.Tensor) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(static_x)
+    for x in loader:
+        static_x.copy_(x)
+        graph.replay()
+        print(y.sum().item())
+
+
+def before(model: nn.Module, loader) -> None:
+    static_x = next(loader).cuda()
+    static_x = static_x.float()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(static_x)
+    graph.replay()
+
+
+def recorded_anew(model: nn.Module, loader) -> None:
+    static_x = next(loader).cuda()
+    for x in loader:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            model(static_x)
+        graph.replay()
+        static_x = x.cuda()
+        graph.replay()
+
+
+def others(model: nn.Module, loader, static_x: torch.Tensor) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(static_x)
+    for x in loader:
+        batch = x.cuda()
+        static_x.copy_(batch)
+        graph.replay()
+        result = y.clone()
+        print(result)
+
+
+class Careful:
+    def __init__(self, x: torch.Tensor) -> None:
+        self.static_x = x.clone()
+        self.graph = None
+
+    def record(self, model: nn.Module) -> None:
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.static_y = model(self.static_x)
+
+    def __call__(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        if self.graph is None:
+            self.static_x = x.clone()
+            self.record(model)
+        self.static_x.copy_(x)
+        self.graph.replay()
+        return self.static_y.clone()
+
+    def close(self) -> None:
+        self.static_x = None
+        self.graph = None
+
+
+def no_replay(model: nn.Module, static_x: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        model(static_x)
+    static_x = x
+    return model(static_x)

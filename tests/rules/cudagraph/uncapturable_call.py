@@ -1,0 +1,94 @@
+"""What cannot be recorded by a CUDA graph."""
+
+import torch
+from torch import nn
+
+
+def capture(model: nn.Module, static_x: torch.Tensor, batch: torch.Tensor):
+    static_x = static_x.cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(static_x)
+        loss = y.sum()
+        print(loss.item())  # error: TPF801
+        if torch.isnan(y).any():  # error: TPF801
+            y = y * 0
+        kept = static_x[static_x > 0]  # error: TPF801
+        torch.cuda.synchronize()  # error: TPF801
+    return graph, kept
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * float(x.sum())  # error: TPF801
+
+
+def graphed(x: torch.Tensor):
+    block = Block().cuda()
+    return torch.cuda.make_graphed_callables(block, (x.cuda(),))
+
+
+def by_hand(x: torch.Tensor) -> None:
+    x = x.cuda()
+    graph = torch.cuda.CUDAGraph()
+    graph.capture_begin()
+    y = x * 2
+    count = int(y.sum())  # error: TPF801
+    graph.capture_end()
+    print(y.sum().item(), count)
+
+
+def helped(x: torch.Tensor) -> None:
+    x = x.cuda()
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        helper(x)
+
+
+def helper(x: torch.Tensor) -> list:
+    return x.cuda().tolist()  # error: TPF801
+
+
+# Look-alikes
+
+
+def before_and_after(model: nn.Module, batch: torch.Tensor) -> float:
+    static_x = batch.cuda()
+    if static_x.isnan().any():
+        raise ValueError("not a number")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = model(static_x).sum()
+    graph.replay()
+    return y.item()
+
+
+def pure(static_x: torch.Tensor) -> None:
+    static_x = static_x.cuda()
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        y = torch.where(static_x > 0, static_x, 0)
+        y[y > 3] = 0.0
+        y.view(static_x.shape[0], -1).sum().backward()
+
+
+def eager(x: torch.Tensor) -> float:
+    return x.cuda().sum().item()
+
+
+def on_the_host() -> None:
+    sizes = torch.arange(4)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        torch.zeros(int(sizes[0]), device="cuda")
+
+
+class Eager(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x.sum().item()
+
+
+def context(graph, x: torch.Tensor) -> None:
+    with graph:
+        x.cuda().sum().item()
