@@ -97,11 +97,10 @@ class CounterRecompiles(Rule):
             compiled = model.compiled(changed)
             if compiled is None:
                 continue
-            where = f"line {compiled.options.line}" if compiled.file == model.module.name else compiled.file
             yield self.finding(
                 site,
-                f"{what} in code that `{compiled.options.text}` compiles ({where}): each call compiles it again, and"
-                " after 8 it runs eagerly for good",
+                f"{what} in code that `{compiled.options.text}` compiles (line {compiled.options.line}): each call"
+                " compiles it again, and after 8 it runs eagerly for good",
                 confidence=guarded(model, changed, sure),
                 heat=model.heat(changed),
                 span=model.source.span(changed),
