@@ -55,9 +55,9 @@ def _pools() -> Any:
 
 def _end_workers(has_pool: bool) -> None:
     """End the compiler's processes, unless the program had some before; it starts them anew where it needs them."""
-    if _pools() and not has_pool:
-        compiler: Any = sys.modules["torch._inductor.async_compile"]
-        compiler.shutdown_compile_workers()
+    end = getattr(sys.modules.get("torch._inductor.async_compile"), "shutdown_compile_workers", None)
+    if _pools() and not has_pool and end is not None:
+        end()
 
 
 def _give_back() -> None:
