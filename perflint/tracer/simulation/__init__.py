@@ -3,7 +3,7 @@
 Nothing moves. Each storage carries a mark of where it would be (`marks`), which the properties and
 methods of tensors answer from (`tensors`, `storages`, `factories`), a dispatch mode takes along from
 operator to operator (`dispatch`), and which tells the operators that would keep the host waiting
-(`waits`). `cuda`, `streams` and `elsewhere` stand in for the rest of torch that asks for a GPU. It
+(`waits`). `cuda`, `streams`, `types`, `recurrent` and `elsewhere` stand in for the rest of torch that asks for a GPU. It
 finds where the host would wait and what would be copied, not for how long.
 """
 
@@ -23,7 +23,7 @@ def start(note: Callable[[str, str], None]) -> None:
     if _is_on:
         return
     _is_on = True
-    from perflint.tracer.simulation import cuda, dispatch, elsewhere, factories, storages, tensors, types
+    from perflint.tracer.simulation import cuda, dispatch, elsewhere, factories, recurrent, storages, tensors, types
     from perflint.tracer.simulation.marks import replace_everywhere
 
     replaced = factories.replacements() | cuda.replacements() | types.replacements() | elsewhere.replacements()
@@ -31,6 +31,7 @@ def start(note: Callable[[str, str], None]) -> None:
     replace_everywhere(replaced)
     tensors.install()
     storages.install()
+    recurrent.install()
     cuda.install()
     elsewhere.install(note)
     dispatch.enter_in_threads()
