@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from perflint.cli import options as shared
 from perflint.config.errors import ConfigurationError
 from perflint.tracer.options import DEFAULT_OUTPUT, EXPERIMENT_SECONDS, Options
 
+OLDEST_SIMULATED = (2, 6)
+"""The first torch whose parts `--simulate` knows."""
 _EXIT_CODES = (
     "Exit codes: those of the program; 1 where it succeeded and --fail-on-sync found a sync; "
     "2 for a fault in the usage. Everything after SCRIPT or MODULE is the program's."
@@ -96,6 +100,9 @@ def run(arguments: Namespace) -> int:
     if arguments.simulate and arguments.experiments:
         raise ConfigurationError("--experiments takes times, which --simulate has none of", "leave out one of the two")
     _check(arguments, program[0])
+    if arguments.simulate and _version_of_torch() < OLDEST_SIMULATED:
+        wanted = ".".join(map(str, OLDEST_SIMULATED))
+        raise ConfigurationError(f"--simulate needs torch {wanted} or later", "trace on a GPU, or with a newer torch")
     options = Options(
         output=os.path.abspath(arguments.output),
         root=os.getcwd(),
@@ -127,6 +134,11 @@ def _check(arguments: Namespace, program: str) -> None:
     folder = Path(arguments.output).absolute().parent
     if not folder.is_dir():
         raise ConfigurationError(f"there is no folder {folder} to write to", "create it, or name another `--output`")
+
+
+def _version_of_torch() -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)", version("torch"))
+    return (int(found[1]), int(found[2])) if found else OLDEST_SIMULATED
 
 
 def _count(text: str) -> int:

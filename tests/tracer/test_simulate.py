@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -123,6 +124,13 @@ torch.set_default_device("cuda"); print(torch.ones(1).device); torch.set_default
 print(torch.Generator("cuda").device, isinstance(torch.default_generator, torch.Generator))
 print(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.memory_allocated(), torch.ones(1).device)
 print(torch.func.vmap(lambda row: row * 2)(x).device, x)
+layers = nn.LSTM(2, 3), nn.GRU(2, 3, bidirectional=True), nn.RNN(2, 3, 2)
+for here in layers:
+    there = copy.deepcopy(here).cuda()
+    sums = [layer(torch.ones(4, 1, 2, device=d))[0].sum() for layer, d in ((here, "cpu"), (there, "cuda"))]
+    sums[0].backward(); sums[1].backward()
+    pairs = zip(here.parameters(), there.parameters())
+    print(sums[1].device, {(a.grad.device, b.grad.device, torch.allclose(a.grad, b.grad.cpu())) for a, b in pairs})
 try: x.numpy()
 except TypeError as error: print(error)
 """
@@ -137,6 +145,9 @@ cuda:0
 cuda:0 True
 True 1 0 cpu
 cuda:0 tensor([0., 0.], device='cuda:0')
+cuda:0 {(device(type='cpu'), device(type='cuda', index=0), True)}
+cuda:0 {(device(type='cpu'), device(type='cuda', index=0), True)}
+cuda:0 {(device(type='cpu'), device(type='cuda', index=0), True)}
 can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.
 """
 LOADER = """
@@ -220,6 +231,14 @@ def test_the_program_keeps_its_output_and_its_status(tmp_path: Path) -> None:
     _, done = simulated(tmp_path, "print(torch.ones(2).sum().item())\n")
     assert (done.code, done.out) == (0, "2.0\n")
     assert "The program used no GPU" in done.err
+
+
+def test_the_guide_shows_what_is_printed(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guide" / "tracing.md").read_text("utf-8").partition("## Without a GPU")[2]
+    program, printed = (guide.partition(f"```{language}\n")[2].partition("```")[0] for language in ("python", "text"))
+    (tmp_path / "train.py").write_text(program)
+    done = python(tmp_path, "-m", "perflint", "trace", "--simulate", "train.py")
+    assert (done.code, done.err.replace(str(tmp_path) + os.sep, "")) == (0, printed)
 
 
 def test_experiments_need_a_gpu(tmp_path: Path) -> None:

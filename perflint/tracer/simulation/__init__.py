@@ -3,8 +3,8 @@
 Nothing moves. Each storage carries a mark of where it would be (`marks`), which the properties and
 methods of tensors answer from (`tensors`, `storages`, `factories`), a dispatch mode takes along from
 operator to operator (`dispatch`), and which tells the operators that would keep the host waiting
-(`waits`). `cuda`, `streams`, `types`, `recurrent` and `elsewhere` stand in for the rest of torch that asks for a GPU. It
-finds where the host would wait and what would be copied, not for how long.
+(`waits`). `cuda`, `streams`, `types`, `recurrent` and `elsewhere` stand in for the rest of torch that
+asks for a GPU. It finds where the host would wait and what would be copied, not for how long.
 """
 
 from __future__ import annotations

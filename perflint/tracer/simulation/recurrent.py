@@ -34,7 +34,9 @@ def _whole() -> Callable[[Function], Function]:
     from torch.utils._python_dispatch import _disable_current_modes
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    class Whole(torch.autograd.Function):
+    base: Any = torch.autograd.Function
+
+    class Whole(base):  # type: ignore[misc]
         """Runs a function, and its gradient, unseen."""
 
         @staticmethod
