@@ -12,6 +12,7 @@ from perflint.semantics.values import Const, Function, Instance, Name, Partial, 
 
 if TYPE_CHECKING:
     from perflint.semantics.frame import Recorder
+    from perflint.semantics.model import Model
     from perflint.semantics.project import Module, Project
     from perflint.semantics.structure import FunctionInfo
 
@@ -73,6 +74,12 @@ class Calls:
 def calls_of(project: Project, module: Module, recorder: Recorder) -> Calls:
     """What the run of the interpreter over a file has shown of compiled regions."""
     return Reader(project, module, recorder).read()
+
+
+def options_of(model: Model, call: ast.Call) -> Options | None:
+    """What a call of torch.compile asks for; None where it asks for nothing."""
+    values = {keyword.arg: model.value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    return _options(_short(call), call.lineno, dict(values))
 
 
 def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:

@@ -15,7 +15,7 @@ from perflint.semantics.compiling import is_skipped
 from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.structure import FunctionNode
-from perflint.semantics.values import UNKNOWN, Instance, Value
+from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.compiling import Place
@@ -103,6 +103,10 @@ class Model:
                 return None if is_skipped(self.module.structure.parents, node) else found
             function = self.function(function)
         return None
+
+    def compiled_function(self, function: Function) -> Compiled | None:
+        """How a function of the file comes to run under torch.compile."""
+        return self._compiled.get((function.module, function.line, function.column))
 
     @cached_property
     def captures(self) -> Captures:

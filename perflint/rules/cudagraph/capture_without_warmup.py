@@ -1,0 +1,137 @@
+"""TPF802: recording a CUDA graph of code that has not run yet."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Rule
+from perflint.rules.cudagraph._replays import Recorded, is_inside, recorded
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Function, Instance
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_WARMED = re.compile(r"warm_?up|wait_stream|cuda\.Stream\(|cuda\.stream\(|num_warmup", re.IGNORECASE)
+
+
+class CaptureWithoutWarmup(Rule):
+    """A CUDA graph is recorded of code that has not run yet.
+
+    ## What it does
+    Finds `with torch.cuda.graph(g):` blocks that run a module or a function of the project, where the same
+    function (or the top level) neither calls it before nor uses a side stream or the word warm-up.
+
+    ## Why is this bad
+    The first run of a model does more than launch kernels: libraries make their handles and workspaces,
+    cuDNN tries algorithms, Triton compiles, autograd and DDP allocate what they keep. While a graph is
+    recorded, that fails ("operation not permitted when stream is capturing"), or is recorded with the
+    kernels and repeated by each replay. Gradients that are allocated in the capture belong to the
+    graph's memory.
+
+    ## When it is fine
+    Where the code ran before, in another function too: perflint looks at the one that records.
+    Elementwise operations on tensors need no warm-up. `make_graphed_callables` does its own, three
+    iterations by default.
+
+    ## Bad
+    ```python
+    import torch
+
+    def record(model: torch.nn.Module, static_x: torch.Tensor):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            static_y = model(static_x)
+        return graph, static_y
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def record(model: torch.nn.Module, static_x: torch.Tensor):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                model(static_x)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            static_y = model(static_x)
+        return graph, static_y
+    ```
+
+    ## Fix safety
+    No fix: how often to run it, and on which data, is for its author to say.
+
+    ## How a GPU shows it
+    The capture fails, or a profile of a replay shows more kernels than one of an eager step.
+
+    ## References
+    - [CUDA graphs: whole-network capture](https://docs.pytorch.org/docs/stable/notes/cuda.html#whole-network-capture)
+    """
+
+    code, name = "TPF802", "capture-without-warmup"
+    effect, severity = Effect.CAPTURE, Severity.INFO
+    listens = (FileSite,)
+    since = (1, 10)
+
+    def nominate(self, site: FileSite) -> bool:
+        return bool(site.model.captures.blocks)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for block in recorded(model):
+            first = _first_work(model, block)
+            if first is None or _is_warmed(model, block):
+                continue
+            yield self.finding(
+                site,
+                f"`{site.text(first.func)}` has not run in this function before the CUDA graph records it: what only"
+                " the first run does fails, or becomes part of the graph",
+                confidence=Confidence.MEDIUM,
+                heat=Heat.WARM,
+                span=model.source.span(block.capture.call),
+                help="Run it a few times on a side stream first (11 times under DDP).",
+            )
+
+
+def _first_work(model: Model, block: Recorded) -> ast.Call | None:
+    """The first call in a block of a module or of a function of the project."""
+    for statement in block.capture.body:
+        for node in walk(statement):
+            if isinstance(node, ast.Call):
+                value = model.value(node.func)
+                is_module = isinstance(value, Instance) and model.is_module(value)
+                if is_module or isinstance(value, Function) or model.target(node) == "torch.nn.Module.__call__":
+                    return node
+    return None
+
+
+def _is_warmed(model: Model, block: Recorded) -> bool:
+    """Whether the scope of a block runs before what the block records, or speaks of warming up."""
+    inside = [node for statement in block.capture.body for node in walk(statement)]
+    called = {ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)}
+    scope = block.scope if block.scope is not None else model.source.tree
+    if _WARMED.search(_text_before(model, scope, block)):
+        return True
+    return any(
+        isinstance(node, ast.Call)
+        and node.lineno < block.capture.call.lineno
+        and ast.unparse(node.func) in called
+        and isinstance(model.value(node.func), (Instance, Function))
+        and not any(is_inside(model, node, statement) for statement in block.capture.body)
+        for node in walk(scope)
+    )
+
+
+def _text_before(model: Model, scope: ast.AST, block: Recorded) -> str:
+    first = getattr(scope, "lineno", 1)
+    return "".join(model.source.lines[first - 1 : block.capture.call.lineno - 1])

@@ -1,0 +1,132 @@
+"""TPF804: arguments that make_graphed_callables refuses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.capturing import GRAPHED
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import NONE, Value, scalar_type
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
+                        "torch.amp.autocast_mode.autocast"})  # fmt: skip
+
+
+class GraphedCallableArguments(Rule):
+    """make_graphed_callables gets what it refuses.
+
+    ## What it does
+    Finds calls of `torch.cuda.make_graphed_callables` with numbers, texts, flags or None among
+    `sample_args`, and calls under an autocast that caches.
+
+    ## Why is this bad
+    The graph reads its arguments from fixed memory, so only tensors can be arguments: anything else is an
+    error ("sample_args for each callable must contain only Tensors"). A number would have become part of
+    the graph. Autocast's cache of weights lives outside of the graph's memory: torch refuses it too.
+
+    ## When it is fine
+    Tensors, and tuples, lists and dicts of them. `torch.autocast("cuda", cache_enabled=False)`.
+
+    ## Bad
+    ```python
+    import torch
+
+    def graphed(model: torch.nn.Module, x: torch.Tensor):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return torch.cuda.make_graphed_callables(model, (x, 0.5))
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def graphed(model: torch.nn.Module, x: torch.Tensor):
+        scale = torch.full((), 0.5, device="cuda")
+        with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
+            return torch.cuda.make_graphed_callables(model, (x, scale))
+    ```
+
+    ## Fix safety
+    No fix: whether the value changes between calls decides what to make of it.
+
+    ## How a GPU shows it
+    The call raises; nothing is recorded.
+
+    ## References
+    - [torch.cuda.make_graphed_callables](https://docs.pytorch.org/docs/stable/generated/torch.cuda.make_graphed_callables.html)
+    """
+
+    code, name = "TPF804", "graphed-callable-arguments"
+    effect, severity = Effect.CAPTURE, Severity.WARNING
+    listens = (Calls(*GRAPHED),)
+    since = (1, 10)
+
+    def nominate(self, site: CallSite) -> bool:
+        return not site.has_unpacking
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        samples = site.argument("sample_args", 1)
+        for part in _parts(samples) if samples is not None else ():
+            if _is_no_tensor(site.value(part)):
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(part))} is no tensor: `make_graphed_callables` refuses it among `sample_args`",
+                    confidence=Confidence.HIGH,
+                    heat=Heat.WARM,
+                    span=site.model.source.span(part),
+                    help="Bind it with `functools.partial` or a default, or pass a tensor of the device.",
+                )
+        caching = _caching(site.model, site.node)
+        if caching is not None:
+            yield self.finding(
+                site,
+                f"{quoted(site.text(caching))} caches weights, which `make_graphed_callables` refuses",
+                confidence=Confidence.HIGH,
+                heat=Heat.WARM,
+                span=site.model.source.span(caching),
+                help="Pass `cache_enabled=False` to autocast.",
+            )
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The leaves of tuples, lists and dicts that are spelled out."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for element in node.elts:
+            yield from _parts(element)
+    elif isinstance(node, ast.Dict):
+        for value in node.values:
+            yield from _parts(value)
+    elif not isinstance(node, ast.Starred):
+        yield node
+
+
+def _is_no_tensor(value: Value) -> bool:
+    return bool(value.members) and all(
+        member == NONE or scalar_type(member) in ("int", "float", "bool", "str") for member in value.members
+    )
+
+
+def _caching(model: Model, call: ast.Call) -> ast.expr | None:
+    """The autocast around a call, if it is on and caches."""
+    for outer in model.ancestors(call):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return None
+        if not isinstance(outer, ast.With):
+            continue
+        for item in outer.items:
+            context = item.context_expr
+            if isinstance(context, ast.Call) and model.target(context) in _AUTOCASTS:
+                named = {each.arg: each.value for each in context.keywords}
+                if None in named or "cache_enabled" in named or "enabled" in named or len(context.args) > 2:
+                    return None
+                return context
+    return None

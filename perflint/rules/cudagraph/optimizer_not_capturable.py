@@ -1,0 +1,125 @@
+"""TPF809: recording the step of an optimizer that counts on the host."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import keyword
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const, Instance
+from perflint.source.concrete import cst
+
+_COUNTING = frozenset(
+    f"torch.optim.{name}" for name in "Adam AdamW Adamax NAdam RAdam ASGD Adadelta RMSprop Rprop".split()
+)
+"""Optimizers with a counter of steps, and a setting to keep it on the device."""
+
+
+class OptimizerNotCapturable(Rule):
+    """A CUDA graph is to record the step of an optimizer without `capturable=True`.
+
+    ## What it does
+    Finds `optimizer.step()` of `Adam`, `AdamW`, `NAdam`, `RAdam`, `Adamax`, `ASGD`, `Adadelta`, `RMSprop` and
+    `Rprop` in code that a CUDA graph records, where the optimizer was made without `capturable=True`.
+
+    ## Why is this bad
+    These optimizers count their steps, on the host unless they are told otherwise. A graph records no host
+    code, so that bias corrections would stay what they were: torch refuses ("Attempting CUDA graph
+    capture of step() for an instance of Adam but param_groups' capturable is False").
+
+    ## When it is fine
+    `SGD` has no counter. Where the graph ends before the step and `optimizer.step()` follows the replay.
+
+    ## Bad
+    ```python
+    import torch
+
+    def record(model: torch.nn.Module, static_x: torch.Tensor):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            model(static_x).sum().backward()
+            optimizer.step()
+        return graph
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def record(model: torch.nn.Module, static_x: torch.Tensor):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=True)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            model(static_x).sum().backward()
+            optimizer.step()
+        return graph
+    ```
+
+    ## Fix safety
+    Unsafe: with `capturable=True` the counters are tensors of the device, in checkpoints too, the update is
+    computed with tensors in another order of rounding, and steps outside of graphs become slower.
+
+    ## How a GPU shows it
+    The capture raises the error above.
+
+    ## References
+    - [torch.optim.AdamW](https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html): `capturable`
+    - [CUDA graphs](https://docs.pytorch.org/docs/stable/notes/cuda.html#whole-network-capture)
+    """
+
+    code, name = "TPF809", "optimizer-not-capturable"
+    effect, severity = Effect.CAPTURE, Severity.WARNING
+    listens = (Calls("torch.optim.Optimizer.step"),)
+    since = (1, 12)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _made(site) is not None and site.model.captures.of(site.node) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        made, capture = _made(site), site.model.captures.of(site.node)
+        if made is None or capture is None:
+            return
+        name = made.cls.rpartition(".")[2]
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} is recorded by the CUDA graph of line {capture.call.lineno}, and `{name}`"
+            " counts its steps on the host: torch refuses",
+            confidence=Confidence.HIGH,
+            heat=Heat.WARM,
+            help=f"Make it with `{name}(…, capturable=True)`.",
+            fix=_fix(site.model, made),
+        )
+
+
+def _made(site: CallSite) -> Instance | None:
+    """The optimizer, where it is known how it was made, and that it counts on the host."""
+    value = site.receiver
+    if not isinstance(value, Instance) or value.cls not in _COUNTING or value.arguments is None or value.origin is None:
+        return None
+    given = value.argument("capturable")
+    return value if given is None or given == Const(False) else None
+
+
+def _fix(model: Model, made: Instance) -> Fix | None:
+    origin = made.origin
+    if origin is None or origin.module != model.module.name:
+        return None
+    call = next(
+        (each for each in model.nodes(ast.Call) if (each.lineno, each.col_offset) == (origin.line, origin.column)
+         and model.target(each) == made.cls),
+        None,
+    )  # fmt: skip
+    if call is None or any(item.arg is None for item in call.keywords) or keyword(call, "capturable") is not None:
+        return None
+    written = model.source.concrete(call)
+    new = with_argument(written, "capturable=True") if isinstance(written, cst.Call) else None
+    if new is None:
+        return None
+    return Fix("Count on the device", Safety.UNSAFE, (replace(model.source, model.source.span(call), new),))

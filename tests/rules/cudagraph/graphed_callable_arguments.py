@@ -1,0 +1,52 @@
+"""What make_graphed_callables refuses."""
+
+import torch
+from torch import nn
+
+
+def graphed(model: nn.Module, x: torch.Tensor):
+    with torch.autocast("cuda", dtype=torch.bfloat16):  # error: TPF804
+        return torch.cuda.make_graphed_callables(model, (x, 0.5))  # error: TPF804
+
+
+def several(first: nn.Module, second: nn.Module, x: torch.Tensor):
+    scale = 2
+    return torch.cuda.make_graphed_callables(
+        (first, second),
+        sample_args=(
+            (x, None),  # error: TPF804
+            (x, {"scale": scale, "mode": x}),  # error: TPF804
+        ),
+    )
+
+
+# Look-alikes
+
+
+def tensors(model: nn.Module, x: torch.Tensor):
+    return torch.cuda.make_graphed_callables(model, (x, {"mask": x > 0}, [x, x]))
+
+
+def without_cache(model: nn.Module, x: torch.Tensor):
+    with torch.autocast("cuda", cache_enabled=False):
+        return torch.cuda.make_graphed_callables(model, (x,))
+
+
+def under_a_switch(model: nn.Module, x: torch.Tensor, use_amp: bool):
+    with torch.autocast("cuda", enabled=use_amp):
+        return torch.cuda.make_graphed_callables(model, (x,))
+
+
+def unknown(model: nn.Module, samples, **options):
+    torch.cuda.make_graphed_callables(model, samples)
+    return torch.cuda.make_graphed_callables(model, **options)
+
+
+def warmed(model: nn.Module, x: torch.Tensor):
+    return torch.cuda.make_graphed_callables(model, (x,), num_warmup_iters=11, allow_unused_input=True)
+
+
+def autocast_elsewhere(model: nn.Module, x: torch.Tensor):
+    with torch.autocast("cuda"):
+        model(x)
+    return torch.cuda.make_graphed_callables(model, (x,))
