@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+LOCK = "BENCH_LOCK"
+"""The name of the variable that names the file whose lock says who has the GPU."""
 _BEGAN = time.perf_counter()
 
 
@@ -38,10 +45,15 @@ class Spread:
         return [round(value, 4) for value in (self.median, self.low, self.high)]
 
 
-def run(command: Sequence[str | Path], folder: Path, limit: float = 300) -> str:
-    """Run this Python in a folder, with this perflint; its standard error. Raises RuntimeError where it fails."""
+def run(command: Sequence[str | Path], folder: Path, gpu: int | None = None, limit: float = 300) -> str:
+    """Run this Python in a folder, with this perflint and one GPU or all; its standard error.
+
+    Raises RuntimeError where it fails.
+    """
     paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH", "")))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    if gpu is not None:
+        environment |= {"CUDA_VISIBLE_DEVICES": str(gpu), LOCK: str(Path(tempfile.gettempdir()) / f"bench-gpu{gpu}")}
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         cwd=folder,
@@ -54,6 +66,40 @@ def run(command: Sequence[str | Path], folder: Path, limit: float = 300) -> str:
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stderr[-2000:]}")
     return done.stderr
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Have the GPU for oneself among the programs of these measurements: others may start meanwhile, and wait."""
+    name = os.environ.get(LOCK)
+    if not name:
+        yield
+        return
+    with open(name, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def measured(measure: Callable[..., T], names: Sequence[str], jobs: int, *arguments: Any) -> dict[str, T]:
+    """Call `measure(name, gpu, *arguments)` for each name, `jobs` at a time; names whose program fails are left out."""
+
+    def attempt(number: int) -> T | None:
+        try:
+            return measure(names[number], number % gpus(), *arguments)
+        except RuntimeError as error:
+            log(str(error))
+            return None
+
+    with ThreadPoolExecutor(jobs) as pool:
+        rows = pool.map(attempt, range(len(names)))
+        return {name: row for name, row in zip(names, rows, strict=True) if row is not None}
+
+
+def gpus() -> int:
+    """How many GPUs there are; one where there is none, to try things."""
+    import torch
+
+    return max(torch.cuda.device_count(), 1)
 
 
 def environment(arguments: Sequence[str]) -> dict[str, Any]:

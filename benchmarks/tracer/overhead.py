@@ -3,7 +3,8 @@
     python benchmarks/tracer/overhead.py [--rounds N] [--output FILE] [MODEL ...]
 
 `trained.py` runs by itself and under `perflint trace` by turns, each time in a new process, and times
-its own steps; the tracer's clock is not asked. A step is compared with the same steps of the run by
+its own steps; the tracer's clock is not asked. With `--jobs` programs start side by
+side, but run their steps one after the other on each GPU. A step is compared with the same steps of the run by
 itself: those that the tracer records, those in which the profiler runs, those after the tracer let go.
 
 Exits with 1 where the ratio of medians is above 1.05 for recorded steps, or above 1.5 for profiled ones.
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import HERE, Spread, environment, log, run, write
+from common import HERE, Spread, environment, log, measured, run, write
 
 WARMUP, STEPS, WINDOW, AFTER = 10, 25, 8, 20
 MODELS = ("resnet50", "resnet50-bf16", "gpt-124m", "gpt-124m-item", "gpt-small")
@@ -46,7 +47,7 @@ def ratios(alone: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) 
     return found
 
 
-def measure(model: str, rounds: int) -> dict[str, Any]:
+def measure(model: str, gpu: int, rounds: int) -> dict[str, Any]:
     """Run a model both ways, by turns."""
     alone: list[list[float]] = []
     beside: list[list[float]] = []
@@ -56,7 +57,7 @@ def measure(model: str, rounds: int) -> dict[str, Any]:
         for turn in range(rounds):
             for into in (alone, beside)[:: -1 if turn % 2 else 1]:
                 traced = ["-m", "perflint", "trace", *options] if into is beside else []
-                run([*traced, *program], Path(folder))
+                run([*traced, *program], Path(folder), gpu)
                 into.append(json.loads((Path(folder) / "times.json").read_text()))
     found = ratios(alone, beside)
     plain = Spread.of(statistics.median(times[step] for step in PHASES["recorded"]) for times in alone)
@@ -78,13 +79,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="time steps with the tracer and without")
     parser.add_argument("models", nargs="*", default=MODELS, metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="programs that start at a time; one runs on a GPU")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "overhead.json")
     options = parser.parse_args()
-    found = {model: measure(model, options.rounds) for model in options.models}
+    chosen = options.models
+    found = measured(measure, chosen, options.jobs, options.rounds)
     write(options.output, {**environment(sys.argv[1:]), "rounds": options.rounds, "models": found})
     print(table(found))
     judged = [found[model]["ratios"] for model in JUDGED & set(found)]
-    return int(any(row[phase][0] > limit for row in judged for phase, limit in LIMITS.items()))
+    return int(
+        len(found) < len(chosen) or any(row[phase][0] > limit for row in judged for phase, limit in LIMITS.items())
+    )
 
 
 if __name__ == "__main__":

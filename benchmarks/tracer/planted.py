@@ -1,10 +1,10 @@
 """Programs with planted syncs. Each planted line says `# plant: NAME`.
 
-    python planted.py CASE [--steps N] [--without NAME,NAME]
-    python planted.py --truth FILE [CASE ...]
+    python planted.py CASE [--steps N] [--truth FILE [--rounds N]]
 
-The second form runs blocks of steps with and without the plants by turns, in one process, and writes
-milliseconds per step: what the plants really cost. perflint has no part in it.
+Runs steps with all plants, which may be traced. Then, with `--truth`, it runs blocks of steps with and
+without the plants by turns, and writes milliseconds per step: what the plants really cost. perflint has
+no part in that: by then it has let go.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from common import alone
 from networks import GPT, SMALL
 from torch import Tensor
 
@@ -27,33 +28,26 @@ Step = Callable[[frozenset[str]], None]
 
 
 def main() -> None:
-    """Run one case, or the truth of several."""
+    """Run a case."""
     parser = argparse.ArgumentParser(description="run programs with planted syncs")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--without", default="")
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--truth", type=Path)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.manual_seed(0)
-    if options.truth:
-        cases = options.cases or CASES
-        options.truth.write_text(json.dumps({name: truth(name, options.rounds, options.steps) for name in cases}))
-        return
-    (name,) = options.cases
-    make, plants = CASES[name]
-    step = make()
-    optimizer = pacemaker()
-    for _ in range(options.steps):
-        step(frozenset(plants) - {*options.without.split(",")})
-        optimizer.step()
+    make, plants = CASES[options.case]
+    step, optimizer = make(), pacemaker()
+    with alone():
+        for _ in range(options.steps):
+            step(frozenset(plants))
+            optimizer.step()
+        if options.truth:
+            options.truth.write_text(json.dumps(truth(step, plants, options.rounds)))
 
 
-def truth(name: str, rounds: int, steps: int) -> dict[str, list[float]]:
+def truth(step: Step, plants: tuple[str, ...], rounds: int) -> dict[str, list[float]]:
     """Milliseconds per step, by what is planted: all, none, and all but one; one number a round."""
-    make, plants = CASES[name]
-    step = make()
-    optimizer = pacemaker()
     variants = {"all": frozenset(plants), "none": NOTHING}
     if len(plants) > 1:
         variants |= {f"without {plant}": frozenset(plants) - {plant} for plant in plants}
@@ -61,26 +55,29 @@ def truth(name: str, rounds: int, steps: int) -> dict[str, list[float]]:
     for turn in range(rounds):
         # There and back again, so that no variant always follows the same one.
         for variant in sorted(variants, reverse=bool(turn % 2)):
-            found[variant].append(block(step, optimizer, variants[variant], steps))
+            found[variant].append(block(step, variants[variant]))
     return found
 
 
-def block(step: Step, optimizer: torch.optim.Optimizer, plants: frozenset[str], steps: int, skip: int = 10) -> float:
+def block(step: Step, plants: frozenset[str], seconds: float = 0.35, skip: int = 6) -> float:
     """Milliseconds of a step on the clock of the GPU, after the first ones."""
+    optimizer = pacemaker()
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if DEVICE == "cuda" else []
     began = 0.0
-    for number in range(steps):
-        if number == skip:
+    count = -skip
+    while count < 10 or time.perf_counter() - began < seconds:
+        if not count:
             began = time.perf_counter()
             for mark in marks[:1]:
                 mark.record()
         step(plants)
         optimizer.step()
+        count += 1
     if not marks:
-        return (time.perf_counter() - began) * 1000 / (steps - skip)
+        return (time.perf_counter() - began) * 1000 / count
     marks[1].record()
     torch.cuda.synchronize()
-    return marks[0].elapsed_time(marks[1]) / (steps - skip)
+    return marks[0].elapsed_time(marks[1]) / count
 
 
 def pacemaker() -> torch.optim.Optimizer:
@@ -149,36 +146,24 @@ def between_passes() -> Step:
     return step
 
 
-def launch_bound_step() -> Step:
-    """The same for a GPT so small that the GPU waits for the host anyhow."""
-    forward, rest = gpt(True, 4)
-
-    def step(plants: frozenset[str]) -> None:
-        loss = forward()
-        if "isnan" in plants:
-            bool(loss.isnan())  # plant: isnan
-        rest(loss)
-
-    return step
-
-
-def launch_bound_many() -> Step:
-    """Ten numbers are read in a step of small kernels."""
+def launch_bound() -> Step:
+    """Eighty numbers are read in a step of small kernels, where the GPU waits for the host anyhow."""
     x = torch.randn(64, 64, device=DEVICE)
+    number = torch.zeros((), device=DEVICE)
 
     def step(plants: frozenset[str]) -> None:
         z = x
-        for _ in range(10):
-            for _ in range(20):
+        for _ in range(80):
+            for _ in range(2):
                 z = z * 1.01 - 0.01
             if "item" in plants:
-                z[0, 0].item()  # plant: item
+                number.item()  # plant: item
 
     return step
 
 
 def decode() -> Step:
-    """A token after the other, with a look at each whether it ends the text."""
+    """A token after the other, with a look at each whether it ends the text: the GPU waits for the host anyhow."""
     layers = torch.nn.ModuleList(torch.nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True) for _ in range(6))
     layers = layers.to(DEVICE).eval()
     head = torch.nn.Linear(256, 1000).to(DEVICE)
@@ -352,8 +337,7 @@ CASES: dict[str, tuple[Callable[[], Step], tuple[str, ...]]] = {
     "explicit": (explicit, ("device", "stream")),
     "empty-cache": (empty_cache, ("free",)),
     "blocking-copy": (blocking_copy, ("copy",)),
-    "launch-bound": (launch_bound_step, ("isnan",)),
-    "launch-bound-many": (launch_bound_many, ("item",)),
+    "launch-bound": (launch_bound, ("item",)),
     "decode": (decode, ("eos",)),
     "side-stream": (side_stream, ("flag",)),
     "step-before": (step_before, ("before",)),

@@ -18,14 +18,13 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from common import HERE, ROOT, environment, log, run, write
+from common import HERE, ROOT, environment, log, measured, run, write
 
 sys.path.insert(0, str(ROOT))
 
@@ -121,7 +120,7 @@ def copies(marked: Path, seen: Iterable[PageableCopy]) -> Comparison:
     return compare(planted, found)
 
 
-def measure(script: Path) -> dict[str, Any]:
+def measure(script: Path, gpu: int) -> dict[str, Any]:
     """Run a program both ways."""
     own = [script.parent]
     if script.parent == HERE / "programs":
@@ -129,8 +128,8 @@ def measure(script: Path) -> dict[str, Any]:
     options = [word for path in own for word in ("--own", path)]
     with tempfile.TemporaryDirectory(prefix="sites-") as folder:
         there = Path(folder)
-        run([HERE / "record_plain.py", "--output", "plain.json", *options, script], there)
-        run(["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, script], there)
+        run([HERE / "record_plain.py", "--output", "plain.json", *options, script], there, gpu)
+        run(["-m", "perflint", "trace", "--warmup", "0", "--steps", "0", *options, script], there, gpu)
         trace = read_trace(there / "perflint-trace.jsonl.gz")
         document = json.loads((there / "plain.json").read_text())
     below = [f"{path}/" for path in own]
@@ -161,9 +160,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=HERE / "results" / "sites.json")
     options = parser.parse_args()
     every = [*(ROOT / "benchmarks" / "accuracy" / "programs").glob("*.py"), *(HERE / "programs").glob("*.py")]
-    scripts = [path.resolve() for path in options.programs or sorted(every)]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        found = dict(zip((script.name for script in scripts), pool.map(measure, scripts), strict=True))
+    by_name = {path.name: path.resolve() for path in options.programs or sorted(every)}
+    found = measured(lambda name, gpu: measure(by_name[name], gpu), list(by_name), options.jobs)
     sites, seen = (sum(row[key] for row in found.values()) for key in ("sites", "found"))
     share = seen / sites if sites else 0.0
     planted = [row["copies"] for row in found.values() if "copies" in row]
@@ -179,7 +177,7 @@ def main() -> int:
                 print(f"{name}: {kind} {place}")
     for row in planted:
         print(f"{row['found']} of {row['sites']} planted copies, {len(row['extra'])} extra")
-    return int(share < ENOUGH or any(row["missing"] or row["extra"] for row in planted))
+    return int(len(found) < len(by_name) or share < ENOUGH or any(row["missing"] or row["extra"] for row in planted))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
+from common import alone
 from networks import GPT, SMALL, Sizes
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -82,14 +83,15 @@ def main() -> None:
     on_gpu = DEVICE == "cuda"
     events = [torch.cuda.Event(enable_timing=True) for _ in range(options.steps + 1)] if on_gpu else []
     clock = []
-    for number in range(options.steps + 1):
-        clock.append(time.perf_counter() * 1000)
-        for event in events[number : number + 1]:
-            event.record()
-        if number < options.steps:
-            step()
-    if on_gpu:
-        torch.cuda.synchronize()
+    with alone():
+        for number in range(options.steps + 1):
+            clock.append(time.perf_counter() * 1000)
+            for event in events[number : number + 1]:
+                event.record()
+            if number < options.steps:
+                step()
+        if on_gpu:
+            torch.cuda.synchronize()
     times = [left.elapsed_time(right) for left, right in pairwise(events)]
     options.times.write_text(json.dumps(times or [right - left for left, right in pairwise(clock)]))
 
