@@ -94,10 +94,16 @@ def _rooted(trace: Trace, root: str | None) -> Trace:
 
 
 def _text(traces: Sequence[tuple[str, Trace]], arguments: Namespace) -> str:
+    from perflint.output.ranks import ranks_text
     from perflint.output.trace import trace_text
+    from perflint.tracer.ranks import are_ranks, join_ranks
 
     style = options.style(arguments, sys.stdout)
-    return "\n".join(trace_text(trace, None, style) for _, trace in traces)
+    texts = [trace_text(trace, None, style) for _, trace in traces]
+    recorded = [trace for _, trace in traces]
+    if are_ranks(recorded):
+        texts.append(ranks_text(join_ranks(recorded), style))
+    return "\n".join(texts)
 
 
 def _chrome(traces: Sequence[tuple[str, Trace]], arguments: Namespace) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perflint.tracer.kineto import Events, waits
-from perflint.tracer.moments import Moment, moments_of
+from perflint.tracer.moments import CALL_WEIGHT, Moment, moments_of
 
 ROUNDS = 3
 """The steps are played so often, one after another; the last time counts, when all leads have built up."""
@@ -74,25 +74,31 @@ def savings(events: Events, plain: float | None = None, handling: float = 0.0) -
     groups = [frozenset([place]) for place in ordered[:PLACE_LIMIT]]
     if rest := frozenset(ordered[PLACE_LIMIT:]):
         groups.append(rest)
-    return _shared(groups, waited, lambda left_out: step_time(moments, steps, host, left_out))
+    return _shared(groups, waited, plain, lambda left_out: step_time(moments, steps, host, left_out))
 
 
 def _shared(
-    groups: Sequence[frozenset[int]], waited: Mapping[int, float], time: Callable[[frozenset[int]], float]
+    groups: Sequence[frozenset[int]],
+    waited: Mapping[int, float],
+    plain: float | None,
+    time: Callable[[frozenset[int]], float],
 ) -> dict[int, Saving]:
     """Divide what all save by the mean of what each saves as the first and as the last to go."""
     everything = frozenset[int]().union(*groups)
     with_all, with_none = time(frozenset()), time(everything)
+    replayed = max(with_all - with_none, 0.0)
+    # Where nothing fits, as a call is many times slower under the profiler: a step saves no more than it takes.
+    total = replayed if plain is None else min(replayed, max(plain - with_none, 0.0))
     alone = [max(with_all - time(group), 0.0) for group in groups]
     last = [max(time(everything - group) - with_none, 0.0) for group in groups]
     means = [(first + second) / 2 for first, second in zip(alone, last, strict=True)]
-    scale = max(with_all - with_none, 0.0) / sum(means) if sum(means) else 0.0
+    scale = total / sum(means) if sum(means) else 0.0
     found = {}
     for group, mean, saved in zip(groups, means, alone, strict=True):
         whole = sum(waited[place] for place in group)
         for place in group:
             part = waited[place] / whole if whole else 1 / len(group)
-            found[place] = Saving(mean * scale * part, saved * part)
+            found[place] = Saving(mean * scale * part, min(saved, total) * part)
     return found
 
 
@@ -132,6 +138,7 @@ def step_time(moments: Sequence[Moment], steps: int, host: Host, left_out: froze
                 ends += [0.0] * len(moment.runs)
                 continue
             own = max(moment.before - host.event_cost * moment.events, LEAST_SHARE * moment.before)
+            call = max(1 - host.event_cost * CALL_WEIGHT / moment.lasts, LEAST_SHARE) if moment.lasts else 1.0
             time = now[moment.row] + own * host.slower + host.handling * moment.handled
             for run in moment.runs:
                 start = max(time + run.delay, free[run.stream] + run.gap)
@@ -139,9 +146,9 @@ def step_time(moments: Sequence[Moment], steps: int, host: Host, left_out: froze
                     start = max(start, ends[-run.after])
                 free[run.stream] = start + run.length
                 ends.append(free[run.stream])
-            time += moment.lasts
+            time += moment.lasts * call
             if 0 < moment.waits_for <= len(ends):
-                time = max(time, ends[-moment.waits_for] + moment.wakes)
+                time = max(time, ends[-moment.waits_for] + moment.wakes * call)
             now[moment.row] = time
         before, ended = ended, max(now[0], max(free.values(), default=0.0))
     return (ended - before) / steps

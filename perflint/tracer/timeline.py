@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self._profile: Any = None
+        self._own = threading.local()
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
 
@@ -48,9 +51,24 @@ class Timeline:
             started.start()
         self._profile = started
 
-    def own(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def own(self) -> Iterator[None]:
         """Marks what the tracer itself does, which no step would take without it."""
-        return _range(OWN) if self.runs else nullcontext()
+        if not self.runs:
+            yield
+            return
+        self._own.range = _range(OWN)
+        self._own.range.__enter__()
+        try:
+            yield
+        finally:
+            self._end_own()
+
+    def _end_own(self) -> None:
+        """A range that the profiler does not see the end of, it complains about."""
+        own, self._own.range = getattr(self._own, "range", None), None
+        if own is not None:
+            own.__exit__(None, None, None)
 
     def step(self, index: int) -> None:
         """A step begins."""
@@ -65,6 +83,7 @@ class Timeline:
 
     def abandon(self) -> None:
         """Stop, and forget what was seen."""
+        self._end_own()
         profile, self._profile = self._profile, None
         with quiet():
             profile.stop()
@@ -75,6 +94,7 @@ class Timeline:
         Raises RuntimeError or OSError where they cannot be had.
         """
         _mark(END)
+        self._end_own()
         profile, self._profile = self._profile, None
         with quiet():
             profile.stop()

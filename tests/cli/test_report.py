@@ -67,6 +67,16 @@ def test_ranks_come_in_their_order(perflint: Command) -> None:
     assert ran.code == 0 and 0 < ran.out.index("Rank 0 of 2") < ran.out.index("Rank 1 of 2")
 
 
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_the_rank_that_the_others_wait_for(perflint: Command, form: str) -> None:
+    traces = [str(RECORDED.with_name(f"straggler-host.rank{rank}.jsonl.gz")) for rank in (1, 0)]
+    ran = perflint("report", *traces, "--format", form, "-o", "-", "--no-check")
+    assert ran.code == 0 and "Rank 1 makes the others wait, 10.40 ms per step" in ran.out
+    assert "Only rank 1 synchronises: ddp.py:54  loss.item()" in ran.out
+    alone = perflint("report", traces[0], "--format", form, "-o", "-", "--no-check")
+    assert "makes the others wait" not in alone.out
+
+
 def test_what_is_checked(perflint: Command, trace: str) -> None:
     claims = "What the linter claims"
     assert claims in perflint("report", trace, "-o", "-").out

@@ -98,7 +98,7 @@ def test_what_the_profiler_costs_is_taken_out() -> None:
     ((inside, _),) = saved(profile).values()
     assert inside == pytest.approx(600, abs=5), "the host is the bottleneck, so a step saves the wait"
     ((outside, _),) = saved(profile, plain=1500).values()
-    assert outside == pytest.approx(600, abs=5)
+    assert outside == pytest.approx(600, abs=8)
     ((outside, _),) = saved(profile, plain=900).values()
     assert outside == pytest.approx(900 - 600, abs=8), "then the GPU is the bottleneck"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from perflint.output.ranks import rank_notes
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, gather
 from perflint.output.report.lines import allowed_waits, breakable, copies, line_table
@@ -21,6 +22,7 @@ from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
 from perflint.output.report.verdicts import Checked, experiments, verdicts
 from perflint.tracer.events import Header, Trace
+from perflint.tracer.ranks import are_ranks, join_ranks
 
 TRACES = 8
 """Traces that are shown whole; more are rows of a table."""
@@ -52,7 +54,7 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     else:
         whole = [_article(*each, number) for number, each in enumerate(shown[:TRACES])]
         sections = [
-            side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES),
+            side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES, _notes(recorded)),
             *_present(verdicts(checked)),
             *whole,
         ]
@@ -65,6 +67,12 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     )
     html = tag("html", tag("head", _head(f"{title} – perflint report")), tag("body", body), lang="en")
     return f"<!DOCTYPE html>\n{html}\n"
+
+
+def _notes(recorded: Sequence[Recorded]) -> list[str]:
+    """Which rank makes the others wait, where they are the ranks of one run."""
+    traces = [each.trace for each in recorded]
+    return [*rank_notes(join_ranks(traces))] if are_ranks(traces) else []
 
 
 @cache

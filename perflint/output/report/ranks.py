@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from perflint.output.report.facts import Facts, share
 from perflint.output.report.markup import Markup, join, tag
@@ -25,10 +25,10 @@ _COLUMNS = (
 )
 
 
-def side_by_side(shown: Sequence[tuple[str, str, Facts]], whole: int) -> Section:
+def side_by_side(shown: Sequence[tuple[str, str, Facts]], whole: int, notes: Iterable[str] = ()) -> Section:
     """A bar and a row for each trace, given what it is called, its file and its figures.
 
-    The first `whole` of them have sections of their own, `t0` and so on.
+    The first `whole` of them have sections of their own, `t0` and so on. `notes` are said before them.
     """
     rows = []
     for number, (label, file, facts) in enumerate(shown[:ROWS]):
@@ -48,6 +48,7 @@ def side_by_side(shown: Sequence[tuple[str, str, Facts]], whole: int) -> Section
         Names(""),
         "traces",
         "Side by side",
+        join(*(tag("p", note) for note in notes)),
         _picture(shown[:BARS]),
         table("Traces side by side", _COLUMNS, rows, is_caption_hidden=True),
         left_out(len(shown) - whole, "traces are not shown in full"),
