@@ -1,81 +1,17 @@
 """What layer sizes, biases before norms and unused attention weights cost on this machine's GPU.
 
 Prints the rows of `perflint/rules/worth.toml`: medians of interleaved runs, in milliseconds.
-Usage: python benchmarks/rules/layers.py [PREFIX …]  (only the rows whose name starts so)
+Usage: python benchmarks/rules/layers.py [--device cpu --quick] [PREFIX …]  (only the rows whose name starts so)
 """
 
 from __future__ import annotations
 
-import statistics
-import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
+from timing import OPTIONS, Pair, Run, main, tensor
 from torch import nn
 from torch.nn import functional as F
-
-Run = Callable[[], object]
-DEVICE = "cuda"
-REPEATS = 9
-TARGET_SECONDS = 0.02
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A pattern and its cure; `make` builds both when their turn comes, so that memory is freed between."""
-
-    name: str
-    rule: str
-    pattern: str
-    dtype: str
-    shape: str
-    make: Callable[[], tuple[Run, Run]]
-    scope: str = "operation"
-    tf32: bool = False
-
-
-def seconds(run: Run, times: int) -> float:
-    """Mean wall time of a run, in seconds, with the device's work."""
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    for _ in range(times):
-        run()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - start) / times
-
-
-def measure(pair: Pair) -> str:
-    """The pair's row."""
-    torch.manual_seed(0)
-    torch.backends.cuda.matmul.allow_tf32 = pair.tf32
-    bad, good = pair.make()
-    for _ in range(3):
-        bad()
-        good()
-    times = max(3, min(300, int(TARGET_SECONDS / seconds(good, 5))))
-    runs = [(seconds(bad, times), seconds(good, times)) for _ in range(REPEATS)]
-    ratios = [left / right for left, right in runs]
-    fields = {
-        "run": '"layers"',
-        "rules": f'["{pair.rule}"]',
-        "pattern": f'"{pair.pattern}"',
-        "scope": f'"{pair.scope}"',
-        "dtype": f'"{pair.dtype}"',
-        "shape": f'"{pair.shape}"',
-        "bad_ms": round(statistics.median(left for left, _ in runs) * 1e3, 4),
-        "good_ms": round(statistics.median(right for _, right in runs) * 1e3, 4),
-        "ratio": round(statistics.median(ratios), 3),
-        "low": round(min(ratios), 3),
-        "high": round(max(ratios), 3),
-    }
-    return "\n".join([f"[rows.{pair.name}]", *(f"{key} = {value}" for key, value in fields.items()), ""])
-
-
-def tensor(*shape: int, dtype: torch.dtype) -> torch.Tensor:
-    """Standard normal values on the device."""
-    return torch.randn(*shape, device=DEVICE).to(dtype)
 
 
 def product(rows: int, inner: int, columns: int, dtype: torch.dtype) -> Run:
@@ -86,10 +22,10 @@ def product(rows: int, inner: int, columns: int, dtype: torch.dtype) -> Run:
 
 def training(module: nn.Module, batch: torch.Tensor, dtype: torch.dtype | None = None) -> Run:
     """Forward and backward; autocast to `dtype` where one is given."""
-    module = module.to(DEVICE)
+    module = module.to(OPTIONS.device)
 
     def step() -> None:
-        with torch.autocast(DEVICE, dtype or torch.bfloat16, enabled=dtype is not None):
+        with torch.autocast(OPTIONS.device, dtype or torch.bfloat16, enabled=dtype is not None):
             out = module(batch)
         out = out[0] if isinstance(out, tuple) else out
         out.float().mean().backward()
@@ -150,7 +86,7 @@ def trained_linears() -> Iterator[Pair]:
 def convolution(channels: int, out: int, kernel: int, dtype: torch.dtype, last: bool) -> Run:
     """A convolution's forward on 32 images of 56 × 56."""
     layout = torch.channels_last if last else torch.contiguous_format
-    module = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=False).to(DEVICE, dtype)
+    module = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=False).to(OPTIONS.device, dtype)
     module.weight.data = module.weight.data.contiguous(memory_format=layout)
     batch = tensor(32, channels, 56, 56, dtype=dtype).contiguous(memory_format=layout)
 
@@ -198,10 +134,10 @@ def vocabularies() -> Iterator[Pair]:
                 ),
                 tf32=tf32,
             )
-    ids = torch.randint(0, 50000, (8, 1024), device=DEVICE)
+    ids = torch.randint(0, 50000, (8, 1024), device=OPTIONS.device)
 
     def lookup(size: int) -> Run:
-        table = nn.Embedding(size, 768).to(DEVICE)
+        table = nn.Embedding(size, 768).to(OPTIONS.device)
         return lambda: torch.autograd.backward(table(ids).sum())
 
     yield Pair(
@@ -416,14 +352,14 @@ def eight_bits() -> Iterator[Pair]:
     """INT8 and FP8 products."""
 
     def integers(inner: int, columns: int) -> Run:
-        left = torch.randint(-9, 9, (4096, inner), device=DEVICE, dtype=torch.int8)
-        right = torch.randint(-9, 9, (columns, inner), device=DEVICE, dtype=torch.int8).t()
+        left = torch.randint(-9, 9, (4096, inner), device=OPTIONS.device, dtype=torch.int8)
+        right = torch.randint(-9, 9, (columns, inner), device=OPTIONS.device, dtype=torch.int8).t()
         return lambda: torch._int_mm(left, right)
 
     def floats(inner: int, columns: int) -> Run:
         left = tensor(4096, inner, dtype=torch.float8_e4m3fn)
         right = tensor(columns, inner, dtype=torch.float8_e4m3fn).t()
-        one = torch.ones((), device=DEVICE)
+        one = torch.ones((), device=OPTIONS.device)
         return lambda: torch._scaled_mm(left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
     for inner in (1040, 1056, 1072, 1088, 1120):
@@ -454,19 +390,7 @@ def eight_bits() -> Iterator[Pair]:
             )
 
 
-def main(prefixes: tuple[str, ...]) -> None:
-    """Measure the rows whose name starts with one of these, and print them."""
-    print(f'[runs.layers]\ndevice = "{torch.cuda.get_device_name()}"\ntorch = "{torch.__version__}"')
-    print('source = "benchmarks/rules/layers.py"\n')
-    sizes = (matmuls, trained_linears, convolutions, vocabularies, heads, steps, eight_bits)
-    families = (*sizes, attention_weights, biases)
-    for pair in (pair for family in families for pair in family()):
-        if pair.name.startswith(prefixes):
-            try:
-                print(measure(pair), flush=True)
-            except RuntimeError as error:
-                print(f"# {pair.name}: {str(error).splitlines()[0]}\n", flush=True)
-
+SIZES = (matmuls, trained_linears, convolutions, vocabularies, heads, steps, eight_bits)
 
 if __name__ == "__main__":
-    main(tuple(sys.argv[1:]) or ("",))
+    main("layers", __doc__, (*SIZES, attention_weights, biases))

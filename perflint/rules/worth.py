@@ -1,9 +1,12 @@
-"""What patterns cost where they were measured: `worth.toml`, read when a rule first asks."""
+"""What patterns cost where they were measured: `worth.toml`, of which only what a rule asks for is parsed."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from perflint.findings import Severity
 from perflint.frozen import dataclass
@@ -36,39 +39,26 @@ class Cost:
     source: str
 
     @property
-    def amount(self) -> str:
-        """The ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty where there is none."""
-        if self.ratio >= 10:
-            return f"{self.ratio:.0f} ×"
-        if self.ratio >= 1.45:
-            return f"{self.ratio:.1f} ×"
-        percent = round((self.ratio - 1) * 100)
-        return f"{percent} %" if percent > 0 else ""
-
-    @property
     def slower(self) -> str:
-        """The amount in words: "about 4.4 × slower", "about 10 % slower"."""
-        return f"about {self.amount} slower" if self.amount else "not measurably slower"
+        """The ratio in words: "about 4.4 × slower", "about 10 % slower"."""
+        return slower(self.ratio)
 
     @property
     def where(self) -> str:
         """The condition in words: "in bfloat16 on an H200"."""
-        return f"{'under' if self.dtype.endswith('autocast') else 'in'} {self.dtype} on {self.on}"
-
-    @property
-    def on(self) -> str:
-        """The device with its article: "an H200"."""
-        model = self.device.removeprefix("NVIDIA ")
-        return f"{'an' if model[:1] in _SOUNDS_LIKE_A_VOWEL else 'a'} {model}"
+        return _where(self.dtype, self.device)
 
     @property
     def severity(self) -> Severity:
         """What a pattern deserves that costs this much of a whole step.
 
-        An error loses a quarter of the step or more, a warning three percent or more. An
-        operation's own ratio says nothing about the step, so it only informs.
+        An error loses a quarter of the step or more, a warning three percent or more. What a
+        single run did not lose may be chance, and an operation's own ratio says nothing about
+        the step: both only inform.
         """
-        return severity_of(1 - 1 / self.ratio) if self.scope == "step" else Severity.INFO
+        if self.scope != "step" or self.low <= 1:
+            return Severity.INFO
+        return severity_of(1 - 1 / self.ratio)
 
 
 def severity_of(lost: float) -> Severity:
@@ -78,19 +68,134 @@ def severity_of(lost: float) -> Severity:
     return Severity.WARNING if lost >= 0.03 else Severity.INFO
 
 
-def cost(name: str) -> Cost:
-    """The row of that name. Raises KeyError where there is none."""
-    return _rows()[name]
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Measured ratios over the sizes of a layer: of a size that misfits, over the next multiple.
+
+    `inner` and `outer` are the multiples; `ratios` has a value for each of `rows`, `inner` and
+    `outer`, in this order.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    pattern: str
+    dtype: str
+    rows: tuple[int, ...]
+    inner: tuple[int, ...]
+    outer: tuple[int, ...]
+    ratios: tuple[float, ...]
+    device: str
+    torch: str
+    source: str
+
+    @property
+    def where(self) -> str:
+        """The condition in words: "under bfloat16 autocast on an H200"."""
+        return _where(self.dtype, self.device)
+
+    @property
+    def most_rows(self) -> int:
+        """The batch that `ratio` speaks of."""
+        return self.rows[-1]
+
+    def ratio(self, inner: int, outer: int) -> float | None:
+        """The ratio at these multiples, between those measured; None beyond them."""
+        down, across = _between(self.inner, inner), _between(self.outer, outer)
+        if down is None or across is None:
+            return None
+        first = (len(self.rows) - 1) * len(self.inner)
+        total = 0.0
+        for row, part in down:
+            for column, share in across:
+                total += part * share * math.log(self.ratios[(first + row) * len(self.outer) + column])
+        return math.exp(total)
+
+
+def _between(axis: tuple[int, ...], value: int) -> tuple[tuple[int, float], tuple[int, float]] | None:
+    """The two neighbours of a value on a logarithmic axis, with their shares."""
+    if not axis[0] <= value <= axis[-1]:
+        return None
+    below = min(bisect_right(axis, value) - 1, len(axis) - 2)
+    share = math.log(value / axis[below]) / math.log(axis[below + 1] / axis[below])
+    return (below, 1 - share), (below + 1, share)
+
+
+def amount(ratio: float) -> str:
+    """A ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty where there is none."""
+    if ratio >= 10:
+        return f"{ratio:.0f} ×"
+    if ratio >= 1.45:
+        return f"{ratio:.1f} ×"
+    percent = round((ratio - 1) * 100)
+    return f"{percent} %" if percent > 0 else ""
+
+
+def slower(ratio: float) -> str:
+    """A ratio in words: "about 4.4 × slower", "about 10 % slower"."""
+    return f"about {amount(ratio)} slower" if amount(ratio) else "not measurably slower"
+
+
+def _where(dtype: str, device: str) -> str:
+    model = device.removeprefix("NVIDIA ")
+    article = "an" if model[:1] in _SOUNDS_LIKE_A_VOWEL else "a"
+    return f"{'under' if dtype.endswith('autocast') else 'in'} {dtype} on {article} {model}"
 
 
 @cache
-def _rows() -> dict[str, Cost]:
+def cost(name: str) -> Cost:
+    """The row of that name. Raises KeyError where there is none."""
+    return _cost(name, _table("rows", name))
+
+
+@cache
+def grid(name: str) -> Grid:
+    """The grid of that name. Raises KeyError where there is none."""
+    return _grid(name, _table("grids", name))
+
+
+@cache
+def rows() -> tuple[Cost, ...]:
+    """All rows, in the order of the file."""
+    return tuple(_cost(name, row) for name, row in _parsed(_text())["rows"].items())
+
+
+@cache
+def grids() -> tuple[Grid, ...]:
+    """All grids, in the order of the file."""
+    return tuple(_grid(name, table) for name, table in _parsed(_text())["grids"].items())
+
+
+def _cost(name: str, row: dict[str, Any]) -> Cost:
+    fields = {key: value for key, value in row.items() if key not in ("run", "rules")}
+    return Cost(name=name, rules=tuple(row["rules"]), **fields, **_run(row["run"]))
+
+
+def _grid(name: str, table: dict[str, Any]) -> Grid:
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key != "run"}
+    return Grid(name=name, **fields, **_run(table["run"]))
+
+
+@cache
+def _run(name: str) -> dict[str, str]:
+    return dict(_table("runs", name))
+
+
+def _table(kind: str, name: str) -> dict[str, Any]:
+    """One table of the file: parsing them all takes longer than checking most files."""
+    text = _text()
+    start = text.find(f"[{kind}.{name}]\n")
+    if start < 0:
+        raise KeyError(name)
+    table: dict[str, Any] = _parsed(text[start : text.find("\n\n", start) + 1 or None])[kind][name]
+    return table
+
+
+def _parsed(text: str) -> dict[str, Any]:
     import tomllib
 
-    data = tomllib.loads(Path(__file__).with_name("worth.toml").read_text(encoding="utf-8"))
-    runs = data["runs"]
-    rows: dict[str, Cost] = {}
-    for name, row in data["rows"].items():
-        fields = {key: value for key, value in row.items() if key not in ("run", "rules")}
-        rows[name] = Cost(name=name, rules=tuple(row["rules"]), **fields, **runs[row["run"]])
-    return rows
+    return tomllib.loads(text)
+
+
+@cache
+def _text() -> str:
+    return Path(__file__).with_name("worth.toml").read_text(encoding="utf-8")

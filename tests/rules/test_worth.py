@@ -11,7 +11,7 @@ from perflint.findings import Severity
 from perflint.rules import worth
 from perflint.rules.worth import Cost, cost
 
-ROWS = list(worth._rows().values())
+ROWS = worth.rows()
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
