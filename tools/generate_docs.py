@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
 
@@ -88,10 +89,17 @@ def index() -> str:
 
 
 def _row(rule: Rule) -> str:
-    summary = (type(rule).__doc__ or "").strip().splitlines()[0].rstrip(".").replace("|", "\\|")
+    summary = _summary(rule).replace("|", "\\|")
     known = facts(rule)
     fixes = ", ".join(known["fixes"]) or "–"
     return f"| {rule.code} | [{rule.name}]({rule.name}.md) | {summary} | {known['severity']} | {fixes} |"
+
+
+def _summary(rule: Rule) -> str:
+    """The first sentence of the first section of a rule's page, or the line above it."""
+    first, *_, text = re.split(r"^## What it does\n", cleandoc(type(rule).__doc__ or ""), maxsplit=1, flags=re.MULTILINE)
+    sentence = re.split(r"(?<=[^.])[.:](?:\s|$)", first.strip() or text.strip(), maxsplit=1)[0]
+    return " ".join(sentence.split())
 
 
 def transcript_files() -> dict[Path, str]:

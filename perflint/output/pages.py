@@ -8,6 +8,7 @@ from inspect import cleandoc
 from typing import Any
 
 from perflint.findings import Safety, Severity
+from perflint.output.measured import measured
 from perflint.output.terminal import Style
 from perflint.rules.base import Rule
 
@@ -20,11 +21,12 @@ _SAFETIES = {
 
 
 def page(rule: Rule) -> str:
-    """The page of a rule in Markdown: a title, the facts in a line, and its docstring."""
+    """The page of a rule in Markdown: a title, the facts in a line, its docstring, and what was measured."""
     details = [f"severity {rule.severity.value}", f"effect {rule.effect.value}", _fix_words(rule)]
     bounds = _bounds(rule)
     details += [bounds] if bounds else []
-    return f"# {rule.name} ({rule.code})\n\n{', '.join(details).capitalize()}.\n\n{_text(rule)}\n"
+    parts = [f"# {rule.name} ({rule.code})", f"{', '.join(details).capitalize()}.", _text(rule), measured(rule)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def facts(rule: Rule) -> dict[str, Any]:

@@ -41,6 +41,9 @@ class Rule(ABC):
     """The bad habit in kebab case: "allow <name>" reads well. The file is named alike."""
     effect: ClassVar[Effect]
     severity: ClassVar[Severity]
+    """The highest that a row of `measured` deserves, where there is one (a test holds that)."""
+    measured: ClassVar[tuple[str, ...]] = ()
+    """Steps of programs in `worth.toml` that say what the pattern costs, those to quote first."""
     listens: ClassVar[tuple[Listens, ...]]
     since: ClassVar[tuple[int, int] | None] = None
     """The first torch version that the rule holds for."""

@@ -171,13 +171,13 @@ def _cost(name: str, row: dict[str, Any]) -> Cost:
 
 
 def _grid(name: str, table: dict[str, Any]) -> Grid:
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key != "run"}
-    return Grid(name=name, **fields, **_run(table["run"]))
+    fields: dict[str, Any] = {key: tuple(table[key]) for key in ("rules", "rows", "inner", "outer", "ratios")}
+    return Grid(name=name, pattern=table["pattern"], dtype=table["dtype"], **fields, **_run(table["run"]))
 
 
 @cache
-def _run(name: str) -> dict[str, str]:
-    return dict(_table("runs", name))
+def _run(name: str) -> dict[str, Any]:
+    return _table("runs", name)
 
 
 def _table(kind: str, name: str) -> dict[str, Any]:

@@ -82,7 +82,8 @@ class UnusedAttentionWeights(Rule):
     code = "TPF302"
     name = "unused-attention-weights"
     effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    severity = Severity.ERROR
+    measured = ("attention-weights-step-bfloat16", "attention-weights-step-float32")
     listens = (Calls("torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -100,13 +101,12 @@ class UnusedAttentionWeights(Rule):
         text = site.model.source.text
         read_elsewhere = "register_forward_hook" in text or "create_graph" in text
         half = region(site.model).half is not None
-        in_half, in_float = cost("attention-weights-step-bfloat16"), cost("attention-weights-step-float32")
-        figure = f"{in_half.slower} {in_half.where}, {in_float.slower} in {in_float.dtype}"
+        row = cost(f"attention-weights-step-{'bfloat16' if half else 'float32'}")
         yield self.finding(
             site,
             f"`{site.text(site.node.func)}(…)` computes attention weights that nothing reads, which keeps it off "
-            f"the fused kernels: a training step with 1024 tokens was {figure}; pass `need_weights=False`",
-            severity=in_half.severity if half else in_float.severity,
+            f"the fused kernels, the slower the longer the sequences; pass `need_weights=False`",
+            severity=row.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
             fix=_fix(node, site),
         )

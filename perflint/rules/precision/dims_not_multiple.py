@@ -10,7 +10,7 @@ from perflint.rules.base import Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
-from perflint.rules.worth import Cost, cost
+from perflint.rules.worth import Grid, cost, grid, severity_of, slower
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
 
@@ -90,7 +90,8 @@ class DimsNotMultiple(Rule):
     code = "TPF351"
     name = "dims-not-multiple"
     effect = Effect.COMPUTE
-    severity = Severity.WARNING
+    severity = Severity.ERROR
+    measured = ("linear-step-1001-bfloat16", "width-764-step", "conv-step-254-bfloat16", "linear-step-300-bfloat16")
     listens = (FileSite,)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -126,15 +127,16 @@ class DimsNotMultiple(Rule):
             return None
         sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
         cures = " and ".join(dict.fromkeys(str(padded(size.value, 8)) for size in misfits))
+        estimate = _estimate(layer, format, misfits)
         many = "is no multiple" if len(misfits) == 1 else "are no multiples"
         return self.finding(
             site,
             f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, use {cures}: "
-            f"{_says(_figures(layer, format, misfits))}",
+            f"{_says(estimate)}",
             span=site.model.source.span(layer.call),
             # It is built once, but runs with each forward pass.
             heat=Heat.HOT,
-            severity=Severity.INFO if slight else _severity(layer, found, half, misfits),
+            severity=Severity.INFO if slight or _is_cheap(estimate) else _severity(layer, found, half, misfits),
             confidence=_confidence(layer, around, misfits, published),
         )
 
@@ -162,39 +164,34 @@ def _format(layer: Layer, around: Setting) -> Format | None:
     return Format.TF32 if Format.TF32 in around.region.formats else None
 
 
-def _figures(layer: Layer, format: Format, misfits: list[Size]) -> list[Cost]:
-    """What was measured that is nearest to a layer: its kind, its format, the power of two in its size."""
+def _estimate(layer: Layer, format: Format, misfits: list[Size]) -> tuple[float, Grid] | None:
+    """How much longer a linear layer takes than with its cure, where sizes like its own were measured.
+
+    Convolutions and attention take what their kernels need for images and sequences whose sizes
+    the source does not show.
+    """
+    multiple = 4 if format is Format.TF32 else 8
+    if layer.kind != "linear" or layer.inner is None or layer.outer is None:
+        return None
+    if sum(size.value % multiple > 0 for size in layer.sizes) != len(misfits):
+        return None
+    which = "both" if len(misfits) > 1 else "inner" if misfits[0] is layer.inner else "outer"
     power = min(size.value & -size.value for size in misfits)
-    half = format is not Format.TF32
-    if layer.kind == "convolution":
-        label = "bfloat16" if half else "float32"
-        if power > 2:
-            return [cost(f"conv-step-{width}-{label}{'-channels-last' if half else ''}") for width in (60, 100)]
-        stem = f"conv-step-{63 if power == 1 else 254}-{label}"
-        return [cost(stem), cost(f"{stem}-channels-last")]
-    if layer.kind == "attention" and half:
-        return [cost("width-764-step") if misfits[0] is not layer.heads else cost("attention-head-50-bfloat16")]
-    label = "tf32" if not half else format.value
-    if power > 1:
-        return [cost(f"linear-1024-{1002 if power == 2 else 1004}-{label}")]
-    inner = misfits[0] is layer.inner
-    return [cost(f"linear-{'in' if inner else 'out'}-1001-{'tf32' if not half else 'bfloat16'}")]
+    measured = grid(f"linear-{which}-{power}-{'tf32' if format is Format.TF32 else 'bfloat16'}")
+    ratio = measured.ratio(padded(layer.inner.value, 8), padded(layer.outer.value, 8))
+    return None if ratio is None else (ratio, measured)
 
 
-def _says(figures: list[Cost]) -> str:
-    first, *more = figures
-    layout = " in channels_last" if "channels_last" in first.shape else ""
-    said = f"{first.pattern} is {first.slower}{layout} {first.where}"
-    for other in more:
-        said += f" ({other.amount or 'no slower'} {_difference(first, other)})"
-    return said
+def _says(estimate: tuple[float, Grid] | None) -> str:
+    if estimate is None:
+        return "the kernels for such sizes are slower"
+    ratio, measured = estimate
+    return f"forward and backward are {slower(ratio)} {measured.where}, with {measured.most_rows:,} rows"
 
 
-def _difference(first: Cost, other: Cost) -> str:
-    """What another figure's condition has that the first one's has not."""
-    if other.pattern == first.pattern:
-        return "in channels_last"
-    return f"with {other.pattern.partition(' with ')[2]}"
+def _is_cheap(estimate: tuple[float, Grid] | None) -> bool:
+    """Whether the layer itself loses so little that a step of such layers cannot lose more."""
+    return estimate is not None and severity_of(1 - 1 / estimate[0]) is Severity.INFO
 
 
 def _severity(layer: Layer, found: Layers, half: bool, misfits: list[Size]) -> Severity:

@@ -79,6 +79,11 @@ class DeviceToHostCopyInLoop(Rule):
 
     code, name = DEVICE_TO_HOST_COPY, "device-to-host-copy-in-loop"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = (
+        "device-to-host-copy-in-loop-gpt",
+        "device-to-host-copy-in-loop-gpt-host-work",
+        "device-to-host-copy-in-loop-policy",
+    )
     listens = (Calls(_TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
 
     def nominate(self, site: CallSite) -> bool:

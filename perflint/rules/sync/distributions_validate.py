@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import lowered
 from perflint.rules.sync._validation import is_switched_off
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
@@ -30,8 +30,8 @@ class DistributionsValidate(Rule):
     ## Why is this bad
     Each check asks the device whether all values are allowed, and the host waits for the answer: once
     for `Categorical`, twice for `Normal`, up to nine times for others, and once more for each `log_prob`.
-    A Python number beside a tensor is copied to the device, and waited for, too. What it costs has not
-    been measured yet.
+    A Python number beside a tensor is copied to the device, and waited for, too. In each layer of a
+    GPT-2 a checked `Normal` made training 13 % slower on an H200, at the end of a step 15 %.
 
     ## When it is fine
     Distributions on the host, tests, debugging, `validate_args=False`, a project that calls
@@ -75,6 +75,7 @@ class DistributionsValidate(Rule):
     name = "distributions-validate"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("distributions-validate-gpt", "distributions-validate-gpt-host-work", "distributions-validate-policy")
     listens = (Calls(*distributions.constructors(), *distributions.members()), FileSite)
 
     def nominate(self, site: CallSite | FileSite) -> bool:
@@ -102,8 +103,12 @@ class DistributionsValidate(Rule):
             site,
             what + often(site),
             confidence=confidence,
-            help="Pass `validate_args=False` to the constructor, or call "
-            "`Distribution.set_default_validate_args(False)` once.",
+            help=advice(
+                site,
+                "Pass `validate_args=False` to the constructor, or call "
+                "`Distribution.set_default_validate_args(False)` once.",
+                *self.measured,
+            ),
             fix=None if member else _fix(node, site, made),
         )
 

@@ -95,6 +95,7 @@ class EagerFormat(Rule):
 
     code, name = "TPF108", "eager-format"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("eager-format-gpt", "eager-format-gpt-host-work", "eager-format-policy")
     listens = (FormatSite, Calls(*TRACKERS))
 
     def nominate(self, site: FormatSite | CallSite) -> bool:
@@ -127,7 +128,7 @@ class EagerFormat(Rule):
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
             help=advice(
-                site, "Do it every hundredth step, or write the number of a step that is over.", "print-per-step-gpt"
+                site, "Do it every hundredth step, or write the number of a step that is over.", *self.measured
             ),
             fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
         )

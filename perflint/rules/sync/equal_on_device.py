@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
 
@@ -66,6 +66,7 @@ class EqualOnDevice(Rule):
     name = "equal-on-device"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("equal-on-device-gpt", "equal-on-device-gpt-host-work", "equal-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -79,7 +80,11 @@ class EqualOnDevice(Rule):
             site,
             f"{quoted(site.text(site.node))} brings its answer to the host, which waits for it{often(site)}",
             confidence=confidence,
-            help="Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
+            help=advice(
+                site,
+                "Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
+                *self.measured,
+            ),
         )
 
 

@@ -96,6 +96,7 @@ class ExplicitSynchronize(Rule):
 
     code, name = "TPF122", "explicit-synchronize"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("explicit-synchronize-gpt", "explicit-synchronize-gpt-host-work", "explicit-synchronize-policy")
     listens = (Calls(*_SYNCHRONIZE),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -111,7 +112,7 @@ class ExplicitSynchronize(Rule):
             help=advice(
                 site,
                 "Remove it: work on one stream runs in order. To time the device, record events and read them later.",
-                "synchronize-per-step-gpt",
+                *self.measured,
             ),
         )
 

@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import lowered, weakest
 from perflint.rules.sync._words import advice, often, quoted
+from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
@@ -84,7 +85,8 @@ class GradscalerHostReads(Rule):
     code = "TPF124"
     name = "gradscaler-host-reads"
     effect = Effect.SYNC
-    severity = Severity.WARNING
+    severity = Severity.ERROR
+    measured = ("gradscaler-get-scale-gpt", "gradscaler-get-scale-gpt-host-work", "gradscaler-step-gpt")
     listens = (Calls(*(f"{scaler}.{method}" for scaler in _SCALERS for method in _WHAT)),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -101,20 +103,25 @@ class GradscalerHostReads(Rule):
             f"{quoted(site.text(site.node))} {_WHAT[method]}, and the host waits{often(site)}",
             confidence=confidence,
             # A checkpoint needs the numbers.
-            severity=Severity.INFO if method == "state_dict" else None,
-            help="bfloat16 has the range of float32: leave the scaler out." if needless else _cure(site, method),
+            severity=Severity.INFO if method == "state_dict" else _severity(site, method),
+            help="bfloat16 has the range of float32: leave the scaler out." if needless else self._cure(site, method),
             fix=None if needless or method != "step" else _fix(site),
         )
+
+    def _cure(self, site: CallSite, method: str) -> str:
+        if method == "step":
+            return "Make the optimizer with `fused=True`, which decides on the device."
+        return advice(site, "Ask for it every so many steps; bfloat16 needs no scaler at all.", *self.measured)
 
 
 def _method(site: CallSite) -> str:
     return site.target.rpartition(".")[2]
 
 
-def _cure(site: CallSite, method: str) -> str:
-    if method == "step":
-        return advice(site, "Make the optimizer with `fused=True`, which decides on the device.", "adam-not-fused")
-    return "Ask for it every so many steps; bfloat16 needs no scaler at all."
+def _severity(site: CallSite, method: str) -> Severity:
+    optimizer = _optimizer(site)
+    unfused = method == "step" and optimizer is not None and _unfused(optimizer) is Confidence.HIGH
+    return cost("gradscaler-step-gpt" if unfused else "gradscaler-get-scale-gpt-host-work").severity
 
 
 def _confidence(site: CallSite) -> Confidence | None:

@@ -9,7 +9,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Scalar, Sequence
 from perflint.source.concrete import code, cst
@@ -23,13 +23,17 @@ _UNCHECKED = {
     "torch.linalg.ldl_factor": ("torch.linalg.ldl_factor_ex", "[:2]"),
 }
 _CHECKED = frozenset(_UNCHECKED) | {"torch.Tensor.inverse", "torch.cholesky", "torch.Tensor.cholesky"}
-_ITERATIVE = frozenset(
-    f"torch.linalg.{name}"
-    for name in """eig eigvals eigh eigvalsh svd svdvals matrix_rank pinv lstsq tensorinv tensorsolve
+_ITERATIVE = (
+    frozenset(
+        f"torch.linalg.{name}"
+        for name in """eig eigvals eigh eigvalsh svd svdvals matrix_rank pinv lstsq tensorinv tensorsolve
     matrix_exp""".split()
-) | frozenset(
-    f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("svd", "pinverse", "matrix_exp", "lstsq")
-) | {"torch.svd_lowrank", "torch.pca_lowrank", "torch.lobpcg"}
+    )
+    | frozenset(
+        f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("svd", "pinverse", "matrix_exp", "lstsq")
+    )
+    | {"torch.svd_lowrank", "torch.pca_lowrank", "torch.lobpcg"}
+)
 _NORMS = frozenset({"torch.linalg.matrix_norm", "torch.linalg.cond", "torch.linalg.norm"})
 
 
@@ -86,6 +90,7 @@ class LinalgChecked(Rule):
     name = "linalg-checked"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("linalg-checked-gpt", "linalg-checked-gpt-host-work", "linalg-checked-policy")
     listens = (Calls(*_CHECKED, *_ITERATIVE, *_NORMS, "torch.linalg.matrix_power"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -103,6 +108,7 @@ class LinalgChecked(Rule):
         else:
             what = f"{text} reads from the device while it works, and the host waits"
             cure = "Take it out of the step, do it once for a batch, or use `qr`, `cholesky_ex` or `solve_ex`."
+        cure = advice(site, cure, *self.measured)
         yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
 
 

@@ -8,7 +8,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence, lowered, weakest
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
@@ -62,6 +62,7 @@ class ListIndex(Rule):
     name = "list-index"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("list-index-gpt", "list-index-gpt-host-work", "list-index-policy")
     listens = (SubscriptSite,)
 
     def nominate(self, site: SubscriptSite) -> bool:
@@ -76,7 +77,11 @@ class ListIndex(Rule):
             f"{quoted(site.text(site.node))} copies the positions to the device, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help="Index with a slice or integers, or with positions that are kept on the device (a buffer).",
+            help=advice(
+                site,
+                "Index with a slice or integers, or with positions that are kept on the device (a buffer).",
+                *self.measured,
+            ),
         )
 
 

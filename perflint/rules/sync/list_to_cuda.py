@@ -19,7 +19,7 @@ from perflint.rules.placement import (
     move,
     weakest,
 )
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst
@@ -85,6 +85,7 @@ class ListToCuda(Rule):
     name = "list-to-cuda"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -99,7 +100,11 @@ class ListToCuda(Rule):
             f"{quoted(site.text(site.node))} copies data of the host to the device, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help="Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
+            help=advice(
+                site,
+                "Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
+                *self.measured,
+            ),
         )
 
 

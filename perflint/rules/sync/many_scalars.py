@@ -13,7 +13,7 @@ from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import block_of, loops_around, statement_of
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, Tensor
@@ -78,6 +78,7 @@ class ManyScalars(Rule):
 
     code, name = "TPF102", "many-scalars"
     effect, severity = Effect.SYNC, Severity.INFO
+    measured = ("many-scalars-gpt", "many-scalars-gpt-host-work", "many-scalars-policy")
     listens = (Calls(*NUMBERS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -92,7 +93,7 @@ class ManyScalars(Rule):
             f"{quoted(site.text(site.node))} is the first of {len(reads)} scalar reads in a row, a round trip to the"
             f" device each{often(site)}",
             confidence=min((read.confidence for read in reads), key=_ORDER.index),
-            help="Stack them and read all at once: `torch.stack([…]).tolist()`.",
+            help=advice(site, "Stack them and read all at once: `torch.stack([…]).tolist()`.", *self.measured),
             fix=_fix(site.model, reads),
         )
 

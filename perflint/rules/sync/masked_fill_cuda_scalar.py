@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.source.concrete import code, cst
 
@@ -66,6 +66,11 @@ class MaskedFillCudaScalar(Rule):
     name = "masked-fill-cuda-scalar"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = (
+        "masked-fill-cuda-scalar-gpt",
+        "masked-fill-cuda-scalar-gpt-host-work",
+        "masked-fill-cuda-scalar-policy",
+    )
     listens = (Calls(*_METHODS, _FUNCTION), SubscriptSite)
 
     def nominate(self, site: CallSite | SubscriptSite) -> bool:
@@ -80,7 +85,11 @@ class MaskedFillCudaScalar(Rule):
             f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the device"
             f"{often(site)}",
             confidence=confidence,
-            help="`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
+            help=advice(
+                site,
+                "`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
+                *self.measured,
+            ),
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
         )
 

@@ -76,6 +76,7 @@ class NanCheckPerStep(Rule):
 
     code, name = NAN_CHECK, "nan-check-per-step"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("nan-check-per-step-gpt", "nan-check-per-step-gpt-host-work", "nan-check-per-step-policy")
     listens = (TruthSite, Calls(*READS))
 
     def nominate(self, site: TruthSite | CallSite) -> bool:
@@ -93,7 +94,7 @@ class NanCheckPerStep(Rule):
                 site,
                 "Keep the answer in a flag on the device (`bad |= ~torch.isfinite(t).all()`) and read it every"
                 " hundredth step, or use `torch.nan_to_num`.",
-                "isnan-branch-per-step-gpt",
+                *self.measured,
             ),
             fix=async_assert(site.model, read),
         )

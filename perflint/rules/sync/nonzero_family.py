@@ -75,6 +75,7 @@ class NonzeroFamily(Rule):
     name = "nonzero-family"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("nonzero-family-gpt", "nonzero-family-gpt-host-work", "nonzero-family-policy")
     listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
 
     def nominate(self, site: CallSite | SubscriptSite) -> bool:
@@ -88,7 +89,7 @@ class NonzeroFamily(Rule):
             site,
             f"{_what(site)}, so the host waits for the device to count{often(site)}",
             confidence=confidence,
-            help=advice(site, _cure(site), "per-layer-mask-gpt"),
+            help=advice(site, _cure(site), *self.measured),
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
         )
 

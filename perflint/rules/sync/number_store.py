@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Se
 from perflint.rules.base import Rule
 from perflint.rules.placement import lowered
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
@@ -73,6 +73,7 @@ class NumberStore(Rule):
     name = "number-store"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("number-store-gpt", "number-store-gpt-host-work", "number-store-policy")
     listens = (SubscriptSite,)
 
     def nominate(self, site: SubscriptSite) -> bool:
@@ -89,7 +90,7 @@ class NumberStore(Rule):
             f"Storing {quoted(site.text(site.stored))} to {quoted(site.text(site.node))} copies the number to the "
             f"device, and the host waits for it{often(site)}",
             confidence=confidence,
-            help=cure,
+            help=advice(site, cure, *self.measured),
             fix=None if positions else _fix(site),
         )
 

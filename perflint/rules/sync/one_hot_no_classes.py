@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
@@ -59,6 +59,7 @@ class OneHotNoClasses(Rule):
     name = "one-hot-no-classes"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("one-hot-no-classes-gpt", "one-hot-no-classes-gpt-host-work", "one-hot-no-classes-policy")
     listens = (Calls("torch.nn.functional.one_hot"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -72,7 +73,7 @@ class OneHotNoClasses(Rule):
             site,
             f"{quoted(site.text(site.node))} reads the greatest label from the device{often(site)}",
             confidence=confidence,
-            help="Pass `num_classes=`.",
+            help=advice(site, "Pass `num_classes=`.", *self.measured),
         )
 
 

@@ -12,7 +12,7 @@ from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, PER_ELEMENT_READ, Read, owned
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -69,7 +69,8 @@ class PerElementRead(Rule):
     """
 
     code, name = PER_ELEMENT_READ, "per-element-read"
-    effect, severity = Effect.SYNC, Severity.WARNING
+    effect, severity = Effect.SYNC, Severity.ERROR
+    measured = ("per-element-read-policy", "per-element-read-gpt", "per-element-read-gpt-host-work")
     listens = (Calls(*NUMBERS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -85,7 +86,11 @@ class PerElementRead(Rule):
             site,
             f"{quoted(site.text(read.node))} waits for the device once per element of {whole}{often(site)}",
             confidence=read.confidence,
-            help=f"Read all of {whole} at once, before the loop: {_cure(site.value(element.whole))}.",
+            help=advice(
+                site,
+                f"Read all of {whole} at once, before the loop: {_cure(site.value(element.whole))}.",
+                *self.measured,
+            ),
             fix=_fix(site, read, element),
         )
 

@@ -8,7 +8,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
@@ -66,6 +66,7 @@ class PythonMaxOnTensors(Rule):
     name = "python-max-on-tensors"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("python-max-on-tensors-gpt", "python-max-on-tensors-gpt-host-work", "python-max-on-tensors-policy")
     listens = (Calls("builtins.max", "builtins.min", "builtins.sorted"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -81,7 +82,11 @@ class PythonMaxOnTensors(Rule):
             f"{quoted(site.text(site.node))} compares on the host, which reads each comparison from the device"
             f"{often(site)}",
             confidence=confidence,
-            help="Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
+            help=advice(
+                site,
+                "Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
+                *self.measured,
+            ),
             fix=_fix(node, site),
         )
 

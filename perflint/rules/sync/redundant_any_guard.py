@@ -72,6 +72,7 @@ class RedundantAnyGuard(Rule):
 
     code, name = REDUNDANT_ANY_GUARD, "redundant-any-guard"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("redundant-any-guard-gpt", "redundant-any-guard-gpt-host-work", "redundant-any-guard-policy")
     listens = (TruthSite, Calls(*READS))
 
     def nominate(self, site: TruthSite | CallSite) -> bool:
@@ -88,7 +89,7 @@ class RedundantAnyGuard(Rule):
             f"{quoted(site.text(read.node))} makes the host wait to learn whether {mask} is empty{often(site)}; the"
             " assignment below does nothing when it is",
             confidence=read.confidence,
-            help=advice(site, "Drop the `if` and keep its body.", "per-layer-if-gpt"),
+            help=advice(site, "Drop the `if` and keep its body.", *self.measured),
             fix=_fix(site.model, guard),
         )
 

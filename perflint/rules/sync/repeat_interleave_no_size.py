@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
 
@@ -57,6 +57,11 @@ class RepeatInterleaveNoSize(Rule):
     name = "repeat-interleave-no-size"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = (
+        "repeat-interleave-no-size-gpt",
+        "repeat-interleave-no-size-gpt-host-work",
+        "repeat-interleave-no-size-policy",
+    )
     listens = (Calls("torch.repeat_interleave", "torch.Tensor.repeat_interleave"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -71,7 +76,7 @@ class RepeatInterleaveNoSize(Rule):
             f"The size of {quoted(site.text(site.node))} is the sum of the repeats, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help="Pass `output_size=` where the host knows the total.",
+            help=advice(site, "Pass `output_size=` where the host knows the total.", *self.measured),
         )
 
 

@@ -83,6 +83,7 @@ class ScalarReadInLoop(Rule):
 
     code, name = SCALAR_READ, "scalar-read-in-loop"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("scalar-read-in-loop-gpt", "scalar-read-in-loop-gpt-host-work", "scalar-read-in-loop-policy")
     listens = (Calls(*NUMBERS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -100,8 +101,7 @@ class ScalarReadInLoop(Rule):
                 site,
                 "Keep the number on the device (for a sum: `total += t.detach()`) and read it after the loop, or every"
                 " hundredth step.",
-                "item-end-of-step-gpt",
-                "item-before-host-work-gpt",
+                *self.measured,
             ),
             fix=summed_on_device(site, read),
         )

@@ -78,6 +78,7 @@ class ScalarToCuda(Rule):
     name = "scalar-to-cuda"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, _NEW, *MOVES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -95,7 +96,7 @@ class ScalarToCuda(Rule):
             help=advice(
                 site,
                 "Use the Python number itself, or `torch.full((), number, device=…)`, which copies nothing.",
-                "per-layer-tensor-gpt",
+                *self.measured,
             ),
             fix=_fix(node, site),
         )

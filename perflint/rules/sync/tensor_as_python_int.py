@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -82,6 +82,7 @@ class TensorAsPythonInt(Rule):
     name = "tensor-as-python-int"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")
     listens = (Calls(*_PYTHON, *_FACTORIES, *_FUNCTIONS, *_METHODS), SubscriptSite)
 
     def nominate(self, site: CallSite | SubscriptSite) -> bool:
@@ -97,7 +98,11 @@ class TensorAsPythonInt(Rule):
             f"{quoted(site.text(site.node))} reads {quoted(site.text(number))} from the device as a Python number"
             f"{often(site)}",
             confidence=confidence,
-            help="Carry the number on the host from where it is known: the shape, the collate function, the settings.",
+            help=advice(
+                site,
+                "Carry the number on the host from where it is known: the shape, the collate function, the settings.",
+                *self.measured,
+            ),
         )
 
 

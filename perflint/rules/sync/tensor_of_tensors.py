@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -65,6 +65,7 @@ class TensorOfTensors(Rule):
 
     code, name = "TPF104", "tensor-of-tensors"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("tensor-of-tensors-gpt", "tensor-of-tensors-gpt-host-work", "tensor-of-tensors-policy")
     listens = (Calls("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -80,7 +81,7 @@ class TensorOfTensors(Rule):
             f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself and waits for the"
             f" device each time{often(site)}",
             confidence=confidence,
-            help="Use `torch.stack`, with `.detach()` if no gradient is to flow.",
+            help=advice(site, "Use `torch.stack`, with `.detach()` if no gradient is to flow.", *self.measured),
             fix=_fix(site, data),
         )
 

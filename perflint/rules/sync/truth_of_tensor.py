@@ -79,6 +79,7 @@ class TruthOfTensor(Rule):
 
     code, name = TRUTH_OF_TENSOR, "truth-of-tensor"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("truth-of-tensor-gpt", "truth-of-tensor-gpt-host-work", "truth-of-tensor-policy")
     listens = (TruthSite, Calls(*TRUTHS))
 
     def nominate(self, site: TruthSite | CallSite) -> bool:
@@ -92,7 +93,7 @@ class TruthOfTensor(Rule):
             site,
             f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
             confidence=read.confidence,
-            help=advice(site, _cure(site), "per-layer-if-gpt"),
+            help=advice(site, _cure(site), *self.measured),
             fix=async_assert(site.model, read),
         )
 

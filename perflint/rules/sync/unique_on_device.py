@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
 
@@ -63,6 +63,7 @@ class UniqueOnDevice(Rule):
     name = "unique-on-device"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("unique-on-device-gpt", "unique-on-device-gpt-host-work", "unique-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -76,8 +77,12 @@ class UniqueOnDevice(Rule):
             site,
             f"{quoted(site.text(site.node))} brings a size or bounds to the host, which waits for them{often(site)}",
             confidence=confidence,
-            help="With a known number of classes `scatter_add_` into zeros counts without waiting; "
-            "give `histc` its `min` and `max`.",
+            help=advice(
+                site,
+                "With a known number of classes `scatter_add_` into zeros counts without waiting; "
+                "give `histc` its `min` and `max`.",
+                *self.measured,
+            ),
         )
 
 

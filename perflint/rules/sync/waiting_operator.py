@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits
@@ -85,8 +85,8 @@ class WaitingOperator(Rule):
 
     ## Why is this bad
     Nothing in the code says so, but the host waits until the device has done all work that was queued
-    before, and queues nothing meanwhile. What that costs depends on the step around it, and has not been
-    measured for these operators yet.
+    before, and queues nothing meanwhile. What that costs depends on the step around it: `torch.cov` in
+    each layer of a GPT-2 made training 9 % slower on an H200. The others were not timed.
 
     ## When it is fine
     Set-up code, data on the host, work that is done once in many steps. Others of the same kind do not wait:
@@ -127,6 +127,7 @@ class WaitingOperator(Rule):
     name = "waiting-operator"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("waiting-operator-gpt", "waiting-operator-gpt-host-work", "waiting-operator-policy")
     listens = (Calls(*waits(), *distributions.sampling()),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -141,7 +142,7 @@ class WaitingOperator(Rule):
             site,
             f"{quoted(site.text(site.node))} {_WHY[why]}{often(site)}",
             confidence=confidence,
-            help=_SAMPLE if site.target in distributions.sampling() else _CURES[why],
+            help=advice(site, _SAMPLE if site.target in distributions.sampling() else _CURES[why], *self.measured),
         )
 
 

@@ -85,6 +85,7 @@ class BlockingH2d(Rule):
     name = "blocking-h2d"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("blocking-h2d-gpt", "blocking-h2d-gpt-host-work", "blocking-h2d-policy", "copy-pageable-resnet50")
     listens = (Calls(*MOVES, "torch.Tensor.copy_", *_CHOOSES), SubscriptSite)
 
     def nominate(self, site: CallSite | SubscriptSite) -> bool:
@@ -95,7 +96,15 @@ class BlockingH2d(Rule):
         if confidence is None:
             return
         fix = _fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None
-        yield self.finding(site, _message(site), confidence=confidence, help=_help(site, fix), fix=fix)
+        yield self.finding(site, _message(site), confidence=confidence, help=self._help(site, fix), fix=fix)
+
+    def _help(self, site: CallSite | SubscriptSite, fix: Fix | None) -> str:
+        if fix is not None:
+            return advice(site, "The memory is pinned: pass `non_blocking=True`.", "copy-pinned-blocking-resnet50")
+        if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
+            return "Make the tensor on the device, or use a Python number."
+        cure = "Copy from pinned memory (`pin_memory=True` of the DataLoader) with `non_blocking=True`, "
+        return advice(site, cure + "or make the tensor on the device.", *self.measured)
 
 
 def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
@@ -195,19 +204,6 @@ def _message(site: CallSite | SubscriptSite) -> str:
     else:
         what = f"{quoted(site.text(site.node))} copies from the host to the device"
     return f"{what}, and the host waits until it has arrived{often(site)}"
-
-
-def _help(site: CallSite | SubscriptSite, fix: Fix | None) -> str:
-    if fix is not None:
-        return advice(site, "The memory is pinned: pass `non_blocking=True`.", "pageable-copy")
-    if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
-        return "Make the tensor on the device, or use a Python number."
-    return advice(
-        site,
-        "Copy from pinned memory (`pin_memory=True` of the DataLoader) with `non_blocking=True`, "
-        "or make the tensor on the device.",
-        "pageable-copy",
-    )
 
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:

@@ -82,6 +82,7 @@ class CreateThenMove(Rule):
     name = "create-then-move"
     effect = Effect.SYNC
     severity = Severity.WARNING
+    measured = ("create-then-move-gpt-host-work", "create-then-move-gpt", "create-then-move-policy")
     listens = (Calls(*MOVES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -101,7 +102,7 @@ class CreateThenMove(Rule):
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
             help=advice(
-                site, f"Pass `device=` to `{function}`, so that the device fills it by itself.", "per-layer-arange-gpt"
+                site, f"Pass `device=` to `{function}`, so that the device fills it by itself.", *self.measured[:1]
             ),
             fix=_fix(node, site, moved, made),
         )

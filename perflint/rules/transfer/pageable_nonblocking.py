@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creator, keyword, move, weakest
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 
@@ -48,8 +48,7 @@ class PageableNonblocking(Rule):
     ```
 
     ## Fix safety
-    No fix: pinning for a single copy costs more than it wins; a pinned buffer must not be written
-    again before the copy has read it.
+    No fix: a pinned buffer must not be written again before the copy has read it.
 
     ## How a GPU shows it
     The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the host spends it in
@@ -63,7 +62,8 @@ class PageableNonblocking(Rule):
     code = "TPF202"
     name = "pageable-nonblocking"
     effect = Effect.TRANSFER
-    severity = Severity.INFO
+    severity = Severity.WARNING
+    measured = ("copy-pageable-nonblocking-resnet50", "copy-pageable-nonblocking-resnet50-host-work")
     listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -78,7 +78,7 @@ class PageableNonblocking(Rule):
             f"{quoted(site.text(site.node))} copies from pageable memory, where `non_blocking` does not keep the host "
             f"from waiting{often(site)}",
             confidence=confidence,
-            help="Copy from a pinned buffer, or make the tensor on the device.",
+            help=advice(site, "Copy from pinned memory, or make the tensor on the device.", *self.measured[:1]),
         )
 
 

@@ -2,9 +2,9 @@ import torch
 
 
 def send(x: torch.Tensor, device: torch.device):
-    first = x.pin_memory().to("cuda", non_blocking=True)  # error: TPF203
-    second = x.float().pin_memory().to(device, non_blocking=True)  # error: TPF203
-    third = x.cpu().pin_memory().cuda(non_blocking=True)  # error: TPF203
+    first = x.pin_memory().to("cuda", non_blocking=True)  # audit: TPF203
+    second = x.float().pin_memory().to(device, non_blocking=True)  # audit: TPF203
+    third = x.cpu().pin_memory().cuda(non_blocking=True)  # audit: TPF203
     return first, second, third
 
 

@@ -3,10 +3,10 @@ import torch
 
 
 def send(values: np.ndarray, numbers: list[float], device: torch.device):
-    first = torch.from_numpy(values).to(device, non_blocking=True)  # audit: TPF202
-    second = torch.tensor(numbers).cuda(non_blocking=True)  # audit: TPF202
-    third = torch.zeros(1000).to("cuda", non_blocking=True)  # audit: TPF202
-    fourth = torch.as_tensor(values).float().to(device="cuda", non_blocking=True)  # audit: TPF202
+    first = torch.from_numpy(values).to(device, non_blocking=True)  # error: TPF202
+    second = torch.tensor(numbers).cuda(non_blocking=True)  # error: TPF202
+    third = torch.zeros(1000).to("cuda", non_blocking=True)  # error: TPF202
+    fourth = torch.as_tensor(values).float().to(device="cuda", non_blocking=True)  # error: TPF202
     return first, second, third, fourth
 
 

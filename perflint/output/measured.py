@@ -1,0 +1,67 @@
+"""What was measured of a rule, as a section of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from perflint.rules.base import Rule
+from perflint.rules.worth import Cost, Grid, grids, rows
+
+_EXPLANATION = """\
+Milliseconds with the pattern and without, medians of runs by turns; the ratio is the median of
+neighbouring runs, with the least and the greatest."""
+_SEVERITY = "Severity goes by the steps marked with *: error from a quarter of the step lost, warning from 3 %."
+
+
+def measured(rule: Rule) -> str:
+    """The section `## Measured`: steps of programs, then operations, then grids of sizes; empty where there is none."""
+    known = [row for row in rows() if rule.code in row.rules or row.name in rule.measured]
+    steps = [row for row in known if row.scope == "step"]
+    alone = [row for row in known if row.scope != "step"]
+    spread = [grid for grid in grids() if rule.code in grid.rules]
+    if not known and not spread:
+        return ""
+    parts = [f"## Measured\n{_where([*known, *spread])}\n{_EXPLANATION}"]
+    if rule.measured:
+        parts.append(_SEVERITY)
+    if steps:
+        parts.append(_table("step", steps, rule.measured))
+    if alone:
+        parts.append(_table("operation", alone, ()))
+    if spread:
+        parts.append("\n".join(_grids(spread)))
+    return "\n\n".join(parts)
+
+
+def _where(known: Iterable[Cost | Grid]) -> str:
+    found = dict.fromkeys((each.device, each.torch) for each in known)
+    return "; ".join(f"{device}, torch {torch}" for device, torch in found) + "."
+
+
+def _table(what: str, known: list[Cost], marked: tuple[str, ...]) -> str:
+    lines = [f"| {what} | program | format | with | without | ratio |", "|---|---|---|---:|---:|---:|"]
+    for row in known:
+        mark = "\\* " if row.name in marked else ""
+        ratio = f"{row.ratio:.2f} ({row.low:.2f} – {row.high:.2f})"
+        pattern = row.pattern.replace("|", "\\|")
+        lines.append(
+            f"| {mark}{pattern} | {row.shape} | {row.dtype} | {row.bad_ms:.3g} | {row.good_ms:.3g} | {ratio} |"
+        )
+    return "\n".join(lines)
+
+
+def _grids(known: list[Grid]) -> Iterator[str]:
+    yield "| sizes of | format | rows | inner sizes | outer sizes | ratios |"
+    yield "|---|---|---|---|---|---:|"
+    for grid in known:
+        _, misfit, power, _ = grid.name.split("-")
+        where = "both sizes" if misfit == "both" else f"the {misfit} size"
+        less = f"{grid.pattern}: {where} {power} less"
+        yield (
+            f"| {less} | {grid.dtype} | {_span(grid.rows)} | {_span(grid.inner)} | {_span(grid.outer)} "
+            f"| {min(grid.ratios):.2f} – {max(grid.ratios):.2f} |"
+        )
+
+
+def _span(values: tuple[int, ...]) -> str:
+    return f"{values[0]} – {values[-1]}"
