@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from perflint.findings import Effect
 from perflint.rules.base import Rule
 from perflint.rules.worth import Cost, Grid, grids, rows
 
 _EXPLANATION = """\
 Milliseconds with the pattern and without, medians of runs by turns; the ratio is the median of
 neighbouring runs, with the least and the greatest."""
+_GUESS = "No step of a program was measured for this rule yet: its severity is a guess."
 _SEVERITY = "Severity goes by the steps marked with *: error from a quarter of the step lost, warning from 3 %."
 
 
 def measured(rule: Rule) -> str:
-    """The section `## Measured`: steps of programs, then operations, then grids of sizes; empty where there is none."""
+    """The section `## Measured`: steps of programs, then operations, then grids of sizes.
+
+    Empty where nothing was, and where wrong results rather than time decide the severity.
+    """
     known = [row for row in rows() if rule.code in row.rules or row.name in rule.measured]
     steps = [row for row in known if row.scope == "step"]
     alone = [row for row in known if row.scope != "step"]
     spread = [grid for grid in grids() if rule.code in grid.rules]
+    guess = [] if rule.measured or rule.effect is Effect.CORRECTNESS else [_GUESS]
     if not known and not spread:
-        return ""
+        return "\n".join(["## Measured", *guess]) if guess else ""
     parts = [f"## Measured\n{_where([*known, *spread])}\n{_EXPLANATION}"]
-    if rule.measured:
-        parts.append(_SEVERITY)
+    parts += [_SEVERITY] if rule.measured else guess
     if steps:
         parts.append(_table("step", steps, rule.measured))
     if alone:

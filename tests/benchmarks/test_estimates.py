@@ -1,0 +1,35 @@
+"""What messages estimate, held against the measurements that are checked in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+RULES = Path(__file__).parents[2] / "benchmarks" / "rules"
+sys.path.insert(0, str(RULES))
+
+from estimates import ALLOWED, cases, judged, numbers
+
+RESULTS = json.loads((RULES / "results" / "estimates.json").read_text(encoding="utf-8"))
+
+
+def test_a_seed_gives_the_same_cases() -> None:
+    assert [case.name for case in cases(RESULTS["seed"])] == [case["case"] for case in RESULTS["cases"]]
+    assert [case.source for case in cases(1)] != [case.source for case in cases(2)]
+
+
+def test_numbers_are_read_out_of_messages() -> None:
+    assert numbers("about 2.4 × slower; about 12 % slower; not measurably slower") == [2.4, 1.12, 1.0]
+    assert numbers("25 % of 8 × 3") == []
+
+
+def test_what_perflint_says_today_is_within_the_allowed_error() -> None:
+    times = {case["case"]: {"ratio": case["ratio"]} for case in RESULTS["cases"]}
+    rows = list(judged({"seed": RESULTS["seed"], "times": times}))
+    assert [row["message"] for row in rows] == [case["message"] for case in RESULTS["cases"]]
+    assert not [row for row in rows if row["verdict"] == "bad"]
+    assert sum(row["verdict"] == "good" for row in rows) >= 20
+    wrong = [{**times[row["case"]], "ratio": row["ratio"] * (1 + 2 * ALLOWED)} for row in rows]
+    doubted = judged({"seed": RESULTS["seed"], "times": dict(zip(times, wrong, strict=True))})
+    assert any(row["verdict"] == "bad" for row in doubted)
