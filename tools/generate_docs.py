@@ -97,7 +97,8 @@ def _row(rule: Rule) -> str:
 
 def _summary(rule: Rule) -> str:
     """The first sentence of the first section of a rule's page, or the line above it."""
-    first, *_, text = re.split(r"^## What it does\n", cleandoc(type(rule).__doc__ or ""), maxsplit=1, flags=re.MULTILINE)
+    whole = cleandoc(type(rule).__doc__ or "")
+    first, text = re.split(r"^## What it does\n", whole, maxsplit=1, flags=re.MULTILINE)
     sentence = re.split(r"(?<=[^.])[.:](?:\s|$)", first.strip() or text.strip(), maxsplit=1)[0]
     return " ".join(sentence.split())
 
