@@ -6,12 +6,12 @@ import json
 import sys
 from pathlib import Path
 
-RULES = Path(__file__).parents[2] / "benchmarks" / "rules"
-sys.path.insert(0, str(RULES))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "rules"))
 
 from estimates import ALLOWED, cases, judged, numbers
 
-RESULTS = json.loads((RULES / "results" / "estimates.json").read_text(encoding="utf-8"))
+FILE = Path(__file__).parents[2] / "benchmarks" / "rules" / "results" / "estimates.json"
+RESULTS = json.loads(FILE.read_text(encoding="utf-8"))
 
 
 def test_a_seed_gives_the_same_cases() -> None:
