@@ -56,7 +56,7 @@ x.nonzero()  # sync
 torch.where(x > 0.5)  # sync
 x.unique()  # sync
 x.masked_fill(x > 0.5, scalar)  # sync
-torch.linalg.inv(x)  # sync
+torch.linalg.inv(torch.eye(4, device="cuda"))  # sync
 torch.equal(x, x + 1)  # sync
 torch.repeat_interleave(x, torch.tensor([1, 2, 1, 2], device="cuda"), dim=0)  # sync
 nn.functional.one_hot(torch.arange(3, device="cuda"))  # sync
@@ -98,7 +98,7 @@ x + host[0, 0]
 torch.clamp(x, scalar)
 nn.functional.one_hot(torch.arange(3, device="cuda"), 5)
 torch.quantile(x, 0.5)
-torch.linalg.inv_ex(x)
+torch.linalg.inv_ex(torch.eye(4, device="cuda"))
 torch.equal(x, x)
 copy.deepcopy(x)
 (w * 2).sum().backward()
@@ -161,6 +161,19 @@ for pinned in (True, False):
         model(x).sum().backward()
         optimizer.step()
 """
+RANKS = """
+import os
+import torch.distributed as dist
+dist.init_process_group("nccl")
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2).to(device), device_ids=[device])
+model(torch.ones(2, 2, device=device)).sum().backward()
+total = torch.ones(1, device=device)
+dist.all_reduce(total)
+assert total.device == device == next(model.parameters()).device and total.item() == torch.cuda.device_count() == 2
+dist.destroy_process_group()
+"""
 COMPILED = """
 model = torch.compile(nn.Linear(2, 2).cuda())
 print(model(torch.ones(1, 2, device="cuda")).sum().item() is not None, "_orig_mod" in str(list(model.state_dict())))
@@ -205,6 +218,16 @@ def test_steps_and_copies(tmp_path: Path) -> None:
     assert (copy.direction, copy.hits.steps) == ("host-to-device", 4)
     assert {sync.origin for sync in trace.of(Sync)} == {"module-move"}
     assert "8 steps (told by: optimizer), simulated: no GPU, so no times" in done.err
+
+
+def test_each_process_of_torchrun_has_a_gpu(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(HEAD + RANKS)
+    launch = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python")
+    done = python(tmp_path, *launch, sys.executable, "-m", "perflint", "trace", "--simulate", "program.py")
+    assert done.code == 0, done.err
+    for rank in range(2):
+        trace = read_trace(tmp_path / f"perflint-trace.rank{rank}.jsonl.gz")
+        assert [sync.place.text[:6] for sync in trace.of(Sync) if not sync.origin] == ["assert"]
 
 
 def test_compiled_code_runs_eagerly_and_the_trace_says_so(tmp_path: Path) -> None:

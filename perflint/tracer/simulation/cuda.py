@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from perflint.tracer.simulation.devices import count, number
 from perflint.tracer.simulation.marks import Replacements, noted
 from perflint.tracer.simulation.streams import DeviceContext, Event, Stream, StreamContext
 
@@ -21,7 +22,7 @@ _CANNOT = "`perflint trace --simulate` cannot run {what}: {why}. Trace the progr
 
 _ZERO = """
 memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached max_memory_cached
-current_device get_sync_debug_mode utilization memory_usage temperature power_draw clock_rate device_memory_used
+get_sync_debug_mode utilization memory_usage temperature power_draw clock_rate device_memory_used
 get_per_process_memory_fraction
 """
 _NOTHING = """
@@ -75,7 +76,8 @@ def _values() -> dict[str, Any]:
     values: dict[str, Any] = dict.fromkeys(_ZERO.split(), zero) | dict.fromkeys(_NOTHING.split(), nothing)
     values |= dict.fromkeys(_YES.split(), yes) | dict.fromkeys(_NO.split(), no)
     values |= {
-        "device_count": _giving(1),
+        "device_count": count,
+        "current_device": number,
         "is_initialized": lambda: Gpu.initialised,
         "init": _initialise,
         "_lazy_init": _initialise,
@@ -177,8 +179,8 @@ def install() -> None:
     if accelerator is not None:
         accelerator.is_available = _giving(True)
         accelerator.current_accelerator = lambda check_available=False: torch.device("cuda")
-        accelerator.device_count = _giving(1)
-        accelerator.current_device_index = accelerator.current_device_idx = _giving(0)
+        accelerator.device_count = count
+        accelerator.current_device_index = accelerator.current_device_idx = number
         accelerator.set_device_index = accelerator.set_device_idx = _giving(None)
         accelerator.current_stream = torch.cuda.current_stream
         accelerator.set_stream = torch.cuda.set_stream
@@ -190,14 +192,14 @@ def _grouped(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
         found: dict[Any, Any] = {}
-        for number, tensor in enumerate(lists[0]):
+        for at, tensor in enumerate(lists[0]):
             key = (tensor.device, tensor.dtype)
             rows, numbers = found.setdefault(key, ([[] for _ in lists], []))
             for row, tensors in zip(rows, lists, strict=True):
                 if tensors:
-                    row.append(tensors[number])
+                    row.append(tensors[at])
             if with_indices:
-                numbers.append(number)
+                numbers.append(at)
         return found
 
     return functools.wraps(original)(grouped)

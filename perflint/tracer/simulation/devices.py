@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from perflint.tracer.simulation.marks import At, is_on_gpu
 
 
+def number() -> int:
+    """The number of the one GPU that a process has: under torchrun each has its own."""
+    return _of_environment("LOCAL_RANK", 0)
+
+
+def count() -> int:
+    """How many GPUs there are: as many as processes of torchrun."""
+    return max(_of_environment("LOCAL_WORLD_SIZE", 1), number() + 1)
+
+
+def _of_environment(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default
+
+
 def gpu() -> Any:
-    """The one device that is simulated."""
+    """The device that is simulated."""
     import torch
 
-    return torch.device("cuda", 0)
+    return torch.device("cuda", number())
 
 
 def cpu() -> Any:
@@ -43,10 +59,10 @@ def place_named(device: Any) -> At | None:
     return At.HOST if device.type == "cpu" else None
 
 
-def check_number(number: int) -> None:
-    """Raise RuntimeError for a GPU that a machine with one of them has not got."""
-    if number > 0:
-        raise RuntimeError("CUDA error: invalid device ordinal (perflint trace --simulate has one GPU)")
+def check_number(wanted: int) -> None:
+    """Raise RuntimeError for a GPU that there is not."""
+    if wanted >= count():
+        raise RuntimeError(f"CUDA error: invalid device ordinal (perflint trace --simulate has {count()} GPU)")
 
 
 def device_of(tensor: Any, real: Any) -> Any:

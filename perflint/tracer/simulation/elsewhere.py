@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from perflint.tracer.simulation.devices import gpu
 from perflint.tracer.simulation.marks import Replacements, is_on_gpu, noted, silent, wait
 
 Function = Callable[..., Any]
@@ -101,7 +102,7 @@ def _generator(original: Any) -> Any:
         @property
         def device(self) -> Any:
             named = self._named
-            return torch.device("cuda", 0) if named.type == "cuda" else named
+            return gpu() if named.type == "cuda" else named
 
     Generator.__module__, Generator.__qualname__ = "torch", "Generator"
     return Generator

@@ -6,6 +6,8 @@ import time
 from contextlib import ExitStack, nullcontext
 from typing import Any
 
+from perflint.tracer.simulation.devices import gpu, number
+
 
 class Event:
     """Stands in for `torch.cuda.Event`; its times are the host's."""
@@ -37,7 +39,7 @@ class Stream(nullcontext[Any]):
 
     cuda_stream = 0
     stream_id = 0
-    device_index = 0
+    device_index = number()
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
         super().__init__(self)
@@ -46,9 +48,7 @@ class Stream(nullcontext[Any]):
     @property
     def device(self) -> Any:
         """The one device."""
-        import torch
-
-        return torch.device("cuda", 0)
+        return gpu()
 
     def record_event(self, event: Event | None = None) -> Event:
         """An event that has passed."""

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from perflint.tracer.simulation.devices import cpu, device_of, is_device, place_named
+from perflint.tracer.simulation.devices import cpu, device_of, is_device, number, place_named
 from perflint.tracer.simulation.factories import like
 from perflint.tracer.simulation.marks import At, asking, is_on_gpu, is_pinned, pin, place_of, put, silent, wait
 
@@ -239,7 +239,7 @@ def _record_stream(original: Method) -> Method:
 
 def _get_device(original: Method) -> Method:
     def get_device(tensor: Any) -> int:
-        return 0 if is_on_gpu(tensor) else int(original(tensor))
+        return number() if is_on_gpu(tensor) else int(original(tensor))
 
     return get_device
 
