@@ -45,6 +45,7 @@ from perflint.tracer.events import (
     SyncCost,
     Trace,
 )
+from perflint.tracer.file import read_trace
 from perflint.tracer.kineto import Interval
 from perflint.tracer.places import source_file
 from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, PRINTED, RECORDS, TRACE, header, poisoned, project, without
@@ -268,6 +269,24 @@ def test_ranks_stand_side_by_side() -> None:
     check_structure(html)
 
 
+def test_collectives_are_no_work_of_ones_own() -> None:
+    """Rank 0 was recorded as busy all the time: it waited in a collective for rank 1, whose host was late."""
+    data = Path(__file__).parents[1] / "tracer" / "data"
+    recorded = [
+        Recorded(path.name, read_trace(path), NOWHERE) for path in sorted(data.glob("straggler-host.rank*.jsonl.gz"))
+    ]
+    first, second = (gather(each.trace) for each in recorded)
+    assert first.busy_ms == pytest.approx(14.7, abs=0.1) and first.collective_ms == pytest.approx(8.7, abs=0.1)
+    assert second.collective_ms < 0.5 and second.idle_ms == pytest.approx(8.8, abs=0.1)
+    html = report_page(recorded, "0.1.0")
+    said = words(html)
+    assert "Rank 1 makes the others wait, 10.40 ms per step" in said
+    assert "For 8.70 ms the GPU does nothing but collectives." in said
+    assert 'class="meeting"' in html and "collectives, nothing else 8.70 ms 59 %" in said
+    check_structure(html)
+    assert "collectives" not in words(page())
+
+
 def check_structure(html: str) -> None:
     """What screen readers rely on."""
     root = parsed(html)
@@ -423,7 +442,7 @@ def test_colours_have_contrast(mode: int) -> None:
         for ground in ("paper", "panel", "faint"):
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
     assert contrast(colours["ink"], colours["mark"]) >= 4.5
-    for name in ("busy", "sync", "loader", "host"):
+    for name in ("busy", "meet", "sync", "loader", "host"):
         for ground in ("paper", "panel"):
             assert contrast(colours[name], colours[ground]) >= 3, (name, ground)
 

@@ -51,6 +51,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "recorded": ([read_trace(RECORDED)], Checked(())),
         "hostile": ([hostile], Checked((finding(Ruling.REFUTED, message=HOSTILE, path=HOSTILE),))),
         "wide": ([wide], Checked((long,))),
+        "straggler": ([read_trace(path) for path in sorted(RECORDED.parent.glob("straggler-host.*"))], Checked(())),
         "ranks": ([replace(TRACE, header=header(rank=rank, world_size=2)) for rank in range(2)], checked),
     }
     root = project(folder)
@@ -66,7 +67,7 @@ def poisoned_with(record: Any, text: str) -> Any:
     return replace(record, **{name: text for name in names if hasattr(record, name)})
 
 
-NAMES = ("plain", "empty", "recorded", "hostile", "wide", "ranks")
+NAMES = ("plain", "empty", "recorded", "hostile", "wide", "straggler", "ranks")
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perflint.tracer.events import Gap, Place, Step, Sync, SyncCost, Trace
+from perflint.tracer.events import Activity, Gap, Place, Step, Sync, SyncCost, Trace
+from perflint.tracer.kineto import Interval, merged
+from perflint.tracer.ranks import is_collective
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Facts:
     """None without a timeline, as the following."""
     idle_ms: float | None
     idle: Idle | None
+    collective_ms: float
+    """How much of the busy time the GPU does nothing but collectives, and waits in them for other ranks."""
     lines: tuple[Line, ...]
     """Own lines that synchronised and that nothing allows, the dearest first."""
     allowed: tuple[Line, ...]
@@ -73,12 +77,14 @@ def gather(trace: Trace) -> Facts:
         busy_ms = finite(sum(step.busy_ms for step in profiled) / len(profiled))
         idle_ms = finite(trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled))
         idle = _idle(trace, idle_ms)
+    collective_ms = min(_collective_ms(trace), busy_ms or 0.0)
     return Facts(
         trace,
         None if trace.step_ms is None or trace.header.simulated else finite(trace.step_ms),
         busy_ms,
         idle_ms,
         idle,
+        collective_ms,
         _lines((sync for sync in syncs if not sync.allowed), costs, trace),
         _lines((sync for sync in syncs if sync.allowed), costs, trace),
     )
@@ -93,6 +99,37 @@ def _idle(trace: Trace, idle_ms: float) -> Idle:
     sync = min(max(finite(sum(cost.ms for cost in replayed) if replayed else waits), 0.0), idle_ms)
     loader = min(finite(scale * sum(gap.ms for gap in gaps if gap.cause == "loader")), idle_ms - sync)
     return Idle(sync, loader, max(idle_ms - sync - loader, 0.0))
+
+
+def _collective_ms(trace: Trace) -> float:
+    """The mean of the profiled steps of which the trace holds all work."""
+    work: defaultdict[int, list[Activity]] = defaultdict(list)
+    for activity in trace.of(Activity):
+        work[activity.step].append(activity)
+    whole = [step.index for step in trace.of(Step) if step.profiled and is_whole(step, work[step.index])]
+    times = [alone_us(work[index]) / 1000 for index in whole]
+    return finite(sum(times) / len(times)) if times else 0.0
+
+
+def is_whole(step: Step, work: Sequence[Activity]) -> bool:
+    """Whether the trace holds every piece of work of a step."""
+    return sum(piece.kind == "kernel" for piece in work) >= step.kernels
+
+
+def alone_us(work: Sequence[Activity]) -> float:
+    """How long of some work there are collectives and nothing else, in microseconds."""
+    own = [piece for piece in work if not is_collective(piece.name)]
+    return 0.0 if len(own) == len(work) else _length(union(work)) - _length(union(own))
+
+
+def union(pieces: Iterable[Activity]) -> list[Interval]:
+    """When at least one of some pieces of work ran."""
+    spans = (Interval(finite(piece.start_us), finite(piece.start_us + piece.us)) for piece in pieces)
+    return merged(sorted(spans))
+
+
+def _length(spans: Iterable[Interval]) -> float:
+    return sum(max(span.end - span.start, 0.0) for span in spans)
 
 
 def _lines(syncs: Iterable[Sync], costs: dict[Place, float] | None, trace: Trace) -> tuple[Line, ...]:

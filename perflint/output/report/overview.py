@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, share
@@ -13,10 +13,13 @@ from perflint.output.summary import count
 from perflint.tracer.events import Failure, Header, Step
 
 TITLE = "Where a step’s time goes"
+FREE_SHARE = 0.03
+"""Of a step: less is not worth words."""
 FEW = 3
 """Steps without the profiler that make no good median."""
 CAUSES = {
     "busy": "GPU busy",
+    "collective": "collectives, nothing else",
     "sync": "idle: after a synchronisation",
     "loader": "idle: waiting for data",
     "host": "idle: the host was late",
@@ -52,31 +55,43 @@ def _split(facts: Facts, names: Names) -> Markup:
     """The parts of a step: a bar, and the same in words."""
     if facts.idle is None or facts.busy_ms is None:
         return Markup()
-    values = parts_of(facts)
-    whole = sum(values)
+    parts = parts_of(facts)
+    whole = sum(parts.values())
     legend = [
-        tag("li", swatch(kind), tag("span", words), tag("b", ms(value)), tag("small", percent(share(value, whole))))
-        for (kind, words), value in zip(CAUSES.items(), values, strict=True)
+        tag(
+            "li",
+            swatch(kind),
+            tag("span", CAUSES[kind]),
+            tag("b", ms(value)),
+            tag("small", percent(share(value, whole))),
+        )
+        for kind, value in parts.items()
     ]
-    bar = split_bar(values, whole, names.id("split"))
+    bar = split_bar(parts, whole, names.id("split"))
     return join(bar, tag("ul", legend, class_="legend split-legend"), tag("p", _sentence(facts), class_="lead"))
 
 
-def parts_of(facts: Facts) -> list[float]:
-    """The milliseconds of each of `CAUSES` in a step; none without a timeline."""
+def parts_of(facts: Facts) -> dict[str, float]:
+    """The milliseconds of each of `CAUSES` in a step, without collectives where there are none.
+
+    Empty without a timeline.
+    """
     if facts.idle is None or facts.busy_ms is None:
-        return []
-    return [facts.busy_ms, facts.idle.sync_ms, facts.idle.loader_ms, facts.idle.host_ms]
+        return {}
+    busy = {"busy": facts.busy_ms - facts.collective_ms}
+    collective = {"collective": facts.collective_ms} if facts.collective_ms else {}
+    idle = {"sync": facts.idle.sync_ms, "loader": facts.idle.loader_ms, "host": facts.idle.host_ms}
+    return busy | collective | idle
 
 
-def split_bar(values: Sequence[float], scale: float, name: str) -> Markup:
+def split_bar(parts: Mapping[str, float], scale: float, name: str) -> Markup:
     """The parts of a step, of which `scale` milliseconds are as wide as the page; `name` is the id of its title."""
     shapes, at = [], 0.0
-    for kind, value in zip(CAUSES, values, strict=True):
+    for kind, value in parts.items():
         part = share(value, scale) or 0.0
         shapes.append(tag("rect", x=f"{at:.3%}", width=f"{part:.3%}", height="100%", class_=kind) if part else "")
         at += part
-    words = ", ".join(f"{words} {ms(value)}" for words, value in zip(CAUSES.values(), values, strict=True))
+    words = ", ".join(f"{CAUSES[kind]} {ms(value)}" for kind, value in parts.items())
     title = tag("title", f"A step: {words}.", id=name)
     return tag("svg", title, shapes, role="img", aria_labelledby=name, class_="split")
 
@@ -91,7 +106,12 @@ def _sentence(facts: Facts) -> str:
     idle, all_idle = facts.idle, facts.idle_ms
     if idle is None or all_idle is None:
         return ""
-    if (share(all_idle, facts.step_ms) or 0.0) < 0.03:
+    if (share(facts.collective_ms, facts.step_ms) or 0.0) > max(share(all_idle, facts.step_ms) or 0.0, FREE_SHARE):
+        return (
+            f"For {ms(facts.collective_ms)} the GPU does nothing but collectives. The time in them is for moving data "
+            "and for waiting until all other ranks have come."
+        )
+    if (share(all_idle, facts.step_ms) or 0.0) < FREE_SHARE:
         return "The GPU has work nearly all the time: a step gets faster only with less or better work for it."
     parts = {
         "waits for the GPU: they empty its queue, and it idles until the host has filled it again": idle.sync_ms,

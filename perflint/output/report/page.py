@@ -6,10 +6,8 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from perflint.output.ranks import rank_notes
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, gather
 from perflint.output.report.lines import allowed_waits, breakable, copies, line_table
@@ -22,7 +20,6 @@ from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
 from perflint.output.report.verdicts import Checked, experiments, verdicts
 from perflint.tracer.events import Header, Trace
-from perflint.tracer.ranks import are_ranks, join_ranks
 
 TRACES = 8
 """Traces that are shown whole; more are rows of a table."""
@@ -54,7 +51,7 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     else:
         whole = [_article(*each, number) for number, each in enumerate(shown[:TRACES])]
         sections = [
-            side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES, _notes(recorded)),
+            side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES),
             *_present(verdicts(checked)),
             *whole,
         ]
@@ -69,13 +66,6 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     return f"<!DOCTYPE html>\n{html}\n"
 
 
-def _notes(recorded: Sequence[Recorded]) -> list[str]:
-    """Which rank makes the others wait, where they are the ranks of one run."""
-    traces = [each.trace for each in recorded]
-    return [*rank_notes(join_ranks(traces))] if are_ranks(traces) else []
-
-
-@cache
 def _style() -> str:
     return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
@@ -99,6 +89,7 @@ def _head(title: str) -> Markup:
 def _patterns() -> Markup:
     """What fills shapes, so that colours are not all that tells them apart."""
     patterns = (
+        tag("pattern", _ground("collective"), tag("path", d="M2 0V6"), **_tile("collective", 6)),
         tag("pattern", _ground("sync"), tag("path", d="M-1 7L7 -1M2 10L10 2"), **_tile("sync", 8)),
         tag("pattern", _ground("loader"), tag("rect", x=1, y=1, width=2, height=2), **_tile("loader", 5)),
         tag("pattern", _ground("host"), tag("path", d="M0 2H4"), **_tile("host", 4)),

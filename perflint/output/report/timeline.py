@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from perflint.output.report.facts import Facts, finite, share
+from perflint.output.report.facts import Facts, alone_us, finite, is_whole, share, union
 from perflint.output.report.markup import Markup, join, tag
 from perflint.output.report.numbers import ms, percent, plain
 from perflint.output.report.overview import CAUSES, swatch
 from perflint.output.report.parts import Column, Names, Section, details, left_out, section, table
 from perflint.tracer.events import Activity, Idle, Step
-from perflint.tracer.kineto import Interval, merged
+from perflint.tracer.kineto import Interval
+from perflint.tracer.ranks import is_collective
 
 BINS = 600
 """Pieces of a lane."""
@@ -29,6 +30,8 @@ HOLES = 200
 """Idle stretches drawn in a lane, the longest."""
 _TOP, _BASE, _COPY, _HEIGHT = 2, 40, 50, 68
 """The upper edge of a lane, the lower ones of kernels and copies, and its height."""
+_LOW = 0.6
+"""How high collectives are drawn beside other kernels, behind which they hide."""
 _HOLES = {"sync": 12, "loader": 8, "host": 3}
 """How high an idle stretch is drawn: a colour alone must not tell its cause."""
 
@@ -39,12 +42,15 @@ class _Lane:
 
     step: Step
     span: float
-    kernels: tuple[Interval, ...]
-    copies: tuple[Interval, ...]
+    kernels: Sequence[Interval]
+    collectives: Sequence[Interval]
+    copies: Sequence[Interval]
     holes: tuple[Idle, ...]
     start: float
     is_whole: bool
     """Whether the trace holds every piece of work of the step."""
+    alone_ms: float
+    """How long there are collectives and nothing else."""
 
 
 def timeline(facts: Facts, names: Names) -> Section | None:
@@ -55,7 +61,10 @@ def timeline(facts: Facts, names: Names) -> Section | None:
     lanes = _lanes(facts, steps[:LANES])
     scale = max((lane.span for lane in lanes), default=0.0) or 1.0
     drawn = [_drawn(lane, scale, names.id(f"lane{number}")) for number, lane in enumerate(lanes)]
-    legend = [tag("li", swatch(kind, _HOLES.get(kind)), tag("span", words)) for kind, words in _legend(lanes)]
+    legend = [
+        tag("li", swatch(kind, _HOLES.get(kind, 9 if kind == "meeting" else None)), tag("span", words))
+        for kind, words in _legend(lanes)
+    ]
     return section(
         names,
         "timeline",
@@ -83,6 +92,8 @@ def _explained(facts: Facts) -> str:
 def _legend(lanes: Sequence[_Lane]) -> list[tuple[str, str]]:
     causes = {hole.cause for lane in lanes for hole in lane.holes}
     kinds = [("kernel", "kernels"), ("copy", "copies and fills")]
+    if any(lane.collectives for lane in lanes):
+        kinds.insert(1, ("meeting", "collectives, lower, where nothing else runs"))
     return kinds + [(cause, CAUSES[cause]) for cause in ("sync", "loader", "host") if cause in causes]
 
 
@@ -97,24 +108,29 @@ def _lanes(facts: Facts, steps: Sequence[Step]) -> list[_Lane]:
     for step in steps:
         span = max(finite(step.ms * 1000), 0.0)
         pieces = work[step.index]
-        kernels = [piece for piece in pieces if piece.kind == "kernel"]
         longest = sorted(idle[step.index], key=lambda hole: -hole.us)[:HOLES]
-        others = [piece for piece in pieces if piece.kind != "kernel"]
-        is_whole = len(kernels) >= step.kernels
-        lanes.append(_Lane(step, span, _union(kernels), _union(others), tuple(longest), start, is_whole))
+        lanes.append(
+            _Lane(
+                step,
+                span,
+                union(piece for piece in pieces if piece.kind == "kernel" and not is_collective(piece.name)),
+                union(piece for piece in pieces if piece.kind == "kernel" and is_collective(piece.name)),
+                union(piece for piece in pieces if piece.kind != "kernel"),
+                tuple(longest),
+                start,
+                is_whole(step, pieces),
+                alone_us(pieces) / 1000,
+            )
+        )
         start += span
     return lanes
-
-
-def _union(pieces: Sequence[Activity]) -> tuple[Interval, ...]:
-    starts = sorted(Interval(finite(piece.start_us), finite(piece.start_us + piece.us)) for piece in pieces)
-    return tuple(merged(starts))
 
 
 def _drawn(lane: _Lane, scale: float, name: str) -> Markup:
     end = _x(lane.span, scale)
     shapes = [
         tag("rect", width=end, height=_BASE, class_="free"),
+        _silhouette(lane, lane.collectives, scale, _BASE, (_BASE - _TOP) * _LOW, "meeting"),
         _silhouette(lane, lane.kernels, scale, _BASE, _BASE - _TOP, "kernel"),
         _silhouette(lane, lane.copies, scale, _COPY, _COPY - _BASE - 3, "copy"),
         [_hole(lane, hole, scale) for hole in lane.holes],
@@ -136,13 +152,16 @@ def _drawn(lane: _Lane, scale: float, name: str) -> Markup:
 def _label(lane: _Lane) -> Markup:
     step = lane.step
     busy = percent(share(step.busy_ms, step.ms))
+    alone = f" · of it {ms(lane.alone_ms)} only collectives" if lane.alone_ms else ""
     missing = "" if lane.is_whole else " · the trace holds only the first of its work"
-    return join(tag("b", f"Step {step.index}"), f" {ms(step.ms)} · busy {busy}{missing}")
+    return join(tag("b", f"Step {step.index}"), f" {ms(step.ms)} · busy {busy}{alone}{missing}")
 
 
 def _described(lane: _Lane) -> str:
     step = lane.step
     text = f"Takes {ms(step.ms)}: the GPU is busy for {ms(step.busy_ms)} and idle for {ms(step.idle_ms)}."
+    if lane.alone_ms:
+        text += f" For {ms(lane.alone_ms)} it does nothing but collectives."
     if not lane.holes:
         return text
     hole = lane.holes[0]
