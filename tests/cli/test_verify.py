@@ -13,6 +13,8 @@ import pytest
 from perflint.cli import verify
 from perflint.findings import Safety
 from perflint.rules.registry import RuleSet
+from perflint.tracer.events import Header, Trace
+from perflint.tracer.file import write_trace
 from tests.cli.command import Command
 from tests.cli.test_fix import Toy
 
@@ -186,6 +188,17 @@ def test_a_file_that_is_not_copied_is_not_fixed(perflint: Command, monkeypatch: 
     perflint.write("shared/a.py", "word = 'fine'\n")
     ran = perflint("verify", "--unsafe-fixes", "--share", "shared", "shared", "--", "train.py")
     assert ran.code == 0 and "shared/a.py is not part of the copy, so it is not fixed" in ran.err
+
+
+def test_with_a_trace_only_what_it_confirms_is_tried(perflint: Command) -> None:
+    project(perflint)
+    header = Header(
+        perflint="0.1.0", python="3.12", torch="2.11", devices=(), program=(), root=str(perflint.folder), started="",
+        step_source="optimizer", warmup=0, steps=0, steps_per_window=1, ended="finished", lines_recorded=True,
+    )  # fmt: skip
+    write_trace(perflint.folder / "t.gz", Trace(header, ()))
+    ran = perflint("verify", "--unsafe-fixes", "--trace", "t.gz", "--", sys.executable, "-m", "pkg.train", "9")
+    assert (ran.code, ran.out) == (0, "") and ran.err.endswith("Nothing to fix, so there is nothing to verify.\n")
 
 
 @pytest.mark.parametrize(
