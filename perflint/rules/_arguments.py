@@ -36,9 +36,11 @@ def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) ->
         after = source.span(given[1])
         span = Span(span.line, span.column, after.line, after.column)
     else:
-        # A comma must not be left alone.
-        end = source.span(call)
+        # With the comma and the lines that were there for it alone.
+        func, end = source.span(call.func), source.span(call)
+        whole = Span(func.end_line, func.end_column, end.end_line, end.end_column)
+        if "#" not in source.segment(whole):
+            return Edit(whole, "()")
         rest = source.segment(Span(span.end_line, span.end_column, end.end_line, end.end_column))
-        comma = len(rest) - len(rest.lstrip(" ,"))
-        span = Span(span.line, span.column, span.end_line, span.end_column + comma)
+        span = Span(span.line, span.column, span.end_line, span.end_column + len(rest) - len(rest.lstrip(" ,")))
     return None if "#" in source.segment(span) else Edit(span, "")

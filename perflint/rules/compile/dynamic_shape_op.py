@@ -29,8 +29,6 @@ def _names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in listens for name in each.names if name not in _FIXED))
 
 
-
-
 class DynamicShapeOp(BreakRule):
     """A compiled function makes a tensor whose size depends on data.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, passed, repeats, workers
+from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
@@ -76,7 +77,9 @@ class PersistentWorkersOff(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         model, count = site.model, workers(site)
         loop = next((each for each in loops_over(model, site.node) if repeats(model, each)), None)
-        if loop is None or "set_epoch" in model.source.text:
+        # A loader that is made anew in each turn has nothing to keep: TPF404.
+        made_anew = next(loops_around(model, site.node), None) is not None
+        if loop is None or made_anew or "set_epoch" in model.source.text:
             return
         yield self.finding(
             site,

@@ -98,10 +98,13 @@ class AccumWithoutNoSync(Rule):
         names = Names(model.module.structure)
         if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):
             return
+        seen: set[ast.expr] = set()
         for call in calls_named(site, "backward"):
             boundary = _boundary(model, call)
-            if boundary is None:
+            # One of several in branches speaks for all.
+            if boundary is None or boundary in seen:
                 continue
+            seen.add(boundary)
             yield self.finding(
                 call,
                 f"{quoted(call.text(call.node))} reduces the gradients over all processes in each turn, but the "

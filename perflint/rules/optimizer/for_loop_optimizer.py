@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
@@ -13,6 +14,9 @@ from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Sequence, Value
 from perflint.source.concrete import cst
+
+_COMPILED_STEP = re.compile(r"compile\([\w.]+\.step\b")
+_USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
 
 _FUSED = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
 """Optimizers with a fused form on CUDA devices."""
@@ -40,7 +44,7 @@ class ForLoopOptimizer(Rule):
 
     ## When it is fine
     - On the host the loop is the default.
-    - `differentiable=True` needs the loop.
+    - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it.
     - Memory is short: the default holds a copy of all parameters for a moment.
     - A few large tensors: the step is bound by memory, and both take the same time.
     - Parameters that the fused form does not know: integers, complex numbers, subclasses of tensors.
@@ -81,7 +85,9 @@ class ForLoopOptimizer(Rule):
     since = (2, 0)
 
     def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None and (_loops(site) or _may_be_fused(site))
+        if _confidence(site) is None or _COMPILED_STEP.search(site.model.source.text):
+            return False
+        return _loops(site) or (_may_be_fused(site) and _USES_DEVICE.search(site.model.source.text) is not None)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

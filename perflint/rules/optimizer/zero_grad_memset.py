@@ -114,13 +114,19 @@ def _filled(site: CallSite) -> Confidence | None:
 def _looped(site: CallSite) -> Confidence | None:
     """`p.grad.zero_()` or `p.grad.data.zero_()` for each `p` of a loop over parameters."""
     owner = _owner_of_gradient(site.node)
-    if owner is None:
+    if owner is None or _is_asked_for(site):
         return None
     for loop in loops_around(site.model, site.node):
         for target, over in targets(loop):
             if owner in names_in(target):
                 return Confidence.MEDIUM if goes_over_parameters(site.model, over) else None
     return None
+
+
+def _is_asked_for(site: CallSite) -> bool:
+    """Whether a branch decides between zeros and None, as `zero_grad` itself does."""
+    tests = [outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, ast.If)]
+    return any("none" in name for test in tests for name in names_in(test))
 
 
 def _owner_of_gradient(call: ast.Call) -> str | None:

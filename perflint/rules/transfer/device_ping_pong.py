@@ -25,7 +25,7 @@ class DevicePingPong(Rule):
     """Data goes from the device to the host, is computed on there, and goes back.
 
     ## What it does
-    Finds tensors that are moved to the device and were made, in the same function, of the `.cpu()`,
+    Finds tensors that are moved to the device and that NumPy computed, in the same function, of the `.cpu()`,
     `.numpy()` or `.tolist()` of a tensor that was there already, with nothing but Python, NumPy and torch in
     between.
 
@@ -38,6 +38,7 @@ class DevicePingPong(Rule):
     - There is no such operation on the device: `scipy.optimize.linear_sum_assignment`, sparse solvers.
       What goes through other libraries is not reported.
     - Data that has to be on the host anyway, to be saved or drawn, and is used once more.
+    - Torch on the host: an operator that the device lacks, a generator of random numbers. Not reported.
     - Set-up and other code that runs seldom.
 
     ## Bad
@@ -105,14 +106,25 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
         start = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
     if confidence is None or start is None:
         return None
-    left = _left(site.model, start, _LONGEST_TRAIL)
-    if left is None:
+    trail: list[ast.expr] = []
+    left = _left(site.model, start, _LONGEST_TRAIL, trail)
+    if left is None or not any(_leaves_torch(site.model, node) for node in trail):
         return None
     return weakest(confidence, left[0]), left[1]
 
 
-def _left(model: Model, node: ast.expr, depth: int) -> tuple[Confidence, ast.Call] | None:
-    """The call by which what an expression is made of left the device, and how sure it is that it was there."""
+def _leaves_torch(model: Model, node: ast.expr) -> bool:
+    """Whether NumPy computes something: who computes with torch on the host mostly has a reason."""
+    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
+    return any(call_site(model, call).target.startswith("numpy.") for call in calls)
+
+
+def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:
+    """The call by which what an expression is made of left the device, and how sure it is that it was there.
+
+    `trail` gets the expressions that lead there.
+    """
+    trail.append(node)
     if any(isinstance(part, ast.Call) and not _is_known(model, part) for part in walk(node)):
         return None
     for part in walk(node):
@@ -124,7 +136,7 @@ def _left(model: Model, node: ast.expr, depth: int) -> tuple[Confidence, ast.Cal
                     return sure, part
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth:
             value = _assigned(model, part)
-            found = None if value is None else _left(model, value, depth - 1)
+            found = None if value is None else _left(model, value, depth - 1, trail)
             if found is not None:
                 return found
     return None

@@ -70,3 +70,10 @@ def folds(model: nn.Module, parts: list[Dataset]) -> None:
     for part in parts:
         loader = DataLoader(part, num_workers=8)
         print(len(loader))
+
+
+def made_anew(model: nn.Module, data: Dataset) -> None:
+    for epoch in range(10):
+        loader = DataLoader(data, num_workers=8)
+        for x in loader:
+            model(x).sum().backward()

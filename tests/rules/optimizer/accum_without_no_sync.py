@@ -27,6 +27,17 @@ def scaled(model, loader, optimizer, scaler) -> None:
             scaler.update()
 
 
+def either(model, loader, optimizer, scaler) -> None:
+    for i, x in enumerate(loader):
+        loss = model(x).sum()
+        if scaler is not None:
+            scaler.scale(loss).backward()  # audit: TPF604
+        else:
+            loss.backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+
+
 def clipped(model, loader, settings) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for i, (x, y) in enumerate(loader):

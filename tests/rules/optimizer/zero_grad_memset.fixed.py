@@ -83,3 +83,13 @@ def set_to_nothing(model: nn.Module) -> None:
 def of_some_tensors(inputs: list[torch.Tensor]) -> None:
     for each in inputs:
         each.grad.zero_()
+
+
+class Fused(torch.optim.Optimizer):
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                else:
+                    p.grad.zero_()

@@ -29,8 +29,13 @@ def clipped(model: nn.Module, loader: DataLoader) -> None:
 
 class Listed(nn.Module):
     def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        sizes = [max(size, 1) for size in lengths.tolist()]
+        sizes = np.maximum(lengths.tolist(), 1)
         return x / torch.tensor(sizes).to(x.device)  # audit: TPF205
+
+
+class OnTheHostOnPurpose(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x.cpu()).to(x.device)
 
 
 def saved(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:

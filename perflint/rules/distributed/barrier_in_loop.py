@@ -1,0 +1,92 @@
+"""TPF924: barriers and collectives of Python objects in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
+_OBJECTS = tuple(
+    f"torch.distributed.{name}"
+    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list")
+)
+
+
+class BarrierInLoop(Rule):
+    """A barrier, or a collective of Python objects, in code that runs each step.
+
+    ## What it does
+    Finds `torch.distributed.barrier()` and `all_gather_object`, `gather_object`, `broadcast_object_list`
+    and `scatter_object_list` in code that runs each step.
+
+    ## Why is this bad
+    A barrier makes every process wait, on the host, until all devices have done all of their work:
+    nothing is queued meanwhile. Collectives of objects pickle them, copy the bytes to the device, ask
+    with `.item()` how long those of the others are, and copy them back: several waits for each call.
+    Torch's sync debug mode does not see barriers. What that costs depends on the slowest process; it
+    has not been measured here.
+
+    ## When it is fine
+    - Set-up, checkpoints, the end of an epoch.
+    - Around a measurement of time.
+    - Results of an evaluation that are strings, gathered once after the loop.
+
+    ## Bad
+    ```python
+    import torch
+    import torch.distributed as dist
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for x in loader:
+            model(x.cuda()).sum().backward()
+            optimizer.step()
+            dist.barrier()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import torch.distributed as dist
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for x in loader:
+            model(x.cuda()).sum().backward()
+            optimizer.step()
+        dist.barrier()
+    ```
+
+    ## Fix safety
+    No fix: why the call is there is not in the source.
+
+    ## How a GPU shows it
+    A profile shows `cudaStreamSynchronize` or `cudaDeviceSynchronize` below the line in each process, and
+    idle devices until the last one has come.
+
+    ## References
+    - [torch.distributed.barrier](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier)
+    - [torch.distributed.all_gather_object](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_gather_object)
+    """
+
+    code, name = "TPF924", "barrier-in-loop"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls(*_BARRIERS, *_OBJECTS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return site.heat is Heat.HOT
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT:
+            return
+        barrier = site.target in _BARRIERS
+        does = "makes all processes wait for all devices" if barrier else "pickles objects and waits several times"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {does} in code that runs each step",
+            confidence=Confidence.MEDIUM,
+            help="Leave it out: collectives keep the order." if barrier else "Use tensors, or gather after the loop.",
+        )

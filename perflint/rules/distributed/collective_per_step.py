@@ -1,0 +1,123 @@
+"""TPF923: several small collectives in each step, where one would do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import block_of, statement_of
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
+
+
+class CollectivePerStep(Rule):
+    """One collective for each number, in code that runs each step.
+
+    ## What it does
+    Finds two or more `all_reduce` calls in one block of code that runs each step, where each reduces one
+    number.
+
+    ## Why is this bad
+    Each collective launches a kernel on every device and waits for the slowest of them; for one number,
+    that latency is all. Packed into one tensor, all of them cost as much as one. Numbers that are only
+    logged can be reduced every hundredth step. It has not been measured here.
+
+    ## When it is fine
+    - Under an interval, or once per epoch.
+    - Large tensors, gradients for instance: not reported.
+    - Different operations or groups: sums and maxima cannot share a tensor.
+
+    ## Bad
+    ```python
+    import torch
+    import torch.distributed as dist
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            mean, least = loss.detach(), loss.detach() * 2
+            dist.all_reduce(mean)
+            dist.all_reduce(least)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import torch.distributed as dist
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for x, y in loader:
+            loss = torch.nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            both = torch.stack([loss.detach(), loss.detach() * 2])
+            dist.all_reduce(both)
+    ```
+
+    ## Fix safety
+    No fix: the tensors have to be packed, and taken apart again.
+
+    ## How a GPU shows it
+    A profile shows a row of short NCCL kernels between two steps.
+
+    ## References
+    - [torch.distributed.all_reduce](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)
+    """
+
+    code, name = "TPF923", "collective-per-step"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls(*_REDUCES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return site.heat is Heat.HOT and _is_number(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        others = _others(site)
+        if not others or others[0].lineno < site.node.lineno:
+            # One finding for all of them, at the first.
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} and {len(others)} more in this block reduce one number each, in code that "
+            "runs each step",
+            confidence=Confidence.MEDIUM,
+            help="Stack the numbers, and reduce them at once.",
+        )
+
+
+def _is_number(site: CallSite) -> bool:
+    given = site.argument("tensor", 0)
+    tensor = None if given is None else site.value(given).tensor
+    return tensor is not None and tensor.rank == 0
+
+
+def _others(site: CallSite) -> list[ast.Call]:
+    """The other calls of the same function, operation and group in the block, that reduce a number."""
+    model = site.model
+    statement = statement_of(model, site.node)
+    if statement is None:
+        return []
+    block = [each for each in block_of(model, statement) if isinstance(each, (ast.Expr, ast.Assign))]
+    calls = [part for each in block for part in walk(each) if isinstance(part, ast.Call) and part is not site.node]
+    return [call for call in calls if _is_alike(model, site, call)]
+
+
+def _is_alike(model: Model, site: CallSite, call: ast.Call) -> bool:
+    other = call_site(model, call)
+    if other.target != site.target or not _is_number(other):
+        return False
+    return _rest(site.node) == _rest(call)
+
+
+def _rest(call: ast.Call) -> list[str]:
+    return [ast.dump(each) for each in [*call.args[1:], *call.keywords] if getattr(each, "arg", "") != "tensor"]

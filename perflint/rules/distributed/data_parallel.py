@@ -1,0 +1,86 @@
+"""TPF921: DataParallel, which copies the model in each forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_WRAPPERS = (
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel",
+    "torch.nn.parallel.data_parallel",
+    "torch.nn.parallel.data_parallel.DataParallel",
+)
+
+
+class DataParallel(Rule):
+    """`nn.DataParallel`, which copies the model to all devices in each forward pass.
+
+    ## What it does
+    Finds models that are wrapped in `torch.nn.DataParallel`, also where a flag decides on it.
+
+    ## Why is this bad
+    One process with one thread for each device runs all of them: in each forward pass it copies the
+    whole model to every device and scatters the batch, and gathers outputs and gradients on the first
+    one, while all threads share one interpreter lock. `DistributedDataParallel` runs one process for
+    each device, keeps the copies, and reduces gradients while the backward pass runs. The documentation
+    recommends it even on one machine. What it costs depends on the model and the number of devices; it
+    has not been measured here.
+
+    ## When it is fine
+    - One device: the wrapper then only passes through.
+    - Code that cannot be started in several processes, a notebook for instance.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    def wrap(model: nn.Module):
+        return nn.DataParallel(model).cuda()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    def wrap(model: nn.Module, local_rank: int):
+        torch.distributed.init_process_group("nccl")
+        return nn.parallel.DistributedDataParallel(model.cuda(local_rank), device_ids=[local_rank])
+    ```
+
+    ## Fix safety
+    No fix: the program has to be started once for each device, with a sampler that divides the data.
+
+    ## How a GPU shows it
+    A profile shows `Broadcast` and `Scatter` before and `Gather` after each forward pass, and little work
+    on all devices but the first meanwhile.
+
+    ## References
+    - [torch.nn.DataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html)
+    - [Use nn.parallel.DistributedDataParallel instead of multiprocessing or
+      nn.DataParallel](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-nn-ddp-instead)
+    """
+
+    code, name = "TPF921", "data-parallel"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls(*_WRAPPERS),)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not site.node.args and not site.node.keywords:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies the model to all devices in each forward pass, and gathers all "
+            "outputs on one",
+            confidence=Confidence.HIGH,
+            # It is wrapped once, and paid for in each step.
+            heat=Heat.HOT,
+            help="Use `DistributedDataParallel` with one process for each device.",
+        )

@@ -1,0 +1,94 @@
+"""TPF922: a search for unused parameters in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._arguments import dropped
+from perflint.rules._methods import is_true
+from perflint.rules.base import Calls, Rule
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_WRAPPERS = (
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+    "accelerate.DistributedDataParallelKwargs",
+    "accelerate.utils.DistributedDataParallelKwargs",
+    "lightning.pytorch.strategies.DDPStrategy",
+    "pytorch_lightning.strategies.DDPStrategy",
+)
+
+
+class FindUnusedParameters(Rule):
+    """`find_unused_parameters=True`, which walks over the graph in each step.
+
+    ## What it does
+    Finds `DistributedDataParallel(…, find_unused_parameters=True)`, and the same of the wrappers of
+    accelerate and Lightning.
+
+    ## Why is this bad
+    Before each backward pass the host walks over the whole autograd graph to find parameters that it does
+    not reach, and the processes exchange which ones were used. Where all of them are, that is for
+    nothing, and torch says so in a warning, once. What it costs depends on the model; it has not been
+    measured here.
+
+    ## When it is fine
+    - Some parameters really take no part in some steps: branches, experts, heads that are chosen.
+      Without the flag the reduction waits for them for ever, or raises.
+    - `static_graph=True` finds them once.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def wrap(model: torch.nn.Module, rank: int):
+        return DistributedDataParallel(model, device_ids=[rank], find_unused_parameters=True)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def wrap(model: torch.nn.Module, rank: int):
+        return DistributedDataParallel(model, device_ids=[rank])
+    ```
+
+    ## Fix safety
+    Unsafe: the argument is dropped. If there are unused parameters, the second step raises "Expected to
+    have finished reduction in the prior iteration".
+
+    ## How a GPU shows it
+    Torch's own warning says that the flag was not needed. A profile shows the host in `prepare_for_backward`
+    before each backward pass.
+
+    ## References
+    - [DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    - [Distributed data parallel: internal design](https://docs.pytorch.org/docs/stable/notes/ddp.html)
+    """
+
+    code, name = "TPF922", "find-unused-parameters"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls(*_WRAPPERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return is_true(site.argument("find_unused_parameters")) and not is_true(site.argument("static_graph"))
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        keyword = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")
+        edit: Edit | None = dropped(site.model.source, site.node, keyword)
+        yield self.finding(
+            site,
+            "`find_unused_parameters=True` walks over the whole graph before each backward pass: leave it out unless "
+            "some parameters take no part",
+            # Whether it is needed only a run can tell.
+            confidence=Confidence.LOW,
+            heat=Heat.HOT,
+            help="Leave it out, or pass `static_graph=True` where the same ones are unused in each step.",
+            fix=None if edit is None else Fix("Leave it out", Safety.UNSAFE, (edit,)),
+        )

@@ -1,0 +1,145 @@
+"""TPF926: checkpoints that every process writes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._names import Names
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
+_STARTS = frozenset(
+    {
+        "torch.distributed.init_process_group",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.parallel.distributed.DistributedDataParallel",
+    }
+)
+
+
+class UnguardedCheckpoint(Rule):
+    """Every process of a distributed program writes the same checkpoint.
+
+    ## What it does
+    Finds `torch.save` in files that start a process group or wrap models in `DistributedDataParallel`,
+    where neither a condition nor the path mentions the rank.
+
+    ## Why is this bad
+    All processes copy the whole model to the host and write it to the same path: the bus and the file
+    system carry the same bytes as often as there are processes, and the file may end up mixed. It has
+    not been measured here.
+
+    ## When it is fine
+    - Each process has a part of its own to save, sharded states for instance.
+    - The function is only called on the first process, from another file (low confidence for functions).
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def train(model: torch.nn.Module, loader, path: str):
+        model = DistributedDataParallel(model)
+        for epoch in range(10):
+            for x in loader:
+                model(x).sum().backward()
+            torch.save(model.state_dict(), path)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    def train(model: torch.nn.Module, loader, path: str):
+        model = DistributedDataParallel(model)
+        for epoch in range(10):
+            for x in loader:
+                model(x).sum().backward()
+            if torch.distributed.get_rank() == 0:
+                torch.save(model.state_dict(), path)
+    ```
+
+    ## Fix safety
+    No fix: the other processes may have to wait for the file, or to take part in gathering the state.
+
+    ## How a GPU shows it
+    Traces of all ranks show the same `Memcpy DtoH` of all parameters, and idle devices while files are
+    written.
+
+    ## References
+    - [Saving and loading with DistributedDataParallel](https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html#save-and-load-checkpoints)
+    """
+
+    code, name = "TPF926", "unguarded-checkpoint"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls("torch.save"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        text = site.model.source.text
+        return "init_process_group" in text or "DistributedDataParallel" in text
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not _is_distributed(site.model) or _knows_rank(site):
+            return
+        function = site.model.function(site.node)
+        alone = function is None or any(_starts(site.model, function))
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} is run by every process, and writes the same file",
+            confidence=Confidence.MEDIUM if alone else Confidence.LOW,
+            help="Save on the first process only: `if torch.distributed.get_rank() == 0:`.",
+        )
+
+
+def _is_distributed(model: Model) -> bool:
+    names = Names(model.module.structure)
+    return any(names.full_name(call.func) in _STARTS for call in model.nodes(ast.Call))
+
+
+def _starts(model: Model, function: ast.AST) -> Iterator[bool]:
+    """Whether a function starts the group itself, so that what it does is what each process does."""
+    names = Names(model.module.structure)
+    for call in model.nodes(ast.Call):
+        if model.function(call) is function:
+            yield names.full_name(call.func) in _STARTS
+
+
+def _knows_rank(site: CallSite) -> bool:
+    """Whether a condition around the call or before it, or what it writes to, speaks of ranks."""
+    model = site.model
+    inner: ast.AST = site.node
+    for outer in model.ancestors(site.node):
+        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp)) and _speaks(model, outer):
+            return True
+        for name in ("body", "orelse"):
+            block = getattr(outer, name, None)
+            if isinstance(block, list) and inner in block:
+                before = block[: block.index(inner)]
+                if any(
+                    isinstance(each, ast.If) and _leaves(each) and _RANK.search(_text(model, each.test))
+                    for each in before
+                ):
+                    return True
+        inner = outer
+    return _RANK.search(site.text(site.node)) is not None
+
+
+def _leaves(branch: ast.If) -> bool:
+    return isinstance(branch.body[-1], (ast.Return, ast.Continue))
+
+
+def _speaks(model: Model, outer: ast.If | ast.IfExp | ast.BoolOp) -> bool:
+    test = outer if isinstance(outer, ast.BoolOp) else outer.test
+    return _RANK.search(_text(model, test)) is not None
+
+
+def _text(model: Model, node: ast.expr) -> str:
+    return model.source.segment(model.source.span(node))

@@ -1,0 +1,138 @@
+"""TPF504: a model that is moved, cast or loaded again in each step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import loops_around
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import names_in, path_of, walk
+from perflint.semantics.values import Instance
+from perflint.source.concrete import cst
+
+_METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
+_MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
+_LOADS = "torch.load"
+
+
+class ModelMovedInLoop(Rule):
+    """A model is moved, cast or loaded in code that runs each step.
+
+    ## What it does
+    Finds `.to(…)`, `.cuda()`, `.half()` and their kin of modules in code that runs each step, and
+    `torch.load` of a file whose name does not change there.
+
+    ## Why is this bad
+    Where the model is there already, each call still walks over all of its parameters and buffers on the
+    host. Where it is not, each step copies the whole model and waits. Loading reads it from the disk
+    besides. What that costs depends on the model; it has not been measured here.
+
+    ## When it is fine
+    - A model that is moved to the device for a phase and back to the host after it, to save memory:
+      loops that move it both ways are not reported.
+    - A module that is made in the same expression, such as a loss without parameters.
+    - Files that differ from turn to turn.
+
+    ## Bad
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, loader):
+        with torch.inference_mode():
+            for x in loader:
+                model.to("cuda")
+                yield model(x.cuda())
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def predict(model: torch.nn.Module, loader):
+        model.to("cuda")
+        with torch.inference_mode():
+            for x in loader:
+                yield model(x.cuda())
+    ```
+
+    ## Fix safety
+    No fix: where the model is at first may be known somewhere else.
+
+    ## How a GPU shows it
+    Where it is moved for good, a profile shows one `Memcpy HtoD` for each parameter in every step; where
+    it is there already, idle time of the device while the host walks over the model.
+
+    ## References
+    - [torch.nn.Module.to](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to)
+    """
+
+    code, name = "TPF504", "model-moved-in-loop"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls(*_MOVES, _LOADS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        if site.heat is not Heat.HOT:
+            return False
+        return _loads_the_same(site) if site.target == _LOADS else _moves(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        what = "reads the same file" if site.target == _LOADS else "walks over the whole model, or copies it,"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {what} in code that runs each step",
+            confidence=Confidence.MEDIUM,
+            help="Do it once, before the loop.",
+        )
+
+
+def _moves(site: CallSite) -> bool:
+    assert isinstance(site.node.func, ast.Attribute)
+    owner = site.node.func.value
+    path = path_of(owner)
+    known = isinstance(site.receiver, Instance) and site.model.is_module(site.receiver)
+    if not path or not known or path == "self":
+        return False
+    around: ast.AST | None = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
+    if around is None:
+        return False
+    return not _comes_and_goes(around, path, site.node) and not _is_made_in(around, path)
+
+
+def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:
+    """Whether the same code moves the model elsewhere as well."""
+    return any(
+        isinstance(part, ast.Call)
+        and part is not call
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in (*_METHODS, "cpu")
+        and path_of(part.func.value) == path
+        for part in walk(around)
+    )
+
+
+def _is_made_in(around: ast.AST, path: str) -> bool:
+    """Whether the code binds the model: a new one in each turn, or one of many."""
+    for part in walk(around):
+        if isinstance(part, (ast.For, ast.AsyncFor)) and path.partition(".")[0] in names_in(part.target):
+            return True
+        if isinstance(part, ast.Assign) and any(path_of(target) == path for target in part.targets):
+            moved = part.value
+            if not (isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute)):
+                return True
+            if moved.func.attr not in _METHODS:
+                return True
+    return False
+
+
+def _loads_the_same(site: CallSite) -> bool:
+    loop = next(loops_around(site.model, site.node), None)
+    if loop is None or not site.node.args:
+        return False
+    bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return not names_in(site.node.args[0]) & bound

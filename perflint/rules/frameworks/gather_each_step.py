@@ -1,0 +1,101 @@
+"""TPF944: values that accelerate gathers from all processes in each training step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import loops_around
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_GATHERS = tuple(
+    f"accelerate.{home}Accelerator.{name}"
+    for home in ("", "accelerator.")
+    for name in ("gather", "gather_for_metrics", "reduce", "print")
+)
+
+
+class GatherEachStep(Rule):
+    """`accelerator.gather` and its kin in each training step.
+
+    ## What it does
+    Finds `gather`, `gather_for_metrics`, `reduce` and `print` of an `Accelerator` in loops that train.
+
+    ## Why is this bad
+    Each gathers over all processes, which wait for the slowest of them, and what is gathered is mostly
+    read at once: a second wait. For a loss in the log, the mean of one process is enough in most steps.
+    What it costs depends on the number of processes; it has not been measured here.
+
+    ## When it is fine
+    - Under an interval, and in evaluation, where metrics need all results: not reported.
+    - Losses that need the batch of all processes, contrastive ones for instance.
+
+    ## Bad
+    ```python
+    from accelerate import Accelerator
+
+    def train(model, loader, optimizer):
+        accelerator = Accelerator()
+        for x in loader:
+            loss = model(x).sum()
+            accelerator.backward(loss)
+            optimizer.step()
+            print(accelerator.gather(loss.detach()).mean())
+    ```
+
+    ## Good
+    ```python
+    from accelerate import Accelerator
+
+    def train(model, loader, optimizer):
+        accelerator = Accelerator()
+        for step, x in enumerate(loader):
+            loss = model(x).sum()
+            accelerator.backward(loss)
+            optimizer.step()
+            if step % 100 == 0:
+                print(accelerator.gather(loss.detach()).mean())
+    ```
+
+    ## Fix safety
+    No fix: how often the value is wanted is not in the source.
+
+    ## How a GPU shows it
+    A profile shows short NCCL kernels at the end of each step, and the wait of `aten::item` behind them.
+
+    ## References
+    - [Accelerator.gather](https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.gather)
+    """
+
+    code, name = "TPF944", "gather-each-step"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls(*_GATHERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return site.heat is Heat.HOT and _trains(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        prints = site.target.endswith(".print")
+        does = "writes in every step, and reads what it writes" if prints else "waits for all processes in every step"
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {does}",
+            confidence=Confidence.LOW if prints else Confidence.MEDIUM,
+            help="Do it every so many steps.",
+        )
+
+
+def _trains(site: CallSite) -> bool:
+    """Whether the innermost loop around a call goes backward."""
+    loop = next(loops_around(site.model, site.node), None)
+    return loop is not None and any(
+        isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "backward"
+        for part in walk(loop)
+    )

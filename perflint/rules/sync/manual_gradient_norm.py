@@ -1,0 +1,208 @@
+"""TPF125: the norm of all gradients, read parameter by parameter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.frozen import dataclass
+from perflint.rules.base import Rule
+from perflint.rules.optimizer._parameters import parameter_loops
+from perflint.rules.sync._places import block_of
+from perflint.rules.sync._words import quoted
+from perflint.rules.worth import cost
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_READS = frozenset({"item", "tolist"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Textbook:
+    """`for p in …: total += p.grad.norm(2).item() ** 2`, and the statement after it that takes the root."""
+
+    loop: ast.For
+    root: ast.Assign
+    name: str
+
+
+class ManualGradientNorm(Rule):
+    """The norm of gradients is read from the device once for each parameter.
+
+    ## What it does
+    Finds loops over parameters that read the norm of each gradient with `.item()` or `float()`.
+
+    ## Why is this bad
+    For each parameter the host waits until the device has computed the norm, and launches the next small
+    kernel only then. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels and wait for
+    none. Over 300 parameters the loop took 6.7 times as long on an H200.
+
+    ## When it is fine
+    - Once per epoch, or under an interval.
+    - Norms that stay on the device, and are read at once: `torch.stack(norms).norm()`.
+    - `clip_grad_norm_(…, error_if_nonfinite=True)` waits once; TPF136 says so.
+
+    ## Bad
+    ```python
+    import torch
+
+    def gradient_norm(model: torch.nn.Module):
+        total = 0.0
+        for p in model.parameters():
+            total += p.grad.norm(2).item() ** 2
+        total = total ** 0.5
+        return total
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def gradient_norm(model: torch.nn.Module):
+        return torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    ```
+
+    ## Fix safety
+    Unsafe, and for this form only: the loop and the root become one call of
+    `torch.nn.utils.get_total_norm`, which needs torch 2.6. The norm is then a tensor on the device, and
+    its last bits differ.
+
+    ## How a GPU shows it
+    A profile shows one `aten::item` with a `cudaStreamSynchronize` for each parameter.
+
+    ## References
+    - [torch.nn.utils.get_total_norm](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html)
+    - [torch.nn.utils.clip_grad_norm_](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html)
+    """
+
+    code, name = "TPF125", "manual-gradient-norm"
+    effect, severity = Effect.SYNC, Severity.WARNING
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return ".grad" in text and "norm" in text and ("parameters()" in text or "params" in text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for loop in parameter_loops(model):
+            read = next((part for part in walk(loop) if _reads_norm(part)), None)
+            if not isinstance(read, ast.Call) or (isinstance(read.func, ast.Name) and _is_on_host(model, read)):
+                continue
+            row = cost("manual-gradient-norm")
+            yield self.finding(
+                Site(model, read),
+                f"{quoted(site.text(read))} waits for the norm of each gradient by itself: {row.slower} {row.where} "
+                f"({row.shape})",
+                confidence=Confidence.HIGH if model.heat(read) is Heat.HOT else Confidence.MEDIUM,
+                help="Use `torch.nn.utils.get_total_norm`, or what `clip_grad_norm_` returns.",
+                fix=_fix(model, loop),
+            )
+
+
+def _reads_norm(node: ast.AST) -> bool:
+    """`p.grad.norm().item()`, `float(p.grad.data.norm(2))`, `param_norm.item()`."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
+        return _is_norm(node.func.value)
+    return (
+        isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1 and _is_norm(node.args[0])
+    )
+
+
+def _is_norm(node: ast.expr) -> bool:
+    """The norm of a gradient, or a name that says so."""
+    if isinstance(node, ast.Name):
+        return "norm" in node.id
+    parts = [part for part in walk(node) if isinstance(part, ast.Attribute)]
+    return any(part.attr in ("norm", "vector_norm") for part in parts) and any(part.attr == "grad" for part in parts)
+
+
+def _is_on_host(model: Model, read: ast.Call) -> bool:
+    return model.target(read) != "builtins.float" or model.value(read.args[0]).tensor is None
+
+
+def _fix(model: Model, loop: ast.For) -> Fix | None:
+    found = _textbook(model, loop)
+    if found is None:
+        return None
+    source = model.source
+    start, end = source.span(loop), source.span(found.root)
+    target, over = (source.segment(source.span(node)) for node in (loop.target, loop.iter))
+    gradients = f"[{target}.grad for {target} in {over} if {target}.grad is not None]"
+    text = f"{found.name} = torch.nn.utils.get_total_norm({gradients})"
+    span = Span(start.line, start.column, end.end_line, end.end_column)
+    if "\n" in text or "#" in source.segment(span):
+        return None
+    return Fix("Compute the norm on the device", Safety.UNSAFE, (Edit(span, text),), ("import torch",))
+
+
+def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
+    """The parts of the loop as it is written everywhere; None where it does anything else."""
+    if not isinstance(loop.target, ast.Name) or loop.orelse:
+        return None
+    block = block_of(model, loop)
+    after = block[block.index(loop) + 1 :]
+    body = _without_missing(loop.body, loop.target.id)
+    if not body or not after or not isinstance(after[0], ast.Assign):
+        return None
+    total = body[-1]
+    if not isinstance(total, ast.AugAssign) or not isinstance(total.target, ast.Name):
+        return None
+    if len(body) > 2 or (len(body) == 2 and not _names_norm(body[0])) or not _adds_square(total.value):
+        return None
+    name = total.target.id
+    root = after[0]
+    takes_root = ast.dump(root.value) in _roots(name) and _binds(root, name)
+    return _Textbook(loop, root, name) if takes_root and _is_second(loop) else None
+
+
+def _without_missing(body: list[ast.stmt], name: str) -> list[ast.stmt]:
+    """The body without its question whether there is a gradient."""
+    first = body[0]
+    if isinstance(first, ast.If) and ast.unparse(first.test) == f"{name}.grad is None" and len(body) > 1:
+        return body[1:] if isinstance(first.body[0], ast.Continue) and not first.orelse else []
+    if isinstance(first, ast.If) and ast.unparse(first.test) == f"{name}.grad is not None":
+        return first.body if len(body) == 1 and not first.orelse else []
+    return body
+
+
+def _names_norm(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and _is_norm(statement.value)
+
+
+def _adds_square(node: ast.expr) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Pow) or not _reads_norm(node.left):
+        return False
+    return isinstance(node.right, ast.Constant) and node.right.value == 2
+
+
+def _is_second(loop: ast.For) -> bool:
+    """Whether the norm is the Euclidean one: `.norm()`, `.norm(2)`."""
+    for part in walk(loop):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "norm":
+            given = [*part.args, *(item.value for item in part.keywords)]
+            if not all(isinstance(each, ast.Constant) and each.value == 2 for each in given):
+                return False
+    return True
+
+
+def _roots(name: str) -> set[str]:
+    forms = (
+        f"{name} ** 0.5",
+        f"{name} ** (1.0 / 2)",
+        f"{name} ** (1. / 2.)",
+        f"{name} ** (1 / 2)",
+        f"math.sqrt({name})",
+    )
+    return {ast.dump(ast.parse(form, mode="eval").body) for form in forms}
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return (
+        len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == name
+    )

@@ -1,0 +1,123 @@
+"""TPF131: metrics that are computed for each batch and not asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.edits import insert
+from perflint.rules._methods import call_site
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import path_of
+from perflint.source.concrete import cst
+
+
+class MetricEachStep(Rule):
+    """A metric of torchmetrics is computed in each step.
+
+    ## What it does
+    Finds calls of torchmetrics objects whose result nobody uses (`metric(prediction, target)` as a
+    statement), and `metric.compute()` in code that runs each step.
+
+    ## Why is this bad
+    Calling a metric adds the batch to its state, and computes the value for this batch besides, which is
+    thrown away: about twice the work. `compute()` goes over all that was gathered so far, over all
+    processes, and for many metrics checks values on the host. Once per epoch is enough. It has not been
+    measured here.
+
+    ## When it is fine
+    - `metric.update(…)` in each step, and `compute()` after the loop.
+    - Lightning logs the object itself (`self.log("accuracy", self.accuracy)`) and needs the call for values
+      of steps: files that hand the metric to `log` are not reported.
+    - The value of each batch is shown.
+
+    ## Bad
+    ```python
+    import torchmetrics
+
+    def evaluate(model, loader):
+        accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=10)
+        for x, y in loader:
+            accuracy(model(x), y)
+        return accuracy.compute()
+    ```
+
+    ## Good
+    ```python
+    import torchmetrics
+
+    def evaluate(model, loader):
+        accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=10)
+        for x, y in loader:
+            accuracy.update(model(x), y)
+        return accuracy.compute()
+    ```
+
+    ## Fix safety
+    Unsafe: `metric(…)` becomes `metric.update(…)`. The state is the same for metrics of torchmetrics; the
+    value of the last batch is not kept, which code that reads it from the object would miss.
+
+    ## How a GPU shows it
+    A profile shows the kernels of the metric twice in each step, and `cudaStreamSynchronize` where it
+    checks values.
+
+    ## References
+    - [Implementing a metric: forward and
+      update](https://lightning.ai/docs/torchmetrics/stable/pages/overview.html#metrics-and-differentiability)
+    - [torchmetrics#2943](https://github.com/Lightning-AI/torchmetrics/issues/2943)
+    """
+
+    code, name = "TPF131", "metric-each-step"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "torchmetrics" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        logged = _logged(site.model)
+        for node_ in site.model.nodes(ast.Call):
+            call = call_site(site.model, node_)
+            if not call.target.startswith("torchmetrics.") or call.target.startswith("torchmetrics.functional."):
+                continue
+            if call.target.endswith(".__call__"):
+                yield from self._called(call, logged)
+            elif call.target.endswith(".compute") and call.heat is Heat.HOT and _owner(call) not in logged:
+                yield self.finding(
+                    call,
+                    f"{quoted(call.text(call.node))} goes over all that was gathered so far{often(call)}",
+                    confidence=Confidence.MEDIUM,
+                    help="Compute it after the loop.",
+                )
+
+    def _called(self, call: CallSite, logged: set[str]) -> Iterator[Finding]:
+        unused = isinstance(call.model.parent(call.node), ast.Expr)
+        if not unused or path_of(call.node.func) in logged or call.heat is Heat.COLD:
+            return
+        end = call.model.source.span(call.node.func)
+        yield self.finding(
+            call,
+            f"{quoted(call.text(call.node))} computes the metric of this batch, which nobody reads{often(call)}",
+            confidence=Confidence.HIGH if call.heat is Heat.HOT else Confidence.MEDIUM,
+            help="Call `update` instead.",
+            fix=Fix("Only add the batch", Safety.UNSAFE, (insert(end.end_line, end.end_column, ".update"),)),
+        )
+
+
+def _owner(call: CallSite) -> str:
+    return path_of(call.node.func.value) if isinstance(call.node.func, ast.Attribute) else ""
+
+
+def _logged(model: Model) -> set[str]:
+    """What a file hands to `log` or `log_dict` as an object."""
+    found: set[str] = set()
+    for call in model.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("log", "log_dict"):
+            values = [*call.args, *(item.value for item in call.keywords)]
+            values += [value for each in values if isinstance(each, ast.Dict) for value in each.values]
+            found |= {path_of(value) for value in values if isinstance(value, (ast.Name, ast.Attribute))}
+    return found

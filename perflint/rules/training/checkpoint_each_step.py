@@ -1,0 +1,106 @@
+"""TPF963: checkpoints in each step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import inside, loops_around
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
+
+
+class CheckpointEachStep(Rule):
+    """A model is saved in each step.
+
+    ## What it does
+    Finds `torch.save`, `safetensors.torch.save_file` and `torch.distributed.checkpoint.save` in loops that
+    step an optimizer, without a condition.
+
+    ## Why is this bad
+    All parameters are copied to the host, which waits for that, and written to the disk, while the device
+    has nothing to do. For most models that takes longer than the step. What it costs depends on the model
+    and the disk; it has not been measured here.
+
+    ## When it is fine
+    - Under a condition: every so many steps, when the result is the best so far.
+    - Saving results of an inference for each batch: there the writing is the work, and it is not reported.
+    - `torch.distributed.checkpoint.async_save` writes beside the training.
+
+    ## Bad
+    ```python
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for x in loader:
+            model(x).sum().backward()
+            optimizer.step()
+            torch.save(model.state_dict(), "last.pt")
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+        for step, x in enumerate(loader):
+            model(x).sum().backward()
+            optimizer.step()
+            if step % 1000 == 0:
+                torch.save(model.state_dict(), "last.pt")
+    ```
+
+    ## Fix safety
+    No fix: how often a checkpoint is wanted is not in the source.
+
+    ## How a GPU shows it
+    A profile shows one `Memcpy DtoH` for each parameter at the end of the step, and idle time while the
+    file is written.
+
+    ## References
+    - [torch.save](https://docs.pytorch.org/docs/stable/generated/torch.save.html)
+    - [Asynchronous saving with distributed
+      checkpoint](https://docs.pytorch.org/tutorials/recipes/distributed_async_checkpoint_recipe.html)
+    """
+
+    code, name = "TPF963", "checkpoint-each-step"
+    effect, severity = Effect.TRANSFER, Severity.INFO
+    listens = (Calls(*_SAVES),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return site.heat is Heat.HOT and _trains(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not self.nominate(site):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} copies all parameters to the host and writes them in each step",
+            confidence=Confidence.MEDIUM,
+            help="Save every thousandth step or so.",
+        )
+
+
+def _trains(site: CallSite) -> bool:
+    """Whether the loop around a call steps an optimizer each time, and the call depends on nothing else."""
+    loop = next(loops_around(site.model, site.node), None)
+    if loop is None:
+        return False
+    for outer in inside(site.model, site.node):
+        if outer is loop:
+            break
+        if isinstance(outer, (ast.If, ast.IfExp, ast.ExceptHandler)):
+            return False
+    # The optimizer steps in this very loop: in one inside of it, this is an epoch.
+    return any(
+        isinstance(part, ast.Call)
+        and site.model.target(part) in ("torch.optim.Optimizer.step", "torch.Tensor.backward")
+        and next(loops_around(site.model, part), None) is loop
+        for part in walk(loop)
+    )

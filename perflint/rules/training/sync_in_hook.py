@@ -1,0 +1,126 @@
+"""TPF961: hooks that make the host wait in each forward or backward pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import calls_named
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Function
+from perflint.source.concrete import cst
+
+_REGISTERS = (
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_backward_hook",
+    "register_post_accumulate_grad_hook",
+)
+_WAITS = frozenset({"cpu", "item", "tolist", "numpy"})
+
+
+class SyncInHook(Rule):
+    """A hook that reads tensors on the host, and stays registered.
+
+    ## What it does
+    Finds hooks of modules and parameters whose function calls `.item()`, `.cpu()`, `.tolist()` or
+    `.numpy()`, where the handle that would remove them is thrown away.
+
+    ## Why is this bad
+    The hook runs in each forward or backward pass, for each module that has it, and each time the host
+    waits until the device has caught up: with one hook for each layer, the host can never run ahead. What
+    that costs is what each wait exposes; see TPF101.
+
+    ## When it is fine
+    - A handle that is kept, so that the hook can be removed.
+    - A program that only collects activations, once.
+    - Hooks that keep tensors on the device (`output.detach()`).
+
+    ## Bad
+    ```python
+    import torch
+
+    seen = {}
+
+    def keep(module, inputs, output):
+        seen[module] = output.abs().mean().item()
+
+    def watch(model: torch.nn.Module):
+        for module in model.modules():
+            module.register_forward_hook(keep)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    seen = {}
+
+    def keep(module, inputs, output):
+        seen[module] = output.detach().abs().mean()
+
+    def watch(model: torch.nn.Module):
+        for module in model.modules():
+            module.register_forward_hook(keep)
+    ```
+
+    ## Fix safety
+    No fix: who reads what the hook keeps has to read it from the device then.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns in the hook; a profile shows a gap at the end of each
+    module that has it.
+
+    ## References
+    - [torch.nn.Module.register_forward_hook](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook)
+    """
+
+    code, name = "TPF961", "sync-in-hook"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "_hook(" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        for call in calls_named(site, *_REGISTERS):
+            if not isinstance(site.model.parent(call.node), ast.Expr):
+                continue
+            hook = call.argument("hook", 0)
+            body = None if hook is None else _body(site.model, hook)
+            wait = None if body is None else _wait(body)
+            if wait is None:
+                continue
+            yield self.finding(
+                CallSite(site.model, call.node, call.target, None),
+                f"{quoted(call.text(call.node))} runs {quoted(site.text(wait))} in each pass, for good",
+                confidence=Confidence.MEDIUM,
+                # It is registered once, and runs in each pass.
+                heat=Heat.HOT,
+                help="Keep what it needs on the device, or keep the handle and remove the hook.",
+            )
+
+
+def _body(model: Model, hook: ast.expr) -> ast.AST | None:
+    """The function of the file that is registered: named, a lambda, or what a function makes."""
+    if isinstance(hook, ast.Lambda):
+        return hook
+    value = model.value(hook)
+    if not isinstance(value, Function) or value.module != model.module.name:
+        return None
+    info = model.module.function(value.line, value.column)
+    return None if info is None else info.node
+
+
+def _wait(body: ast.AST) -> ast.Call | None:
+    for part in walk(body):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _WAITS:
+            return part if not part.args else None
+    return None

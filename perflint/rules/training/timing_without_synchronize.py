@@ -1,0 +1,183 @@
+"""TPF962: the clock is read while the device is still at work."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.frozen import dataclass
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import block_of
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import names_in, walk
+from perflint.source.concrete import cst
+
+_CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))
+_WAITS = frozenset(
+    """item tolist cpu numpy synchronize wait nonzero unique any all allclose equal elapsed_time backward_and_wait
+    generate print format info debug barrier""".split()
+)
+_WAITING_CALLS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "print", "str"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """The statements between two readings of the clock, and the reading that ends them."""
+
+    end: ast.BinOp
+    work: ast.Call
+
+
+class TimingWithoutSynchronize(Rule):
+    """A time that is taken before the device has done the work.
+
+    ## What it does
+    Finds `start = time.time()`, a call of a module or a backward pass on the device, and
+    `time.time() - start`, in one block of statements of which none waits for the device.
+
+    ## Why is this bad
+    Calls return when their kernels are queued, not when they are done: the difference is the time that
+    queueing took, mostly far too short, and whatever waits next seems to be slow. Nothing becomes slower
+    by it, but decisions are made on wrong figures.
+
+    ## When it is fine
+    - The time of the host is meant.
+    - A loop of many steps is timed, at the end of which little is left in the queue: not reported.
+    - The model is on the host.
+
+    ## Bad
+    ```python
+    import time
+
+    import torch
+
+    def measure(model: torch.nn.Module, x: torch.Tensor):
+        x = x.cuda()
+        start = time.perf_counter()
+        model(x)
+        return time.perf_counter() - start
+    ```
+
+    ## Good
+    ```python
+    import time
+
+    import torch
+
+    def measure(model: torch.nn.Module, x: torch.Tensor):
+        x = x.cuda()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        model(x)
+        torch.cuda.synchronize()
+        return time.perf_counter() - start
+    ```
+
+    ## Fix safety
+    No fix: `synchronize` before both readings gives the right time, but slows down a loop that is timed
+    in each step; `torch.cuda.Event(enable_timing=True)` does not.
+
+    ## How a GPU shows it
+    A profile shows kernels that run after the line which read the clock has returned.
+
+    ## References
+    - [Asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    - [torch.utils.benchmark](https://docs.pytorch.org/docs/stable/benchmark_utils.html)
+    """
+
+    code, name = "TPF962", "timing-without-synchronize"
+    effect, severity = Effect.CORRECTNESS, Severity.INFO
+    listens = (Calls(*_CLOCKS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _timed(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = _timed(site)
+        if found is None:
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(found.end))} is read while {quoted(site.text(found.work))} may still run on the device",
+            confidence=Confidence.MEDIUM,
+            help="Call `torch.cuda.synchronize()` before both readings, or use events.",
+        )
+
+
+def _timed(site: CallSite) -> _Timed | None:
+    """What a reading of the clock times, where it is the end of a difference in the same block as its start."""
+    model = site.model
+    end = model.parent(site.node)
+    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub) or end.left is not site.node:
+        return None
+    if not isinstance(end.right, ast.Name):
+        return None
+    statement = next((outer for outer in model.ancestors(end) if isinstance(outer, ast.stmt)), None)
+    if statement is None:
+        return None
+    block = block_of(model, statement)
+    start = _start(model, block[: block.index(statement)], end.right.id)
+    if start is None:
+        return None
+    between = block[start + 1 : block.index(statement)]
+    work = _work(model, between)
+    return None if work is None else _Timed(end, work)
+
+
+def _start(model: Model, block: Sequence[ast.stmt], name: str) -> int | None:
+    """Where a block last binds a name to the clock's reading."""
+    for index in reversed(range(len(block))):
+        each = block[index]
+        if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in each.targets):
+            is_clock = isinstance(each.value, ast.Call) and call_site(model, each.value).target in _CLOCKS
+            return index if is_clock else None
+        if name in names_in(each):
+            return None
+    return None
+
+
+def _work(model: Model, between: Sequence[ast.stmt]) -> ast.Call | None:
+    """The last call among some statements that certainly runs on the device; None where anything may wait."""
+    found: ast.Call | None = None
+    for each in between:
+        for part in walk(each):
+            if isinstance(part, (ast.For, ast.AsyncFor, ast.While, ast.If, ast.ListComp)):
+                return None
+            if isinstance(part, ast.Call):
+                if _may_wait(model, part):
+                    return None
+                if _is_work(model, part):
+                    found = part
+    return found
+
+
+def _may_wait(model: Model, call: ast.Call) -> bool:
+    site = call_site(model, call)
+    if site.target in _WAITING_CALLS:
+        return True
+    last = (
+        call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else call.func.id
+        if isinstance(call.func, ast.Name)
+        else ""
+    )
+    # What is not known may wait, as most helpers that run whole models do.
+    return last in _WAITS or not site.target.startswith(("torch.", "builtins.", "time."))
+
+
+def _is_work(model: Model, call: ast.Call) -> bool:
+    site = call_site(model, call)
+    if site.target == "torch.nn.Module.__call__":
+        return any(_on_device(model, given) for given in call.args)
+    if site.target == "torch.Tensor.backward" and isinstance(call.func, ast.Attribute):
+        return _on_device(model, call.func.value)
+    return False
+
+
+def _on_device(model: Model, node: ast.expr) -> bool:
+    return device_confidence(model.value(node)) in (Confidence.HIGH, Confidence.MEDIUM)

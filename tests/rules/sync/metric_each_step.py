@@ -1,0 +1,71 @@
+"""Metrics by how often they are computed."""
+
+import lightning as L
+import torch
+import torchmetrics
+from torch import nn
+from torch.utils.data import DataLoader
+from torchmetrics.classification import MulticlassAccuracy
+
+
+def evaluate(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    accuracy = MulticlassAccuracy(num_classes=10)
+    for x, y in loader:
+        accuracy(model(x), y)  # audit: TPF131
+    return accuracy.compute()
+
+
+def each_step(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    error = torchmetrics.MeanSquaredError()
+    for x, y in loader:
+        z = model(x)
+        (z - y).sum().backward()
+        optimizer.step()
+        error.update(z, y)
+        print(error.compute())  # audit: TPF131
+
+
+class Watched(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = torchmetrics.MeanMetric()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.mean(x.sum())  # audit: TPF131
+        return x
+
+
+def gathered(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    accuracy = MulticlassAccuracy(num_classes=10)
+    for x, y in loader:
+        accuracy.update(model(x), y)
+    return accuracy.compute()
+
+
+def shown(model: nn.Module, loader: DataLoader) -> list[torch.Tensor]:
+    accuracy = MulticlassAccuracy(num_classes=10)
+    return [accuracy(model(x), y) for x, y in loader]
+
+
+class Logged(L.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.accuracy = MulticlassAccuracy(num_classes=10)
+
+    def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
+        self.accuracy(batch, batch)
+        self.log("accuracy", self.accuracy)
+        return batch.sum()
+
+
+def functional(model: nn.Module, loader: DataLoader) -> list[torch.Tensor]:
+    found = []
+    for x, y in loader:
+        found.append(torchmetrics.functional.accuracy(model(x), y, task="binary"))
+    return found
+
+
+def something_else(model: nn.Module, loader: DataLoader, metric) -> None:
+    for x, y in loader:
+        metric(model(x), y)
+        metric.compute()
