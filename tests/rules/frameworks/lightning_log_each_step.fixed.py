@@ -14,7 +14,7 @@ class Waits(L.LightningModule):
     def training_step(self, batch: torch.Tensor, index: int) -> torch.Tensor:
         loss = self.net(batch).mean()
         self.log("loss", loss.detach())
-        self.log_dict({"loss": loss, "double": 2 * loss.detach()})
+        self.log_dict({"loss": loss, "double": (2 * loss).detach()})
         self.log("shown", loss, prog_bar=True)
         return loss
 
