@@ -16,6 +16,8 @@ from perflint.tracer.events import Activity, Gap, Place, Step, Sync, Trace
 from perflint.tracer.gaps import ACTIVITY_LIMIT
 from perflint.tracer.kineto import Interval, merged
 
+WORLD_LIMIT = 1 << 16
+"""Ranks of one run: a foreign trace may name any number."""
 WORTH_NAMING = 0.03
 """The share of a step that others must wait for a rank to be named."""
 
@@ -81,7 +83,7 @@ def are_ranks(traces: Sequence[Trace]) -> bool:
     headers = [trace.header for trace in traces]
     worlds = {header.world_size for header in headers}
     numbers = {header.rank for header in headers}
-    return len(numbers) == len(headers) > 1 and len(worlds) == 1 and max(worlds) > max(numbers)
+    return len(numbers) == len(headers) > 1 and len(worlds) == 1 and WORLD_LIMIT >= max(worlds) > max(numbers)
 
 
 def join_ranks(traces: Sequence[Trace]) -> RankReport:

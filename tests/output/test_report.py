@@ -367,6 +367,18 @@ def test_any_trace_gives_a_sound_page(data: st.DataObject) -> None:
     check_harmless(html)
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_ranks_give_a_sound_page(data: st.DataObject) -> None:
+    any_record: st.SearchStrategy[Record] = st.one_of([records(kind) for kind in (Step, Activity, Gap, Sync, Idle)])
+    drawn = [Trace(data.draw(records(Header)), tuple(data.draw(st.lists(any_record, max_size=5)))) for _ in range(2)]
+    world = data.draw(st.sampled_from([2, 3, 2**61]))
+    ranks = (replace(trace, header=replace(trace.header, rank=at, world_size=world)) for at, trace in enumerate(drawn))
+    html = report_page([Recorded("a", trace, NOWHERE) for trace in ranks], "0.1.0")
+    parsed(html)
+    check_harmless(html)
+
+
 def test_a_page_is_bounded() -> None:
     """As much as a trace can hold of everything, with long names."""
     long = "x" * 5000
