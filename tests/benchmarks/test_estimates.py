@@ -8,7 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "rules"))
 
-from estimates import ALLOWED, cases, judged, numbers
+from cases import cases
+from estimates import ALLOWED, judged, numbers
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "rules" / "results" / "estimates.json"
 RESULTS = json.loads(FILE.read_text(encoding="utf-8"))

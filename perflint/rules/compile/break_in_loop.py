@@ -107,6 +107,7 @@ class BreakInLoop(BreakRule):
 
     code, name = "TPF705", "break-in-loop"
     severity = Severity.ERROR
+    measured = ("graph-breaks",)
     listens = tuple(dict.fromkeys(listen for kind in _KINDS for listen in kind.listens))
 
     def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:

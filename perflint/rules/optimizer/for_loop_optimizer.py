@@ -81,6 +81,7 @@ class ForLoopOptimizer(Rule):
 
     code, name = "TPF601", "for-loop-optimizer"
     effect, severity = Effect.COMPUTE, Severity.WARNING
+    measured = ("adamw-not-fused-gpt",)
     listens = (Calls(*sorted(_FOREACH)),)
     since = (2, 0)
 
