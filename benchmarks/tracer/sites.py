@@ -139,7 +139,7 @@ def measure(script: Path, gpu: int) -> dict[str, Any]:
     found["explicit"] = len({sync.place for sync in trace.of(Sync) if sync.kind == "explicit"})
     if script.name == PLANTED:
         found["copies"] = asdict(copies(script, trace.of(PageableCopy)))
-    log(f"{script.name}: {found['found']} of {found['sites']}")
+    log(f"{script.name}: {found['found']} of {found['sites']}, {len(found['extra'])} extra")
     return found
 
 
