@@ -5,7 +5,7 @@ from __future__ import annotations
 from perflint.config.selection import choose, expand
 from perflint.config.settings import Settings, Version
 from perflint.rules.base import Rule
-from perflint.rules.registry import RuleSet, all_rules, names
+from perflint.rules.registry import RuleSet, known_rules, names
 
 _NEWEST: Version = (1_000_000, 0)
 
@@ -19,7 +19,7 @@ def active_rules(settings: Settings) -> RuleSet:
         for selector in selectors:
             expand(selector, names(), f'`per-file-ignores` for "{pattern}"')
     chosen = choose(settings.selections, names())
-    return RuleSet(rule for rule in all_rules() if rule.code in chosen and holds(rule, settings.torch_version))
+    return RuleSet(rule for rule in known_rules() if rule.code in chosen and holds(rule, settings.torch_version))
 
 
 def holds(rule: Rule, torch_version: Version | None) -> bool:

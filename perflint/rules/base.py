@@ -29,7 +29,17 @@ class Calls:
         object.__setattr__(self, "names", names)
 
 
-Listens = Calls | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Listen to files whose text holds one of these; the site is a `FileSite`."""
+
+    texts: tuple[str, ...]
+
+    def __init__(self, *texts: str) -> None:
+        object.__setattr__(self, "texts", texts)
+
+
+Listens = Calls | Files | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]
 
 
 class Rule(ABC):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
 import perflint.rules
-from perflint.rules.base import Calls, Rule
-from perflint.semantics.sites import CallSite, Site
+from perflint.rules import index
+from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.semantics.sites import CallSite, FileSite, Site
 
 
 class RegistryError(Exception):
@@ -24,11 +26,15 @@ class RuleSet:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.code))
         self._by_target: dict[str, list[Rule]] = {}
         self._by_site: dict[type[Site], list[Rule]] = {}
+        self._by_text: list[tuple[Files, Rule]] = []
         for rule in self.rules:
             for listen in rule.listens:
                 self._add(rule, listen)
 
-    def _add(self, rule: Rule, listen: Calls | type[Site]) -> None:
+    def _add(self, rule: Rule, listen: Listens) -> None:
+        if isinstance(listen, Files):
+            self._by_text.append((listen, rule))
+            return
         if isinstance(listen, Calls):
             listeners = [self._by_target.setdefault(name, []) for name in listen.names]
         else:
@@ -41,7 +47,11 @@ class RuleSet:
         """The rules that listen to a site, by code."""
         if isinstance(site, CallSite):
             return self._by_target.get(site.target, ())
-        return self._by_site.get(type(site), ())
+        known = self._by_site.get(type(site), [])
+        if isinstance(site, FileSite):
+            text = site.model.source.text
+            return known + [rule for files, rule in self._by_text if any(part in text for part in files.texts)]
+        return known
 
     def without(self, codes: Collection[str]) -> RuleSet:
         """The set without the rules of some codes."""
@@ -55,9 +65,21 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 @cache
+def known_rules() -> tuple[Rule, ...]:
+    """Every rule, by code, as far as it is known without importing it (`index`). Raises RegistryError."""
+    folder = Path(perflint.rules.__path__[0])
+    found = index.of(folder)
+    if found is None:
+        stamp = index.stamp_of(folder)
+        found = all_rules()
+        index.keep(folder, found, stamp)
+    return found
+
+
+@cache
 def names() -> Mapping[str, str]:
     """The name of every code."""
-    return {rule.code: rule.name for rule in all_rules()}
+    return {rule.code: rule.name for rule in known_rules()}
 
 
 def collect(package: ModuleType) -> tuple[Rule, ...]:
@@ -67,7 +89,7 @@ def collect(package: ModuleType) -> tuple[Rule, ...]:
     """
     found: dict[str, Rule] = {}
     for module in _modules(package):
-        rule = _rule_of(module)()
+        rule = rule_of(module)()
         for key in (rule.code, rule.name):
             if key in found:
                 raise RegistryError(f"{key} is both {type(found[key]).__qualname__} and {type(rule).__qualname__}")
@@ -89,7 +111,8 @@ def _is_private(name: str) -> bool:
     return name.rpartition(".")[2].startswith("_")
 
 
-def _rule_of(module: ModuleType) -> type[Rule]:
+def rule_of(module: ModuleType) -> type[Rule]:
+    """The rule of a module. Raises RegistryError where it does not hold one."""
     rules = [
         value
         for value in vars(module).values()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, Files
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite, FileSite
@@ -68,7 +68,7 @@ class AutogradInGraph(BreakRule):
 
     code, name = "TPF706", "autograd-in-graph"
     severity = Severity.INFO
-    listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), FileSite)
+    listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), Files("compile"))
 
     def at(self, site: CallSite | FileSite) -> Iterator[Break]:
         text = site.model.source.text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -85,7 +85,7 @@ class CounterRecompiles(Rule):
 
     code, name = "TPF712", "counter-recompiles"
     effect, severity = Effect.RECOMPILE, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files("compile"),)
     since = (2, 0)
 
     def nominate(self, site: FileSite) -> bool:

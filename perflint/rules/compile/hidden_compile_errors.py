@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import FileSite
 
@@ -79,12 +79,12 @@ class HiddenCompileErrors(Rule):
 
     code, name = "TPF713", "hidden-compile-errors"
     effect, severity = Effect.RECOMPILE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("_dynamo"),)
     since = (2, 0)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return "_dynamo" in text and ("suppress_errors" in text or "_limit" in text)
+        return "suppress_errors" in text or "_limit" in text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         names = Names(site.model.module.structure)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_inside, recorded
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -80,7 +80,7 @@ class CaptureWithoutWarmup(Rule):
 
     code, name = "TPF802", "capture-without-warmup"
     effect, severity = Effect.CAPTURE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("graph", "Graph"),)
     since = (1, 10)
 
     def nominate(self, site: FileSite) -> bool:

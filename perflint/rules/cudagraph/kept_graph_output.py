@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import is_visible, loop_around, recorded, replays
 from perflint.rules.sync._words import quoted
 from perflint.semantics.compiling import options_of
@@ -86,12 +86,12 @@ class KeptGraphOutput(Rule):
 
     code, name = "TPF805", "kept-graph-output"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files(*_WORDS),)
     since = (2, 0)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return any(word in text for word in _WORDS) and ("append" in text or "] =" in text)
+        return "append" in text or "] =" in text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
@@ -74,13 +74,11 @@ class MutatedGraphInput(Rule):
 
     code, name = "TPF807", "mutated-graph-input"
     effect, severity = Effect.CAPTURE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("reduce-overhead", "max-autotune", "cudagraphs"),)
     since = (2, 0)
 
     def nominate(self, site: FileSite) -> bool:
-        text = site.model.source.text
-        wanted = "reduce-overhead" in text or "max-autotune" in text or "cudagraphs" in text
-        return wanted and site.model.compiles and "mark_static_address" not in text
+        return site.model.compiles and "mark_static_address" not in site.model.source.text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

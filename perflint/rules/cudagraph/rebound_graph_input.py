@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -80,11 +80,11 @@ class ReboundGraphInput(Rule):
 
     code, name = "TPF803", "rebound-graph-input"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files("replay"),)
     since = (1, 10)
 
     def nominate(self, site: FileSite) -> bool:
-        return bool(site.model.captures.blocks) and "replay" in site.model.source.text
+        return bool(site.model.captures.blocks)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

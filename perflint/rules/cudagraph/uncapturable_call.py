@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Heat, Severity
-from perflint.rules.base import Rule, TracedRule
+from perflint.rules.base import Files, Rule, TracedRule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.sites import CallSite, FileSite, Site
 
@@ -76,7 +76,7 @@ class UncapturableCall(Rule):
 
     code, name = "TPF801", "uncapturable-call"
     effect, severity = Effect.CAPTURE, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files("graph", "Graph"),)
     since = (1, 10)
 
     def nominate(self, site: FileSite) -> bool:

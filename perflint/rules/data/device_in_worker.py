@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.data._loaders import LOADERS, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, lowered, move
@@ -80,11 +80,11 @@ class DeviceInWorker(Rule):
 
     code, name = "TPF405", "device-in-worker"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("__getitem", "collate_fn"),)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return ("__getitem" in text or "collate_fn" in text) and ("cuda" in text or "device" in text)
+        return "cuda" in text or "device" in text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         alone = _without_workers(site.model)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -85,10 +85,7 @@ class HeavyItem(Rule):
 
     code, name = "TPF406", "heavy-item"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "__getitem" in site.model.source.text
+    listens = (Files("__getitem"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for worker in worker_functions(site.model):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._fix import torch_name
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._loops import (
@@ -86,13 +86,11 @@ class NoGradInsteadOfInferenceMode(Rule):
     code, name = "TPF502", "no-grad-instead-of-inference-mode"
     effect, severity = Effect.COMPUTE, Severity.INFO
     measured = ("no-grad-resnet50-1", "no-grad-resnet50-64")
-    listens = (FileSite,)
+    listens = (Files("no_grad"),)
     since = (1, 9)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        if "no_grad" not in text:
-            return False
         return ".eval()" in text or defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._methods import call_site, calls_named, is_false, is_true
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
@@ -86,10 +86,7 @@ class LightningLogEachStep(Rule):
 
     code, name = "TPF941", "lightning-log-each-step"
     effect, severity = Effect.SYNC, Severity.WARNING
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "lightning" in site.model.source.text
+    listens = (Files("lightning"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for call in calls_named(site, "log", "log_dict"):

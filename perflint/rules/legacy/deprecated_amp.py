@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
 from perflint.rules._names import Import, Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
 from perflint.semantics.model import Model
@@ -88,7 +88,7 @@ class DeprecatedAmp(Rule):
     name = "deprecated-amp"
     effect = Effect.CORRECTNESS
     severity = Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files("amp"),)
     since = (2, 4)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:

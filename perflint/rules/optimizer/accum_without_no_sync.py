@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, calls_named
 from perflint.rules._names import Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -87,11 +87,11 @@ class AccumWithoutNoSync(Rule):
 
     code, name = "TPF604", "accum-without-no-sync"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("DistributedDataParallel"),)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return "DistributedDataParallel" in text and "backward" in text and not any(word in text for word in _AVOIDS)
+        return "backward" in text and not any(word in text for word in _AVOIDS)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

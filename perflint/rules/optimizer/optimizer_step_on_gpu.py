@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
     feeds_only_state,
@@ -102,7 +102,7 @@ class OptimizerStepOnGpu(Rule):
 
     code, name = "TPF608", "optimizer-step-on-gpu"
     effect, severity = Effect.SYNC, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files("map_location", ".state.values()"),)
     since = (1, 12)
 
     def nominate(self, site: FileSite) -> bool:

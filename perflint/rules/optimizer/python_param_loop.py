@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import derived_names, parameter_loops, root
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
@@ -78,11 +78,7 @@ class PythonParamLoop(Rule):
 
     code, name = "TPF603", "python-param-loop"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        text = site.model.source.text
-        return "parameters()" in text or "params" in text
+    listens = (Files("parameters()", "params"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

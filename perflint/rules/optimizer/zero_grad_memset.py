@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import calls_named, is_false
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.rules.sync._places import loops_around, targets
@@ -70,12 +70,11 @@ class ZeroGradMemset(Rule):
 
     code, name = "TPF602", "zero-grad-memset"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("set_to_none", ".zero_()"),)
     since = (2, 0)
 
     def nominate(self, site: FileSite) -> bool:
-        text = site.model.source.text
-        return ("set_to_none" in text or ".zero_()" in text) and not captures(text)
+        return not captures(site.model.source.text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for call in calls_named(site, "zero_grad", "zero_"):

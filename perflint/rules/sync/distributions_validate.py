@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.placement import lowered
 from perflint.rules.sync._validation import is_switched_off
 from perflint.rules.sync._words import advice, often, quoted
@@ -76,12 +76,10 @@ class DistributionsValidate(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("distributions-validate-gpt", "distributions-validate-gpt-host-work", "distributions-validate-policy")
-    listens = (Calls(*distributions.constructors(), *distributions.members()), FileSite)
+    listens = (Calls(*distributions.constructors(), *distributions.members()), Files(_SWITCH))
 
     def nominate(self, site: CallSite | FileSite) -> bool:
-        if isinstance(site, FileSite):
-            return _SWITCH in site.model.source.text
-        return _confidence(site) is not None
+        return isinstance(site, FileSite) or _confidence(site) is not None
 
     def check(self, node: cst.CSTNode, site: CallSite | FileSite) -> Iterator[Finding]:
         if isinstance(site, FileSite):

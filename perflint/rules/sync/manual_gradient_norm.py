@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
@@ -80,11 +80,11 @@ class ManualGradientNorm(Rule):
 
     code, name = "TPF125", "manual-gradient-norm"
     effect, severity = Effect.SYNC, Severity.WARNING
-    listens = (FileSite,)
+    listens = (Files(".grad"),)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return ".grad" in text and "norm" in text and ("parameters()" in text or "params" in text)
+        return "norm" in text and ("parameters()" in text or "params" in text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

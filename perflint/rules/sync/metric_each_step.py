@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
@@ -73,10 +73,7 @@ class MetricEachStep(Rule):
 
     code, name = "TPF131", "metric-each-step"
     effect, severity = Effect.SYNC, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "torchmetrics" in site.model.source.text
+    listens = (Files("torchmetrics"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         logged = _logged(site.model)

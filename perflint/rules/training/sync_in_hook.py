@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
@@ -84,10 +84,7 @@ class SyncInHook(Rule):
 
     code, name = "TPF961", "sync-in-hook"
     effect, severity = Effect.SYNC, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "_hook(" in site.model.source.text
+    listens = (Files("_hook("),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for call in calls_named(site, *_REGISTERS):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site, calls_named
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
 from perflint.semantics.model import Model
@@ -79,11 +79,11 @@ class GraphRetainingAccumulate(Rule):
 
     code, name = "TPF210", "graph-retaining-accumulate"
     effect, severity = Effect.MEMORY, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("backward("),)
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return "backward(" in text and ("+=" in text or ".append(" in text)
+        return "+=" in text or ".append(" in text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

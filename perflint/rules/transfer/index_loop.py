@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.placement import weakest
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
@@ -77,10 +77,7 @@ class IndexLoop(Rule):
 
     code, name = "TPF208", "index-loop"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "in range(" in site.model.source.text
+    listens = (Files("in range("),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for loop in site.model.nodes(ast.For):

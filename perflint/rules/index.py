@@ -1,0 +1,141 @@
+"""What the rules are and listen to, without importing them.
+
+Importing a hundred small modules takes longer than checking a small file. So what a run needs to know of
+every rule is kept beside the compiled modules, as Python keeps these: written when it is missing or
+a file of the package is another, and never needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import marshal
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perflint.findings import Effect, Finding, Severity
+from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
+_LISTS: dict[str, type[Calls] | type[Files]] = {kind.__name__: kind for kind in (Calls, Files)}
+_MAGIC = f"perflint rules 1 {sys.implementation.cache_tag}"
+Stamp = tuple[tuple[str, int, int], ...]
+"""The files of the package below its folder, when they were written and how long they are."""
+
+
+class Unloaded(Rule):
+    """A rule whose module is imported when it is first asked."""
+
+    def __init__(self, module: str, facts: dict[str, Any]) -> None:
+        self._module = module
+        self._rule: Rule | None = None
+        own: Any = self
+        own.code, own.name = facts["code"], facts["name"]
+        own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
+        own.since, own.until = facts["since"], facts["until"]
+        own.listens = tuple(_listen(kind, texts) for kind, texts in facts["listens"])
+
+    @property
+    def loaded(self) -> Rule:
+        """The rule itself."""
+        if self._rule is None:
+            from perflint.rules.registry import rule_of
+
+            self._rule = rule_of(importlib.import_module(self._module))()
+        return self._rule
+
+    def nominate(self, site: Any) -> bool:
+        """As the rule does."""
+        return self.loaded.nominate(site)
+
+    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+        """As the rule does."""
+        return self.loaded.check(node, site)
+
+
+def _listen(kind: str, texts: tuple[str, ...]) -> Listens:
+    return _LISTS[kind](*texts) if kind in _LISTS else _SITES[kind]
+
+
+def _kind(listen: Listens) -> tuple[str, tuple[str, ...]]:
+    if isinstance(listen, Calls):
+        return "Calls", listen.names
+    return ("Files", listen.texts) if isinstance(listen, Files) else (listen.__name__, ())
+
+
+def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
+    """What `Unloaded` needs to know of rules: their modules, and values that `marshal` takes."""
+    return [
+        (
+            type(rule).__module__,
+            {
+                "code": rule.code,
+                "name": rule.name,
+                "effect": rule.effect.value,
+                "severity": rule.severity.value,
+                "since": rule.since,
+                "until": rule.until,
+                "listens": tuple(map(_kind, rule.listens)),
+            },
+        )
+        for rule in rules
+    ]
+
+
+def of(folder: Path) -> tuple[Rule, ...] | None:
+    """The rules below a folder, not imported, by code; None where nothing is kept of them."""
+    facts = _read(folder)
+    return None if facts is None else tuple(Unloaded(module, each) for module, each in facts)
+
+
+def _read(folder: Path) -> list[tuple[str, dict[str, Any]]] | None:
+    try:
+        magic, stamp, facts = marshal.loads(_file(folder).read_bytes())
+    except (OSError, EOFError, ValueError, TypeError):
+        return None
+    return facts if magic == _MAGIC and stamp == stamp_of(folder) else None
+
+
+def keep(folder: Path, rules: Iterable[Rule], stamp: Stamp) -> None:
+    """Keep what there is to know of rules, if the folder can be written to. `stamp` is from before their import."""
+    if sys.dont_write_bytecode:
+        return
+    path = _file(folder)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(marshal.dumps((_MAGIC, stamp, _facts_of(rules))))
+        os.replace(file.name, path)
+    except OSError:
+        return
+
+
+def _file(folder: Path) -> Path:
+    return folder / "__pycache__" / f"index.{sys.implementation.cache_tag}.marshal"
+
+
+def stamp_of(folder: Path) -> Stamp:
+    """The stamp of the files below a folder."""
+    found: list[tuple[str, int, int]] = []
+    with os.scandir(folder) as families:
+        for family in families:
+            if family.is_dir() and family.name != "__pycache__":
+                found += _files(family)
+    return tuple(sorted(found))
+
+
+def _files(family: os.DirEntry[str]) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(family.path) as files:
+        for file in files:
+            if file.name.endswith(".py"):
+                status = file.stat()
+                yield f"{family.name}/{file.name}", status.st_mtime_ns, status.st_size
+
+
