@@ -1,0 +1,129 @@
+"""TPF375: C++ and CUDA extensions that are compiled as the program runs, or that compiled code calls unregistered."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import path_of
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_LOADS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
+_REGISTERS = (
+    *("torch.library", "custom_op", "register_fake", "TORCH_LIBRARY", "allow_in_graph", "is_python_module=False"),
+)
+
+
+class UnregisteredExtension(Rule):
+    """An extension is compiled as the program runs, or called in compiled code without being registered.
+
+    ## What it does
+    Finds `torch.utils.cpp_extension.load` and `load_inline` at the top level of a module and in code that runs
+    each step, and calls of what they return in functions that run under `torch.compile`, in files
+    that register no operator.
+
+    ## Why is this bad
+    `load` runs a compiler when the module is imported: seconds to minutes at each first start on a machine, by
+    each process of a job, behind one lock. And what it returns is a Python module of C++ functions, which
+    `torch.compile` knows nothing of: the graph ends at each call and another begins.
+
+    ## When it is fine
+    While a kernel is developed. In a function that is called once, where the program needs it. Where the
+    C++ code registers its functions (`TORCH_LIBRARY`) or Python does (`torch.library.custom_op` with
+    `register_fake`): then a graph can hold them.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.utils.cpp_extension import load_inline
+
+    SOURCE = "torch::Tensor twice(torch::Tensor x) { return x * 2; }"
+    kernels = load_inline("kernels", cpp_sources=SOURCE, functions="twice")
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(kernels.twice(x))
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import kernels  # built ahead of time, by setup.py
+
+    @torch.library.custom_op("mine::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return kernels.twice(x)
+
+    @twice.register_fake
+    def _(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x)
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(twice(x))
+    ```
+
+    ## Fix safety
+    No fix: what the function does to its arguments is for its author to say.
+
+    ## How a GPU shows it
+    `TORCH_LOGS=graph_breaks` prints "Attempted to call function marked as skipped" (GB0007) with the name
+    of the extension; the first start spends its time in `ninja`.
+
+    ## References
+    - [Custom operators in Python](https://docs.pytorch.org/tutorials/advanced/python_custom_ops.html)
+    - [torch.utils.cpp_extension](https://docs.pytorch.org/docs/stable/cpp_extension.html)
+    """
+
+    code, name = "TPF375", "unregistered-extension"
+    effect, severity = Effect.GRAPH_BREAK, Severity.INFO
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "cpp_extension" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        loaded = set(_loaded(model))
+        for call in model.nodes(ast.Call):
+            if model.target(call) in _LOADS and (model.function(call) is None or model.heat(call) is Heat.HOT):
+                when = "each time that the module is imported first" if model.function(call) is None else "in each step"
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(call))} runs a compiler {when}",
+                    confidence=Confidence.MEDIUM,
+                    effect=Effect.PIPELINE,
+                    heat=Heat.WARM,
+                    span=model.source.span(call),
+                    help="Build the extension ahead of time, with `CUDAExtension` in setup.py.",
+                )
+        if any(word in model.source.text for word in _REGISTERS):
+            return
+        for call in model.nodes(ast.Call):
+            path = path_of(call.func).rpartition(".")[0]
+            compiled = model.compiled(call) if path in loaded else None
+            if compiled is not None:
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(call))} is a function of an extension, in code that `{compiled.options.text}`"
+                    f" compiles (line {compiled.options.line}): the graph ends there, and another begins",
+                    confidence=Confidence.HIGH,
+                    heat=model.heat(call),
+                    span=model.source.span(call),
+                    help="Register it: `torch.library.custom_op` and `register_fake`.",
+                )
+
+
+def _loaded(model: Model) -> Iterator[str]:
+    """What the file calls the extensions that it loads."""
+    for assignment in model.nodes(ast.Assign):
+        if isinstance(assignment.value, ast.Call) and model.target(assignment.value) in _LOADS:
+            yield from filter(None, map(path_of, assignment.targets))

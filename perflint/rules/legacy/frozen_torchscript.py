@@ -1,0 +1,83 @@
+"""TPF377: TorchScript's freezing as a way to fast inference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._names import Names
+from perflint.rules.base import Rule
+from perflint.rules.legacy.torchscript import uses
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import FileSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.run_frozen_optimizations"})
+
+
+class FrozenTorchscript(Rule):
+    """A model is frozen by TorchScript for inference.
+
+    ## What it does
+    Finds `torch.jit.freeze`, `torch.jit.optimize_for_inference` and `torch.jit.run_frozen_optimizations`.
+
+    ## Why is this bad
+    They make parameters constants, fold batch norms into convolutions and fuse what TorchScript's fuser knows.
+    TorchScript is deprecated with them; `torch.compile` with freezing does the same for today's
+    operators, writes kernels for the GPU at hand, and can use CUDA graphs.
+
+    ## When it is fine
+    Where the frozen file is loaded by C++ or on a phone, until `torch.export` can take its place there.
+
+    ## Bad
+    ```python
+    import torch
+
+    def prepare(model: torch.nn.Module, x: torch.Tensor):
+        scripted = torch.jit.trace(model.eval(), x)
+        return torch.jit.optimize_for_inference(torch.jit.freeze(scripted))
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def prepare(model: torch.nn.Module):
+        return torch.compile(model.eval(), mode="reduce-overhead")
+    ```
+
+    ## Fix safety
+    No fix: what is made is another kind of object.
+
+    ## How a GPU shows it
+    A profile shows `prim::` operators and kernels of TorchScript's fuser instead of `triton_…`.
+
+    ## References
+    - [torch.jit.freeze](https://docs.pytorch.org/docs/stable/generated/torch.jit.freeze.html): "TorchScript is
+      deprecated"
+    - [AOTInductor](https://docs.pytorch.org/docs/stable/torch.compiler_aot_inductor.html)
+    """
+
+    code, name = "TPF377", "frozen-torchscript"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (FileSite,)
+    since = (2, 9)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return "jit" in text and any(name.rpartition(".")[2] in text for name in _FREEZES)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        names = Names(site.model.module.structure)
+        for use in uses(site, names, _FREEZES):
+            yield self.finding(
+                site,
+                f"{quoted(site.text(use))} freezes a model for TorchScript, which is deprecated",
+                confidence=Confidence.HIGH,
+                heat=Heat.WARM,
+                span=site.model.source.span(use),
+                help="`torch.compile` with `torch._inductor.config.freezing`, or `torch.export` and AOTInductor.",
+            )

@@ -1,0 +1,205 @@
+"""TPF378: calls of what torch does not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._names import Names
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics import torch_api
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Function
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_MEANT = {
+    "torch.compiler.optimize": "torch.compile",
+    "torch.optimize": "torch.compile",
+    "torch.jit.compile": "torch.compile",
+    "torch.nn.compile": "torch.compile",
+    "torch.jit.get_trace": "torch.jit.trace",
+    "torch.no_gradient": "torch.no_grad",
+    "torch.no_grads": "torch.no_grad",
+    "torch.autograd.no_gradient": "torch.no_grad",
+    "torch.cuda.no_grad": "torch.no_grad",
+    "torch.inference": "torch.inference_mode",
+    "torch.cuda.autocast": "torch.autocast",
+    "torch.nn.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    "torch.cuda.clear_cache": "torch.cuda.empty_cache",
+    "torch.cuda.Graph": "torch.cuda.CUDAGraph",
+    "torch.utils.data.Dataloader": "torch.utils.data.DataLoader",
+}
+"""Names that texts on performance use and that torch never had, with what was meant."""
+
+_CLOSE = 0.85
+_MOVES = frozenset({"to", "cuda", "half", "bfloat16", "eval"})
+
+
+class MissingApi(Rule):
+    """Code uses what torch does not have.
+
+    ## What it does
+    Finds names below `torch`, `torch.cuda`, `torch.compiler`, `torch.jit`, `torch.nn.functional` and the like
+    that torch 2.13 does not have: `torch.compiler.optimize`, `torch.jit.get_trace`, `torch.no_gradient`;
+    and `.to(device)`, `.cuda()` of a plain function.
+
+    ## Why is this bad
+    Such calls come from articles and generated code. They raise AttributeError when they run first,
+    which may be late (in a branch for the GPU, after an epoch), and where somebody catches that, the
+    optimisation silently never happens.
+
+    ## When it is fine
+    Where `hasattr` or a version test asks first, or an `except` takes over; where the program puts the name
+    there itself. Names that torch has had, or will have, are shown by the audit profile alone, unless
+    they are a letter away from one that exists.
+
+    ## Bad
+    ```python
+    import torch
+
+    def prepare(model: torch.nn.Module):
+        model = torch.compiler.optimize(model)
+        with torch.no_gradient():
+            return model(torch.zeros(1, 8))
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def prepare(model: torch.nn.Module):
+        model = torch.compile(model)
+        with torch.no_grad():
+            return model(torch.zeros(1, 8))
+    ```
+
+    ## Fix safety
+    No fix: what was meant may take other arguments.
+
+    ## How a GPU shows it
+    It does not: the line raises AttributeError.
+
+    ## References
+    - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+    - [torch.compiler API](https://docs.pytorch.org/docs/stable/torch.compiler_api.html)
+    """
+
+    code, name = "TPF378", "missing-api"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (FileSite,)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "torch" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        names = Names(model.module.structure)
+        for used, full in _used(model, names):
+            if not _is_missing(full) or _is_known_to_miss(model, names, used, full):
+                continue
+            meant, confidence = _meant(full)
+            yield self.finding(
+                site,
+                f"torch has no `{full}`: this raises {'Import' if isinstance(used, ast.stmt) else 'Attribute'}Error",
+                confidence=confidence,
+                heat=Heat.WARM,
+                span=model.source.span(used),
+                help=f"`{meant}` is probably meant." if meant else "torch 2.13 does not have it.",
+            )
+        yield from self._moved_functions(site)
+
+    def _moved_functions(self, site: FileSite) -> Iterator[Finding]:
+        """`.to(device)` of a function."""
+        model = site.model
+        for call in model.nodes(ast.Call):
+            func = call.func
+            if not isinstance(func, ast.Attribute) or func.attr not in _MOVES or not isinstance(func.value, ast.Name):
+                continue
+            value = model.value(func.value)
+            if isinstance(value, Function) and not value.captured and _is_plain(model, value):
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(call))}: `{func.value.id}` is a function, which has no `{func.attr}`",
+                    confidence=Confidence.HIGH,
+                    heat=Heat.WARM,
+                    span=model.source.span(call),
+                    help="Move the tensors and modules that it works on.",
+                )
+
+
+@cache
+def _known() -> dict[str, frozenset[str]]:
+    return {module: frozenset(names.split()) for module, names in torch_api.table("names")["names"].items()}
+
+
+def _is_missing(full: str) -> bool:
+    module, _, name = full.rpartition(".")
+    known = _known().get(module)
+    return known is not None and not name.startswith("_") and name not in known
+
+
+def _used(model: Model, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The names below torch that a file reads or imports."""
+    for attribute in model.nodes(ast.Attribute):
+        if isinstance(attribute.ctx, ast.Load):
+            full = names.full_name(attribute)
+            # `torch.npu.empty_cache` is a module of a plugin.
+            is_module = isinstance(model.parent(attribute), ast.Attribute) and full not in _MEANT
+            if full.startswith("torch.") and not is_module:
+                yield attribute, full
+    for statement in model.nodes(ast.ImportFrom):
+        if statement.level == 0 and statement.module in _known():
+            named = [alias.name for alias in statement.names if alias.name != "*"]
+            yield from ((statement, f"{statement.module}.{name}") for name in named)
+
+
+def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, full: str) -> bool:
+    """Whether the file asks for a name before it uses it, or puts it there."""
+    name = full.rpartition(".")[2]
+    if f'"{name}"' in model.source.text or f"'{name}'" in model.source.text:
+        return True
+    inner: ast.AST = used
+    for outer in model.ancestors(used):
+        if isinstance(outer, ast.Try) and outer.handlers and inner in outer.body:
+            return True
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(outer.test):
+            return True
+        if isinstance(outer, ast.BoolOp) and _asks_for_version(outer):
+            return True
+        inner = outer
+    return any(
+        isinstance(each.ctx, ast.Store) and each.attr == name and names.full_name(each) == full
+        for each in model.nodes(ast.Attribute)
+    )
+
+
+def _asks_for_version(test: ast.expr) -> bool:
+    words = (getattr(node, field, "") for node in walk(test) for field in ("id", "attr"))
+    return any(
+        isinstance(word, str) and ("version" in word.lower() or "hasattr" in word or "torch_g" in word.lower())
+        for word in words
+    )
+
+
+def _meant(full: str) -> tuple[str, Confidence]:
+    """What was probably meant, and how sure it is that torch never had the name."""
+    if full in _MEANT:
+        return _MEANT[full], Confidence.HIGH
+    module, _, name = full.rpartition(".")
+    close = get_close_matches(name, _known()[module], n=1, cutoff=_CLOSE)
+    return (f"{module}.{close[0]}", Confidence.MEDIUM) if close else ("", Confidence.LOW)
+
+
+def _is_plain(model: Model, function: Function) -> bool:
+    """Whether a function of this file has no decorators that make an object of it."""
+    info = model.module.function(function.line, function.column) if function.module == model.module.name else None
+    return info is not None and not getattr(info.node, "decorator_list", True)

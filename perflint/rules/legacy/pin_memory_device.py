@@ -1,0 +1,104 @@
+"""TPF904: the deprecated parameter that says for which device a loader pins."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import keyword
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+from perflint.source.text import Source
+
+
+class PinMemoryDevice(Rule):
+    """A loader is told for which device to pin.
+
+    ## What it does
+    Finds `DataLoader(…, pin_memory_device=…)`.
+
+    ## Why is this bad
+    torch pins for the accelerator that it finds, and ignores the argument: with `pin_memory=True` it warns in
+    each epoch, without it nothing is pinned at all. It costs no measurable time.
+
+    ## When it is fine
+    Code that also runs on torch versions that read it. An empty text, which is the default.
+
+    ## Bad
+    ```python
+    from torch.utils.data import DataLoader
+
+    def loader(dataset):
+        return DataLoader(dataset, batch_size=64, pin_memory=True, pin_memory_device="cuda")
+    ```
+
+    ## Good
+    ```python
+    from torch.utils.data import DataLoader
+
+    def loader(dataset):
+        return DataLoader(dataset, batch_size=64, pin_memory=True)
+    ```
+
+    ## Fix safety
+    Safe: the argument is taken out where it is a literal that torch ignores, "cuda" or "cuda:0". Batches are
+    the same.
+
+    ## How a GPU shows it
+    It does not: "pin_memory_device is deprecated" shows on the host.
+
+    ## References
+    - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
+    """
+
+    code, name = "TPF904", "pin-memory-device"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (Calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"),)
+    since = (2, 13)
+
+    def nominate(self, site: CallSite) -> bool:
+        given = keyword(site.node, "pin_memory_device")
+        return given is not None and not (isinstance(given, ast.Constant) and not given.value)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        given = next(item for item in site.node.keywords if item.arg == "pin_memory_device")
+        span = site.model.source.span(given)
+        yield self.finding(
+            site,
+            f"{quoted(site.model.source.segment(span))} is deprecated: torch pins for the accelerator that it finds",
+            confidence=Confidence.HIGH,
+            heat=Heat.WARM,
+            span=span,
+            help="Leave it out; `pin_memory=True` is what pins.",
+            fix=_fix(site, given),
+        )
+
+
+def _fix(site: CallSite, given: ast.keyword) -> Fix | None:
+    """Take the argument out, with the comma before it, or after it where it is the first."""
+    if not isinstance(given.value, ast.Constant) or given.value.value not in ("cuda", "cuda:0"):
+        return None
+    source = site.model.source
+    span = source.span(given)
+    ordered = sorted([*map(source.span, site.node.args), *map(source.span, site.node.keywords)])
+    index = ordered.index(span)
+    if index:
+        before = ordered[index - 1]
+        taken = Span(before.end_line, before.end_column, span.end_line, span.end_column)
+    elif len(ordered) > 1:
+        after = ordered[1]
+        taken = Span(span.line, span.column, after.line, after.column)
+    else:
+        taken = span
+    if not _is_plain(source, taken, given):
+        return None
+    return Fix("Leave `pin_memory_device` out", Safety.SAFE, (Edit(taken, ""),))
+
+
+def _is_plain(source: Source, taken: Span, given: ast.keyword) -> bool:
+    """Whether nothing but the argument, a comma and white space would go: no comment."""
+    text = source.segment(taken).replace(source.segment(source.span(given)), "", 1)
+    return text.replace(",", "", 1).strip() == ""

@@ -1,0 +1,111 @@
+"""TPF903: the deprecated context that chooses a kernel of attention."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.source.concrete import cst
+
+_PARAMETERS = ("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn")
+_BACKENDS = {
+    "enable_flash": "FLASH_ATTENTION",
+    "enable_mem_efficient": "EFFICIENT_ATTENTION",
+    "enable_math": "MATH",
+    "enable_cudnn": "CUDNN_ATTENTION",
+}
+"""In the order in which torch's own `sdp_kernel` hands them on."""
+
+
+class SdpKernelContext(Rule):
+    """`torch.backends.cuda.sdp_kernel` chooses the kernel of attention.
+
+    ## What it does
+    Finds calls of `torch.backends.cuda.sdp_kernel`.
+
+    ## Why is this bad
+    It is deprecated, raises a FutureWarning each time and will go. Its defaults allow what nobody asked for:
+    `sdp_kernel(enable_math=False)` leaves flash, memory-efficient and cuDNN attention on.
+    `torch.nn.attention.sdpa_kernel` takes the list of what is allowed. It costs no measurable time.
+
+    ## When it is fine
+    In a branch for torch before 2.3, which has nothing else.
+
+    ## Bad
+    ```python
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
+    def attend(q, k, v):
+        with torch.backends.cuda.sdp_kernel(enable_flash=True, enable_math=False, enable_mem_efficient=False):
+            return scaled_dot_product_attention(q, k, v)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
+    def attend(q, k, v):
+        backends = [torch.nn.attention.SDPBackend.FLASH_ATTENTION, torch.nn.attention.SDPBackend.CUDNN_ATTENTION]
+        with torch.nn.attention.sdpa_kernel(backends):
+            return scaled_dot_product_attention(q, k, v)
+    ```
+
+    ## Fix safety
+    Safe: `sdp_kernel` itself calls `sdpa_kernel` with the same list. Only where all arguments are literals. It
+    names cuDNN's kernels where they were on by default, which torch has since 2.5.
+
+    ## How a GPU shows it
+    It does not: the same kernels run. The warning shows on the host.
+
+    ## References
+    - [torch.nn.attention.sdpa_kernel](https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html)
+    """
+
+    code, name = "TPF903", "sdp-kernel-context"
+    effect, severity = Effect.CORRECTNESS, Severity.WARNING
+    listens = (Calls("torch.backends.cuda.sdp_kernel"),)
+    since = (2, 5)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node.func))} is deprecated, and warns each time",
+            confidence=Confidence.HIGH,
+            heat=Heat.WARM,
+            help="Use `torch.nn.attention.sdpa_kernel([…])` with the backends that are allowed.",
+            fix=_fix(site),
+        )
+
+
+def _fix(site: CallSite) -> Fix | None:
+    allowed = _allowed(site)
+    kernel = spell(site.model.source, "torch.nn.attention.sdpa_kernel", site.node)
+    backend = spell(site.model.source, "torch.nn.attention.SDPBackend", site.node)
+    if not allowed or kernel is None or backend is None:
+        return None
+    names = [f"{backend.text}.{_BACKENDS[name]}" for name in allowed]
+    listed = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+    edit = Edit(site.span, f"{kernel.text}({listed})")
+    imports = tuple(dict.fromkeys((*kernel.imports, *backend.imports)))
+    return Fix("Use `sdpa_kernel`", Safety.SAFE, (edit,), imports)
+
+
+def _allowed(site: CallSite) -> list[str]:
+    """The parameters that are on; empty where that is not known, or where none is."""
+    if site.has_unpacking or len(site.node.args) > len(_PARAMETERS):
+        return []
+    given: dict[str, ast.expr] = dict(zip(_PARAMETERS, site.node.args, strict=False))
+    given.update({item.arg: item.value for item in site.node.keywords if item.arg is not None})
+    on = dict.fromkeys(_PARAMETERS, True)
+    for name, value in given.items():
+        if name not in on or not isinstance(value, ast.Constant) or not isinstance(value.value, bool):
+            return []
+        on[name] = value.value
+    return [name for name in _BACKENDS if on[name]]

@@ -1,0 +1,104 @@
+"""TPF901: TorchScript, which torch gives up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._names import Names
+from perflint.rules.base import Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import FileSite
+
+if TYPE_CHECKING:
+    from perflint.source.concrete import cst
+
+_NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
+_DEPRECATED = frozenset(f"torch.jit.{name}" for name in _NAMES.split())
+
+
+class Torchscript(Rule):
+    """Code is compiled by TorchScript.
+
+    ## What it does
+    Finds `torch.jit.script`, `torch.jit.trace`, `trace_module`, `script_method` and classes that inherit
+    from `ScriptModule`, as calls and as decorators.
+
+    ## Why is this bad
+    TorchScript is deprecated and gets no new operators, fusions or Python features; torch warns since 2.10, and
+    on Python 3.14 it "is not supported and may break". `torch.compile` does not look into scripted
+    modules: a graph ends before each and begins anew after it (scripted functions are traced through).
+
+    ## When it is fine
+    Where a program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
+    ExecuTorch when you can. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and the
+    like do nothing by themselves. A scripted elementwise function can still be faster than a compiled one
+    for very small inputs: measure.
+
+    ## Bad
+    ```python
+    import torch
+
+    @torch.jit.script
+    def gelu(x: torch.Tensor) -> torch.Tensor:
+        return x * 0.5 * (1.0 + torch.erf(x / 1.41421))
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    @torch.compile
+    def gelu(x: torch.Tensor) -> torch.Tensor:
+        return x * 0.5 * (1.0 + torch.erf(x / 1.41421))
+    ```
+
+    ## Fix safety
+    No fix: `torch.compile` compiles when it is first called, for the shapes that it meets, and saves nothing.
+
+    ## How a GPU shows it
+    A profile names the fused kernels of TorchScript's fuser (`fused_mul_add…`, `nvfuser…`); those of
+    `torch.compile` are named `triton_…`. `TORCH_LOGS=graph_breaks` prints GB4695 for scripted modules.
+
+    ## References
+    - [TorchScript](https://docs.pytorch.org/docs/stable/jit.html): "TorchScript is deprecated, please use
+      torch.export instead"
+    - [torch.export](https://docs.pytorch.org/docs/stable/export.html)
+    """
+
+    code, name = "TPF901", "torchscript"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (FileSite,)
+    since = (2, 9)
+
+    def nominate(self, site: FileSite) -> bool:
+        return "jit" in site.model.source.text
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        names = Names(model.module.structure)
+        saved = ".save(" in model.source.text or "torch.jit.save" in model.source.text
+        for use in uses(site, names, _DEPRECATED):
+            yield self.finding(
+                site,
+                f"{quoted(site.text(use))} is TorchScript, which is deprecated, and which `torch.compile` cannot look"
+                " into",
+                confidence=Confidence.MEDIUM if saved else Confidence.HIGH,
+                heat=Heat.WARM,
+                span=model.source.span(use),
+                help="To run faster: `torch.compile`. To run elsewhere: `torch.export`, AOTInductor, ExecuTorch.",
+            )
+
+
+def uses(site: FileSite, names: Names, full: frozenset[str]) -> Iterator[ast.expr]:
+    """The calls, decorators and bases of classes that name something."""
+    model = site.model
+    for call in model.nodes(ast.Call):
+        if names.full_name(call.func) in full:
+            yield call.func
+    for function in model.nodes(ast.FunctionDef):
+        yield from (each for each in function.decorator_list if names.full_name(each) in full)
+    for cls in model.nodes(ast.ClassDef):
+        yield from (each for each in (*cls.bases, *cls.decorator_list) if names.full_name(each) in full)
