@@ -23,6 +23,12 @@ def call_site(model: Model, call: ast.Call) -> CallSite:
     return CallSite(model, call, model.target(call), receiver)
 
 
+def in_tests(model: Model) -> bool:
+    """Whether a file belongs to tests, by its path."""
+    *folders, name = model.source.path.replace("\\", "/").split("/")
+    return name.startswith(("test_", "conftest")) or not {"test", "tests"}.isdisjoint(folders)
+
+
 def is_true(node: ast.expr | None) -> bool:
     """Whether an argument is a literal True."""
     return isinstance(node, ast.Constant) and node.value is True

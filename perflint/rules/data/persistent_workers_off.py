@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, passed, repeats, workers
 from perflint.rules.sync._places import loops_around
@@ -86,7 +86,8 @@ class PersistentWorkersOff(Rule):
             f"`for … in {quoted(model.source.segment(model.source.span(loop.iter))).strip('`')}` starts "
             f"{f'{count} workers' if count else 'the workers'} of this loader anew each time",
             confidence=Confidence.MEDIUM if count else Confidence.LOW,
-            heat=model.heat(loop),
+            # Once an epoch.
+            heat=Heat.WARM,
             help="Pass `persistent_workers=True`.",
             fix=added(site, node, "persistent_workers=True", "Keep the workers") if count else None,
         )

@@ -15,7 +15,6 @@ from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 
 _GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
-_SHAPES = re.compile(r"\btorch\.compile\b|cudnn\.benchmark\s*=\s*True")
 
 
 class RaggedLastBatch(Rule):
@@ -23,16 +22,17 @@ class RaggedLastBatch(Rule):
 
     ## What it does
     Finds `DataLoader`s with `shuffle=True` and without `drop_last`, which a loop of the file goes over, in
-    files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`). With low confidence,
-    also in files that compile otherwise or turn on `cudnn.benchmark`.
+    files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
 
     ## Why is this bad
     The last batch of an epoch is smaller than the others. A captured graph cannot run it; with
-    `reduce-overhead` it records a graph of its own, a compiled model compiles once more, with sizes that
-    vary, and cuDNN measures its algorithms again. It has not been measured here.
+    `reduce-overhead` the model compiles once more, with sizes that vary, and records a graph for each of
+    them. It has not been measured here.
 
     ## When it is fine
     - The data set divides by the batch size.
+    - `torch.compile` without graphs, and `cudnn.benchmark`: they compile or measure once more for the other
+      size, and keep what they found. Not reported.
     - Evaluation, which must see every item: loaders that do not shuffle are not reported.
     - A small data set, of which the last batch is a good part.
 
@@ -82,8 +82,7 @@ class RaggedLastBatch(Rule):
             return False
         if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
             return False
-        text = site.model.source.text
-        return _GRAPHS.search(text) is not None or _SHAPES.search(text) is not None
+        return _GRAPHS.search(site.model.source.text) is not None
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         size = passed(site, "batch_size")
@@ -92,12 +91,11 @@ class RaggedLastBatch(Rule):
         loop = next(loops_over(site.model, site.node), None)
         if loop is None:
             return
-        graphs = _GRAPHS.search(site.model.source.text) is not None
-        does = "a graph is captured for one size" if graphs else "compiled code is made for one size first"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} gives a smaller batch at the end of each epoch, but {does}",
-            confidence=Confidence.MEDIUM if graphs else Confidence.LOW,
+            f"{quoted(site.text(site.node))} gives a smaller batch at the end of each epoch, but a CUDA graph "
+            "is captured for one size",
+            confidence=Confidence.MEDIUM,
             heat=site.model.heat(loop),
             help="Pass `drop_last=True`.",
             fix=added(site, node, "drop_last=True", "Drop the last, smaller batch"),

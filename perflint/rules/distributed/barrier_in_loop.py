@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import inside
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
@@ -34,6 +36,7 @@ class BarrierInLoop(Rule):
     ## When it is fine
     - Set-up, checkpoints, the end of an epoch.
     - Around a measurement of time.
+    - Under `if key not in cache:`, where it runs once for each key: not reported.
     - Results of an evaluation that are strings, gathered once after the loop.
 
     ## Bad
@@ -77,10 +80,10 @@ class BarrierInLoop(Rule):
     listens = (Calls(*_BARRIERS, *_OBJECTS),)
 
     def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT
+        return site.heat is Heat.HOT and not _is_once(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if site.heat is not Heat.HOT:
+        if not self.nominate(site):
             return
         barrier = site.target in _BARRIERS
         does = "makes all processes wait for all devices" if barrier else "pickles objects and waits several times"
@@ -90,3 +93,9 @@ class BarrierInLoop(Rule):
             confidence=Confidence.MEDIUM,
             help="Leave it out: collectives keep the order." if barrier else "Use tensors, or gather after the loop.",
         )
+
+
+def _is_once(site: CallSite) -> bool:
+    """Whether a call stands where something is made that is kept: `if key not in cache:`."""
+    tests = [outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If)]
+    return any(isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn) for test in tests)

@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import names_in
 from perflint.source.concrete import cst
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
@@ -28,8 +29,8 @@ class UnguardedCheckpoint(Rule):
     """Every process of a distributed program writes the same checkpoint.
 
     ## What it does
-    Finds `torch.save` in files that start a process group or wrap models in `DistributedDataParallel`,
-    where neither a condition nor the path mentions the rank.
+    Finds `torch.save` in functions that start a process group or wrap models in
+    `DistributedDataParallel`, where no condition decides on it and the path does not mention the rank.
 
     ## Why is this bad
     All processes copy the whole model to the host and write it to the same path: the bus and the file
@@ -38,7 +39,8 @@ class UnguardedCheckpoint(Rule):
 
     ## When it is fine
     - Each process has a part of its own to save, sharded states for instance.
-    - The function is only called on the first process, from another file (low confidence for functions).
+    - Under any condition, which may well be true on the first process only, and in functions of their own,
+      which may be called there only: not reported.
 
     ## Bad
     ```python
@@ -87,14 +89,13 @@ class UnguardedCheckpoint(Rule):
         return "init_process_group" in text or "DistributedDataParallel" in text
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not _is_distributed(site.model) or _knows_rank(site):
-            return
         function = site.model.function(site.node)
-        alone = function is None or any(_starts(site.model, function))
+        if not _is_distributed(site.model) or _knows_rank(site) or not any(_starts(site.model, function)):
+            return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} is run by every process, and writes the same file",
-            confidence=Confidence.MEDIUM if alone else Confidence.LOW,
+            confidence=Confidence.MEDIUM,
             help="Save on the first process only: `if torch.distributed.get_rank() == 0:`.",
         )
 
@@ -104,7 +105,7 @@ def _is_distributed(model: Model) -> bool:
     return any(names.full_name(call.func) in _STARTS for call in model.nodes(ast.Call))
 
 
-def _starts(model: Model, function: ast.AST) -> Iterator[bool]:
+def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
     """Whether a function starts the group itself, so that what it does is what each process does."""
     names = Names(model.module.structure)
     for call in model.nodes(ast.Call):
@@ -113,11 +114,11 @@ def _starts(model: Model, function: ast.AST) -> Iterator[bool]:
 
 
 def _knows_rank(site: CallSite) -> bool:
-    """Whether a condition around the call or before it, or what it writes to, speaks of ranks."""
+    """Whether a condition around the call or before it may depend on the rank, or what it writes to does."""
     model = site.model
     inner: ast.AST = site.node
     for outer in model.ancestors(site.node):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp)) and _speaks(model, outer):
+        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp)) and not _is_program(outer):
             return True
         for name in ("body", "orelse"):
             block = getattr(outer, name, None)
@@ -130,6 +131,11 @@ def _knows_rank(site: CallSite) -> bool:
                     return True
         inner = outer
     return _RANK.search(site.text(site.node)) is not None
+
+
+def _is_program(outer: ast.If | ast.IfExp | ast.BoolOp) -> bool:
+    """`if __name__ == "__main__":`."""
+    return isinstance(outer, ast.If) and "__name__" in names_in(outer.test)
 
 
 def _leaves(branch: ast.If) -> bool:

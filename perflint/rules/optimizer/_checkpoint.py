@@ -61,9 +61,7 @@ def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
     if not path:
         return None
     used = (each for each in model.nodes(ast.Attribute) if each.attr in _OPTIMIZER_WORDS)
-    if any(path_of(each.value) == path for each in used):
-        return Confidence.MEDIUM
-    return Confidence.LOW if "optimizer" in path.rpartition(".")[2].lower() else None
+    return Confidence.MEDIUM if any(path_of(each.value) == path for each in used) else None
 
 
 def _counts(model: Model, made: Instance) -> Confidence | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import delete_statement
-from perflint.rules._methods import is_true
+from perflint.rules._methods import in_tests, is_true
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
@@ -142,8 +142,7 @@ def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.
 
 
 def _confidence(site: CallSite) -> Confidence:
-    path = site.model.source.path.replace("\\", "/")
-    if any(part.startswith("test") or part in ("conftest.py", "debug.py") for part in path.split("/")):
+    if in_tests(site.model):
         return Confidence.LOW
     return Confidence.LOW if site.target in _RANGES else Confidence.HIGH
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
-from perflint.rules._methods import is_false
+from perflint.rules._methods import in_tests, is_false
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
@@ -88,7 +88,10 @@ class ForLoopOptimizer(Rule):
     def nominate(self, site: CallSite) -> bool:
         if _confidence(site) is None or _COMPILED_STEP.search(site.model.source.text):
             return False
-        return _loops(site) or (_may_be_fused(site) and _USES_DEVICE.search(site.model.source.text) is not None)
+        if _loops(site):
+            return True
+        uses_device = _USES_DEVICE.search(site.model.source.text) is not None
+        return _may_be_fused(site) and uses_device and not in_tests(site.model)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

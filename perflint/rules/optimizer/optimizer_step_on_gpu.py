@@ -53,7 +53,7 @@ class OptimizerStepOnGpu(Rule):
 
     ## When it is fine
     - `fused=True` and `capturable=True` keep the counters on the device on purpose.
-    - SGD, RMSprop and Adadelta do not read counters.
+    - SGD, RMSprop and Adadelta do not read counters; optimizers of other libraries (apex) may keep none.
     - `map_location="cpu"`, a lambda that returns the storage, or none at all where the checkpoint was
       written by an optimizer with counters on the host.
     - The loop leaves `"step"` out, or moves it back.

@@ -13,7 +13,6 @@ from perflint.source.concrete import cst
 
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 _HISTOGRAMS = (*(f"{writer}.add_histogram" for writer in _WRITERS), "wandb.Histogram")
-_GRAPHS = tuple(f"{writer}.{name}" for writer in _WRITERS for name in ("add_graph", "add_embedding"))
 _WATCH = "wandb.watch"
 _LEAST_INTERVAL = 100
 
@@ -22,7 +21,7 @@ class StatisticsEachStep(Rule):
     """Histograms or other statistics of parameters and gradients, gathered each step.
 
     ## What it does
-    Finds `add_histogram`, `add_graph` and `wandb.Histogram` in code that runs each step, and
+    Finds `add_histogram` and `wandb.Histogram` in code that runs each step, and
     `wandb.watch` of gradients or parameters with a `log_freq` under 100.
 
     ## Why is this bad
@@ -77,7 +76,7 @@ class StatisticsEachStep(Rule):
 
     code, name = "TPF605", "statistics-each-step"
     effect, severity = Effect.TRANSFER, Severity.INFO
-    listens = (Calls(*_HISTOGRAMS, *_GRAPHS, _WATCH),)
+    listens = (Calls(*_HISTOGRAMS, _WATCH),)
 
     def nominate(self, site: CallSite) -> bool:
         return _watches_often(site) if site.target == _WATCH else site.heat is Heat.HOT

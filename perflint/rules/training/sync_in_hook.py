@@ -31,7 +31,7 @@ class SyncInHook(Rule):
 
     ## What it does
     Finds hooks of modules and parameters whose function calls `.item()`, `.cpu()`, `.tolist()` or
-    `.numpy()`, where the handle that would remove them is thrown away.
+    `.numpy()`, where the handle that would remove them is thrown away, in files that train.
 
     ## Why is this bad
     The hook runs in each forward or backward pass, for each module that has it, and each time the host
@@ -40,7 +40,7 @@ class SyncInHook(Rule):
 
     ## When it is fine
     - A handle that is kept, so that the hook can be removed.
-    - A program that only collects activations, once.
+    - A program that only collects activations, once: files without a backward pass are not reported.
     - Hooks that keep tensors on the device (`output.detach()`).
 
     ## Bad
@@ -52,9 +52,11 @@ class SyncInHook(Rule):
     def keep(module, inputs, output):
         seen[module] = output.abs().mean().item()
 
-    def watch(model: torch.nn.Module):
+    def train(model: torch.nn.Module, loader):
         for module in model.modules():
             module.register_forward_hook(keep)
+        for x in loader:
+            model(x).sum().backward()
     ```
 
     ## Good
@@ -66,9 +68,11 @@ class SyncInHook(Rule):
     def keep(module, inputs, output):
         seen[module] = output.detach().abs().mean()
 
-    def watch(model: torch.nn.Module):
+    def train(model: torch.nn.Module, loader):
         for module in model.modules():
             module.register_forward_hook(keep)
+        for x in loader:
+            model(x).sum().backward()
     ```
 
     ## Fix safety
@@ -85,6 +89,10 @@ class SyncInHook(Rule):
     code, name = "TPF961", "sync-in-hook"
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Files("_hook("),)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return "_hook(" in text and (".backward(" in text or "training_step" in text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         for call in calls_named(site, *_REGISTERS):

@@ -40,7 +40,7 @@ class IndexLoop(Rule):
 
     ## When it is fine
     - Recurrences: a turn reads what the one before has written. They are not reported.
-    - Rows of different lengths, or a function that knows no batches: `torch.func.vmap` may help.
+    - A function that knows no batches: `torch.func.vmap` may help. Rows of different lengths take a mask.
     - A handful of turns over large rows, to save memory.
 
     ## Bad

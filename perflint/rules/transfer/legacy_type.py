@@ -100,7 +100,8 @@ class LegacyType(Rule):
 def _cast(site: CallSite) -> str | None:
     """The type of old on the host to which `.type` casts."""
     given = site.argument("dtype", 0)
-    value = None if given is None else site.value(given)
+    # What a parameter or a setting says may be meant.
+    value = site.value(given) if isinstance(given, (ast.Attribute, ast.Constant)) else None
     said = value.name if isinstance(value, (Name, Class)) else value.value if isinstance(value, Const) else ""
     name = said.removeprefix("torch.") if isinstance(said, str) and said.startswith("torch.") else ""
     return name if name in _METHODS else None

@@ -58,3 +58,11 @@ def of_tensors(model: nn.Module, loader: DataLoader) -> None:
     for x in loader:
         y = model(x.cuda())
         dist.all_reduce(y)
+
+
+class Cached(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape not in self.known:
+            dist.barrier()
+            self.known[x.shape] = 1
+        return x

@@ -16,17 +16,28 @@ def train(model: nn.Module, loader: DataLoader, path: str) -> None:
         torch.save(model.state_dict(), path)  # audit: TPF926
 
 
-def keep(model: nn.Module, optimizer: torch.optim.Optimizer, path: str) -> None:
+def once(model: nn.Module, optimizer: torch.optim.Optimizer, path: str) -> None:
+    model = DistributedDataParallel(model)
+    model(torch.zeros(3)).sum().backward()
     torch.save({"model": model.state_dict()}, path)  # audit: TPF926
 
 
 class Trainer:
-    def __init__(self, model: nn.Module):
+    def fit(self, model: nn.Module, loader: DataLoader, path: str) -> None:
         self.model = DistributedDataParallel(model)
+        for i, x in enumerate(loader):
+            self.model(x).sum().backward()
+        torch.save(self.model.module.state_dict(), f"{path}/{i}")  # audit: TPF926
 
-    def save(self, path: str, best: bool) -> None:
-        if best:
-            torch.save(self.model.module.state_dict(), path)  # audit: TPF926
+
+def in_a_function_of_its_own(model: nn.Module, path: str) -> None:
+    torch.save(model.state_dict(), path)
+
+
+def decided(model: nn.Module, path: str, save_logs: bool) -> None:
+    model = DistributedDataParallel(model)
+    if save_logs:
+        torch.save(model.state_dict(), path)
 
 
 def on_the_first(model: nn.Module, path: str) -> None:

@@ -55,3 +55,7 @@ def unknown(model: nn.Module, hook) -> None:
 
 def of_others(events) -> None:
     events.register_hook(number)
+
+
+def train(model: nn.Module, x: torch.Tensor) -> None:
+    model(x).sum().backward()
