@@ -71,9 +71,9 @@ class Search:
     """Tries fixes together, and in halves where that shows harm.
 
     `run` runs the program with some fixes, where the second argument says so with other random numbers.
-    `changes` says what some fixes change in the files. Each comparison of times is `repeat` (2 or
-    more) pairs of runs. `tolerance` is the share by which unsafe fixes may change losses. With
-    `each`, every fix is timed by itself.
+    `changes` says what some fixes change in the files. A comparison of times is `repeat` (2 or more)
+    pairs of runs, and as many again where they say slower. `tolerance` is the share by which unsafe
+    fixes may change losses. With `each`, every fix is timed by itself.
     """
 
     def __init__(
@@ -160,21 +160,28 @@ class Search:
         before: list[Run] = []
         after: list[Run] = []
         changes = None
-        for turn in range(self._repeat):
+        while self._needs_more(before, after):
             # What drifts, such as a temperature, meets both alike.
-            for each in (base, chosen) if turn % 2 == 0 else (chosen, base):
+            for each in (base, chosen) if len(after) % 2 == 0 else (chosen, base):
                 (before if each == base else after).append(self._run(each, each == base))
             found = (self._difference(base, run, chosen - base) for run in after)
             changes = next((one for one in found if one is not None), None)
             # One run does not tell how far runs of the base differ from each other.
             if changes is not None and (len(self._runs[base]) > 1 or after[-1].failed):
                 break
-        timed = timing(before, after) if len(after) == self._repeat else None
+        timed = timing(before, after) if len(after) >= self._repeat else None
         if not base:
             self._judged[chosen] = changes
         trial = Trial(base, chosen, tuple(before), tuple(after), timed, changes)
         self._trials[base, chosen] = trial
         return trial
+
+    def _needs_more(self, before: Sequence[Run], after: Sequence[Run]) -> bool:
+        """Whether a comparison needs another pair: few runs may be slower by chance, so as many again have to agree."""
+        if len(after) == self._repeat:
+            timed = timing(before, after)
+            return timed is not None and timed.is_slower
+        return len(after) < 2 * self._repeat
 
     def _difference(self, base: Chosen, after: Run, added: Chosen) -> str | None:
         """How a run's results differ from those of the base by more than the fixes that it adds may change."""

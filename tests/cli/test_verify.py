@@ -143,7 +143,7 @@ def test_what_slows_down_is_dropped(perflint: Command, monkeypatch: pytest.Monke
     assert document["timing"]["slower"] is True and document["timing"]["ratio"] > 1
     assert len(document["losses"]["before"][0]) == 8 and document["losses"]["noise"] > 0
     assert document["program"]["steps"] == 7
-    assert "The 2 runs of the original differ from each other by up to" in ran.err
+    assert "The 4 runs of the original differ from each other by up to" in ran.err
     assert "ratio" in ran.err and "slower\n" in ran.err
 
 

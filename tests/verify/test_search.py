@@ -28,6 +28,7 @@ class Programs:
         self.other_seed = 1.0
         self.noise = 0.0
         self.needs: dict[Candidate, Candidate] = {}
+        self.slow_runs: set[int] = set()
         self.runs: list[str] = []
 
     def run(self, chosen: Chosen, reseed: bool) -> Run:
@@ -38,6 +39,7 @@ class Programs:
         factor = self.other_seed if reseed else 1.0
         factor += sum(self.loss.get(one, 0.0) for one in chosen) + drift
         ms = 10.0 + sum(self.ms.get(one, 0.0) for one in chosen) + 0.01 * (len(self.runs) % 3)
+        ms += 5.0 if len(self.runs) - 1 in self.slow_runs else 0.0
         ms += self.together[1] if self.together[0] <= chosen and self.together[0] else 0.0
         return run([loss * factor for loss in CURVE], times=[ms])
 
@@ -128,8 +130,16 @@ def test_a_program_that_is_not_reproducible() -> None:
 def test_none_is_kept() -> None:
     program = Programs(ms={A: 5.0})
     result = program.verify(A)
-    assert not result.kept and program.runs == ["", "A", "A", ""]
+    assert not result.kept and program.runs == ["", "A", "A", ""] * 2
     assert result.trial.chosen == {A} and result.trial.timing is not None
+
+
+def test_one_that_was_slower_by_chance() -> None:
+    program = Programs()
+    program.slow_runs = {1, 2}
+    result = program.verify(A)
+    assert result.kept == {A} and program.runs == ["", "A", "A", ""] * 2
+    assert result.trial.timing is not None and len(result.trial.timing.after) == 4
 
 
 def test_each_by_itself() -> None:
