@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -85,10 +85,7 @@ class UnregisteredExtension(Rule):
 
     code, name = "TPF375", "unregistered-extension"
     effect, severity = Effect.GRAPH_BREAK, Severity.INFO
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "cpp_extension" in site.model.source.text
+    listens = (Files("cpp_extension"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.legacy.torchscript import uses
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import FileSite
@@ -63,7 +63,7 @@ class FrozenTorchscript(Rule):
 
     code, name = "TPF377", "frozen-torchscript"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("torch.jit", "torch import jit"),)
     since = (2, 9)
 
     def nominate(self, site: FileSite) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
@@ -95,10 +94,7 @@ class MissingApi(Rule):
 
     code, name = "TPF378", "missing-api"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (FileSite,)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "torch" in site.model.source.text
+    listens = (Files("torch"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
@@ -194,6 +190,9 @@ def _meant(full: str) -> tuple[str, Confidence]:
     """What was probably meant, and how sure it is that torch never had the name."""
     if full in _MEANT:
         return _MEANT[full], Confidence.HIGH
+    # Imported late: a clean file does not pay for it.
+    from difflib import get_close_matches
+
     module, _, name = full.rpartition(".")
     close = get_close_matches(name, _known()[module], n=1, cutoff=_CLOSE)
     return (f"{module}.{close[0]}", Confidence.MEDIUM) if close else ("", Confidence.LOW)

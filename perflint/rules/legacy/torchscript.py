@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import FileSite
 
@@ -70,11 +70,8 @@ class Torchscript(Rule):
 
     code, name = "TPF901", "torchscript"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (FileSite,)
+    listens = (Files("jit"),)
     since = (2, 9)
-
-    def nominate(self, site: FileSite) -> bool:
-        return "jit" in site.model.source.text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
