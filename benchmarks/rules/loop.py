@@ -1,0 +1,295 @@
+"""What patterns around the step cost: optimizers, gradients, accumulation, loaders, growing tensors, checkpoints.
+
+Prints the rows of `perflint/rules/worth.toml`.
+Usage: python benchmarks/rules/loop.py [--device cpu --quick] [PREFIX …]  (only the rows whose name starts so)
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from programs import GPT, gpt_step, ids
+from timing import OPTIONS, Pair, Run, main, tensor
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+GPT_SHAPE = "GPT-2 of 124 M parameters, batch 8 of 1024 tokens"
+HALF = "bfloat16 autocast"
+Settings = dict[str, bool]
+After = Callable[[GPT, torch.optim.Optimizer, torch.Tensor], object]
+
+
+def nothing(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """The good form of what is done at the end of a step."""
+
+
+def training(settings: Settings, to_none: bool = True, after: After = nothing, detect: bool = False) -> Run:
+    """A training step with AdamW as `settings` say; `after` runs between its step and the end."""
+    model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, **settings)
+
+    def step() -> None:
+        with torch.autograd.set_detect_anomaly(detect):
+            with torch.autocast(OPTIONS.device, torch.bfloat16):
+                loss = model(batch)
+            loss.backward()
+        optimizer.step()
+        after(model, optimizer, loss)
+        optimizer.zero_grad(set_to_none=to_none)
+
+    return step
+
+
+def in_step(rule: str, name: str, words: str, make: Callable[[], tuple[Run, Run]]) -> Pair:
+    """A pair of whole training steps."""
+    return Pair(f"{name}-step-gpt", rule, words, HALF, GPT_SHAPE, make, "step")
+
+
+def optimizers() -> Iterator[Pair]:
+    """Forms of AdamW, and of what is done with its gradients, in whole steps."""
+    fused: Settings = {"fused": True}
+    plain: Settings = {}
+    yield in_step(
+        "TPF601",
+        "adamw-for-loop",
+        "AdamW(foreach=False) against fused=True",
+        lambda: (training({"foreach": False}), training(fused)),
+    )
+    yield in_step(
+        "TPF601",
+        "adamw-for-loop-default",
+        "AdamW(foreach=False) against the default",
+        lambda: (training({"foreach": False}), training(plain)),
+    )
+    yield in_step(
+        "TPF602",
+        "zero-grad-memset",
+        "zero_grad(set_to_none=False) against the default",
+        lambda: (training(fused, to_none=False), training(fused)),
+    )
+    if OPTIONS.device == "cuda":
+        yield in_step(
+            "TPF607",
+            "adamw-capturable",
+            "AdamW(capturable=True) against the default",
+            lambda: (training({"capturable": True}), training(plain)),
+        )
+    yield in_step(
+        "TPF608",
+        "adamw-step-on-device",
+        "AdamW's step counters on the device against the host",
+        lambda: (training(plain, after=counters_to_device), training(plain)),
+    )
+    yield in_step(
+        "TPF606",
+        "detect-anomaly",
+        "detect_anomaly against none",
+        lambda: (training(fused, detect=True), training(fused)),
+    )
+    yield in_step(
+        "TPF125",
+        "manual-gradient-norm",
+        "a gradient norm by .item() per parameter against get_total_norm",
+        lambda: (training(fused, after=norm_by_item), training(fused, after=norm_at_once)),
+    )
+    yield in_step(
+        "TPF605",
+        "histograms",
+        "a histogram of every gradient each step against none",
+        lambda: (training(fused, after=histograms), training(fused)),
+    )
+    yield in_step(
+        "TPF963",
+        "checkpoint",
+        "torch.save of all parameters each step, into memory, against none",
+        lambda: (training(fused, after=save), training(fused)),
+    )
+    yield in_step(
+        "TPF504",
+        "model-moved",
+        "model.to(device) each step, of a model that is there, against none",
+        lambda: (training(fused, after=lambda model, *_: model.to(OPTIONS.device)), training(fused)),
+    )
+
+
+def counters_to_device(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """What a resumed run has: step counters on the device. They stay there after the first step."""
+    for state in optimizer.state.values():
+        if state["step"].device.type != OPTIONS.device:
+            state["step"] = state["step"].to(OPTIONS.device)
+
+
+def norm_by_item(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> float:
+    """As it is written everywhere."""
+    total = 0.0
+    for p in model.parameters():
+        if p.grad is not None:
+            total += p.grad.norm(2).item() ** 2
+    return total**0.5
+
+
+def norm_at_once(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> torch.Tensor:
+    """Of all gradients in a few kernels."""
+    return nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+
+
+def histograms(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """As summary writers compute them: with NumPy, on the host."""
+    for p in model.parameters():
+        if p.grad is not None:
+            np.histogram(p.grad.detach().float().cpu().numpy(), bins=64)
+
+
+def save(model: GPT, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """A checkpoint that meets no disk."""
+    torch.save(model.state_dict(), io.BytesIO())
+
+
+def averages() -> Iterator[Pair]:
+    """A moving average of the weights, one by one and at once."""
+
+    def step(at_once: bool) -> Run:
+        model, average, batch = GPT().to(OPTIONS.device), GPT().to(OPTIONS.device), ids(8, 1024)
+
+        @torch.no_grad()
+        def one_by_one(loss: torch.Tensor) -> None:
+            for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+                slow.mul_(0.999).add_(fast, alpha=0.001)
+
+        @torch.no_grad()
+        def together(loss: torch.Tensor) -> None:
+            torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 0.001)
+
+        return gpt_step(model, batch, end=together if at_once else one_by_one)
+
+    yield in_step(
+        "TPF603",
+        "average-one-by-one",
+        "a moving average parameter by parameter against torch._foreach_lerp_",
+        lambda: (step(False), step(True)),
+    )
+
+
+def sums() -> Iterator[Pair]:
+    """Losses that are added with their graph; the sum starts anew every hundredth step."""
+
+    def step(detached: bool) -> Run:
+        model, batch = GPT().to(OPTIONS.device), ids(8, 1024)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+        total, count = torch.zeros((), device=OPTIONS.device), 0
+
+        def run() -> None:
+            nonlocal total, count
+            with torch.autocast(OPTIONS.device, torch.bfloat16):
+                loss = model(batch)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            total, count = total + (loss.detach() if detached else loss), count + 1
+            if count % 100 == 0:
+                total = torch.zeros((), device=OPTIONS.device)
+
+        return run
+
+    yield in_step("TPF210", "sum-with-graph", "total += loss against loss.detach()", lambda: (step(False), step(True)))
+
+
+def tensors() -> Iterator[Pair]:
+    """Tensors that grow, that leave the device, that are filled row by row or copied for nothing."""
+    turns, rows = (8, 8) if OPTIONS.quick else (256, 64)
+
+    def growing() -> tuple[Run, Run]:
+        part = tensor(64, 1000)
+
+        def grown() -> torch.Tensor:
+            found = torch.empty(0, 1000, device=OPTIONS.device)
+            for _ in range(turns):
+                found = torch.cat([found, part])
+            return found
+
+        return grown, lambda: torch.cat([part for _ in range(turns)])
+
+    yield Pair(
+        "cat-growth", "TPF207", "torch.cat in each turn against one", "float32", f"{turns} parts of 64 × 1000", growing
+    )
+
+    def leaving() -> tuple[Run, Run]:
+        x = tensor(64, 10000)
+        return lambda: torch.from_numpy(np.sort(x.cpu().numpy())).to(OPTIONS.device), lambda: x.sort().values
+
+    yield Pair(
+        "sort-on-host", "TPF205", "np.sort on the host and back against torch.sort", "float32", "64 × 10000", leaving
+    )
+
+    def by_rows() -> tuple[Run, Run]:
+        x = tensor(rows, 3, 224, 224)
+
+        def looped() -> torch.Tensor:
+            out = torch.empty_like(x)
+            for i in range(rows):
+                out[i] = x[i] / x[i].norm()
+            return out
+
+        return looped, lambda: x / x.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
+
+    yield Pair(
+        "rows-in-a-loop", "TPF208", "rows in a loop against all at once", "float32", f"{rows} × 3 × 224 × 224", by_rows
+    )
+
+    def doubles() -> tuple[Run, Run]:
+        single, double = tensor(2048, 2048), tensor(2048, 2048).double()
+        return lambda: double @ double, lambda: single @ single
+
+    yield Pair("matmul-float64", "TPF209", "a matmul in float64 against float32", "float64", "2048 × 2048", doubles)
+
+    def copies() -> tuple[Run, Run]:
+        x, y = tensor(64, 3, 224, 224), tensor(64, 3, 224, 224)
+        return lambda: (x + y).clone(), lambda: x + y
+
+    yield Pair("copy-of-sum", "TPF211", "(x + y).clone() against x + y", "float32", "64 × 3 × 224 × 224", copies)
+
+    def types() -> tuple[Run, Run]:
+        y = torch.randint(0, 10, (64, 1024), device=OPTIONS.device, dtype=torch.int32)
+        return lambda: y.type(torch.LongTensor).to(OPTIONS.device), lambda: y.long()
+
+    yield Pair("legacy-type", "TPF206", ".type(torch.LongTensor) and back against .long()", "int64", "64 × 1024", types)
+
+
+def loaders() -> Iterator[Pair]:
+    """Short epochs with workers that stay, that start anew, and with a loader that is made anew."""
+    count = 64 if OPTIONS.quick else 2048
+
+    def epoch(stays: bool, anew: bool) -> Run:
+        data = TensorDataset(torch.randn(count, 3, 32, 32))
+        kept = DataLoader(data, 64, num_workers=4, persistent_workers=stays)
+
+        def run() -> None:
+            for (x,) in DataLoader(data, 64, num_workers=4) if anew else kept:
+                x.to(OPTIONS.device)
+
+        return run
+
+    shape = f"{count // 64} batches of 64 × 3 × 32 × 32, four workers"
+    yield Pair(
+        "workers-start-anew",
+        "TPF403",
+        "an epoch with workers that start anew against persistent_workers",
+        "float32",
+        shape,
+        lambda: (epoch(False, False), epoch(True, False)),
+    )
+    yield Pair(
+        "loader-made-anew",
+        "TPF404",
+        "an epoch with a loader that is made anew against persistent_workers",
+        "float32",
+        shape,
+        lambda: (epoch(False, True), epoch(True, False)),
+    )
+
+
+if __name__ == "__main__":
+    main("loop", __doc__, (optimizers, averages, sums, tensors, loaders))
