@@ -105,7 +105,8 @@ def simulated(folder: Path, program: str, arguments: list[str], limit: float) ->
         output = Path(place) / "trace.jsonl.gz"
         options = ["--simulate", "--warmup", "0", "--steps", "0", "--output", str(output)]
         command = [sys.executable, "-m", "perflint", "trace", *options, program, *arguments]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        # The tensors are small: threads would wait for each other.
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         try:
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=limit)
             status = done.returncode

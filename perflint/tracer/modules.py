@@ -20,6 +20,8 @@ from perflint.tracer.places import Locator
 if TYPE_CHECKING:
     import torch
 
+Guard = Callable[[Callable[..., object]], Callable[..., None]]
+"""Makes of a function one whose faults and whose use of the GPU are the tracer's own."""
 STEPS = 2
 """Recorded steps whose calls are looked at: they cost some microseconds each."""
 TENSOR_LIMIT = 8
@@ -102,8 +104,10 @@ RootCalled = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
 class ModuleCalls:
     """Records calls while `records` is set; the hooks are there before, to know the root of each call."""
 
-    def __init__(self, made: Callable[[Any], Place | None]) -> None:
+    def __init__(self, made: Callable[[Any], Place | None], guarded: Guard) -> None:
         self._made = made
+        # What some layers say of themselves reads their weights.
+        self._note = guarded(self._note_call)
         self._calls: Counter[tuple[int, _Call]] = Counter()
         self._facts: dict[int, tuple[str, str, Place | None]] = {}
         self._names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
@@ -178,7 +182,7 @@ class ModuleCalls:
         running: list[tuple[Any, str]] = self._thread.running
         return running
 
-    def _note(self, module: Any, root: Any, follows: str, inputs: Any, output: Any) -> None:
+    def _note_call(self, module: Any, root: Any, follows: str, inputs: Any, output: Any) -> None:
         import torch
 
         if len(self._calls) >= CALL_LIMIT:

@@ -84,7 +84,7 @@ class Session:
         self._lines_in_steps: set[Line] = set()
         self._lines_outside: set[Line] = set()
         self._made = MadeAt(self.locator)
-        self._modules = ModuleCalls(self._made.get)
+        self._modules = ModuleCalls(self._made.get, self._guarded)
         self._live = Live()
         self._experiments: list[Experiment | Failure] | None = None
         if options.experiments:

@@ -14,6 +14,8 @@ _READ_ON_THE_CPU = ("quantile", "nanquantile")
 """Checked on the CPU alone, by reading."""
 _READ_INSIDE = ("cov", "corrcoef")
 """They read a tensor that they make themselves."""
+_READ_BACKWARDS = ("cumprod", "masked_fill")
+"""Their gradients look for zeros, or select, where no mode watches."""
 
 
 def replacements() -> Replacements:
@@ -30,6 +32,10 @@ def replacements() -> Replacements:
         original = getattr(torch, name)
         noted(found, original, _reading(original))
         setattr(torch.Tensor, name, _reading(getattr(torch.Tensor, name)))
+    for name in _READ_BACKWARDS:
+        original = getattr(torch, name)
+        noted(found, original, _reading_backwards(original))
+        setattr(torch.Tensor, name, _reading_backwards(getattr(torch.Tensor, name)))
     original = torch.nn.functional.one_hot
     noted(found, original, _one_hot(original))
     return found
@@ -72,6 +78,20 @@ def _reading(original: Function) -> Function:
         return original(tensor, *args, **named)
 
     return read
+
+
+def _reading_backwards(original: Function) -> Function:
+    masks = original.__name__ == "masked_fill"
+
+    @functools.wraps(original)
+    def run(*args: Any, **named: Any) -> Any:
+        result = original(*args, **named)
+        value = named.get("value", args[-1]) if masks else result
+        if getattr(value, "requires_grad", False) and is_on_gpu(result) and result.numel() > 1:
+            result.register_hook(lambda _: wait())
+        return result
+
+    return run
 
 
 def _one_hot(original: Function) -> Function:
