@@ -8,9 +8,10 @@ synchronised, and around `perflint:own` what the tracer itself does. Times are i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 from typing import Any
 
 STEP, END, SYNC, OWN = "perflint:step:", "perflint:end", "perflint:sync:", "perflint:own"
@@ -21,6 +22,8 @@ _FREES = frozenset({"cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"})
 """The driver frees when the GPU has done all its work."""
 _READS = frozenset({"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"})
 _ADJACENT_US = 50.0
+_LATE = 256
+"""How many waits may pass before another thread tells of them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -167,7 +170,7 @@ def _across(found: list[Wait]) -> list[Wait]:
     What the thread of a backward pass warns of, the one that called `backward` says when it is done.
     """
     latest: dict[Any, float] = {}
-    nobodys: list[int] = []
+    nobodys: deque[int] = deque(maxlen=_LATE)
     kept: dict[int, Wait] = {}
     for number, wait in enumerate(found):
         began = latest.get(wait.thread, float("-inf"))
@@ -192,7 +195,8 @@ def _waits(pending: list[Interval], marks: list[tuple[float, int]]) -> Iterator[
     at = 0
     while at < len(marks):
         ready = _ready(pending, marks[at][0])
-        group = [number for when, number in marks[at:] if _ready(pending, when) == ready]
+        following = islice(marks, at, None)
+        group = [number for _, number in takewhile(lambda mark: _ready(pending, mark[0]) == ready, following)]
         own = pending[max(taken, ready - len(group)) : ready]
         without = len(group) - len(own)
         yield from ((time, None) for time in pending[taken : ready - len(own)])

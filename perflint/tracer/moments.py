@@ -113,10 +113,16 @@ def _points(events: Events, waits: Sequence[Wait]) -> Iterator[_Point]:
     for thread, calls in events.calls.items():
         for call in calls:
             if works := by_launch.get(call.correlation):
-                place = next((place for read, place in reads[thread] if read.start <= call.time.start < read.end), None)
+                place = _place_at(reads[thread], call.time.start)
                 yield _Point(call.time, rows.get(thread, 0), tuple(works), place=place)
     for start, _ in events.steps:
         yield _Point(Interval(start, start), 0)
+
+
+def _place_at(reads: list[tuple[Interval, int]], when: float) -> int | None:
+    """The place of the read that goes on at a time; reads are in the order of time."""
+    at = bisect_right(reads, when, key=lambda read: read[0].start) - 1
+    return reads[at][1] if at >= 0 and when < reads[at][0].end else None
 
 
 def _around(reads: list[Interval], time: Interval) -> Interval | None:

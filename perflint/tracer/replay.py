@@ -23,6 +23,10 @@ ROUNDS = 3
 """The steps are played so often, one after another; the last time counts, when all leads have built up."""
 PLACE_LIMIT = 16
 """Places that are left out one by one: those that waited longest. The others are left out together."""
+PLAYED = 4_000_000
+"""Moments that are played in all, some seconds of work: where there are many, fewer places are left out one by one."""
+FITS = 12
+"""Halvings of what a fitted value may be."""
 LEAST_SHARE = 0.15
 """Of the host's time between two moments that is its own, however many events there were."""
 COST_LIMIT = 20.0
@@ -71,8 +75,9 @@ def savings(events: Events, plain: float | None = None, handling: float = 0.0) -
             waited[wait.place] += wait.time.end - wait.time.start
     present = {moment.place for moment in moments}
     ordered = sorted((place for place in waited if place in present), key=lambda place: -waited[place])
-    groups = [frozenset([place]) for place in ordered[:PLACE_LIMIT]]
-    if rest := frozenset(ordered[PLACE_LIMIT:]):
+    limit = min(max((PLAYED // (ROUNDS * max(len(moments), 1)) - FITS) // 2, 1), PLACE_LIMIT)
+    groups = [frozenset([place]) for place in ordered[:limit]]
+    if rest := frozenset(ordered[limit:]):
         groups.append(rest)
     return _shared(groups, waited, plain, lambda left_out: step_time(moments, steps, host, left_out))
 
@@ -119,7 +124,7 @@ def fitted(moments: Sequence[Moment], steps: int, plain: float | None, handling:
 
 def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float:
     """The least value that is enough."""
-    for _ in range(12):
+    for _ in range(FITS):
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
