@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._words import quoted
@@ -17,6 +18,7 @@ from perflint.source.concrete import cst
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
 _LOADS = "torch.load"
+_STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 
 
 class ModelMovedInLoop(Rule):
@@ -98,10 +100,16 @@ def _moves(site: CallSite) -> bool:
     known = isinstance(site.receiver, Instance) and site.model.is_module(site.receiver)
     if not path or not known or path == "self":
         return False
-    around: ast.AST | None = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
-    if around is None:
+    around: ast.AST | None = next(loops_around(site.model, site.node), None) or _step(site)
+    if around is None or in_tests(site.model):
         return False
     return not _comes_and_goes(around, path, site.node) and not _is_made_in(around, path)
+
+
+def _step(site: CallSite) -> ast.AST | None:
+    """The method around a call that is one step by itself."""
+    function = site.model.function(site.node)
+    return function if getattr(function, "name", "") in _STEPS else None
 
 
 def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -46,7 +47,8 @@ class ForLoopOptimizer(Rule):
     - On the host the loop is the default.
     - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it.
     - Memory is short: the default holds a copy of all parameters for a moment.
-    - A few large tensors: the step is bound by memory, and both take the same time.
+    - A few large tensors: the step is bound by memory, and both take the same time. For one or two
+      parameters there is no hint.
     - Parameters that the fused form does not know: integers, complex numbers, subclasses of tensors.
 
     ## Bad
@@ -91,7 +93,7 @@ class ForLoopOptimizer(Rule):
         if _loops(site):
             return True
         uses_device = _USES_DEVICE.search(site.model.source.text) is not None
-        return _may_be_fused(site) and uses_device and not in_tests(site.model)
+        return _may_be_fused(site) and uses_device and not (_is_small(site) or in_tests(site.model))
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
@@ -139,6 +141,16 @@ def _is_on(site: CallSite, name: str) -> bool:
 def _may_be_fused(site: CallSite) -> bool:
     chosen = any(site.argument(name) is not None for name in ("fused", "foreach", "differentiable"))
     return site.target in _FUSED and not chosen and not site.has_unpacking
+
+
+def _is_small(site: CallSite) -> bool:
+    """Whether there are only one or two parameters: `[log_alpha]`."""
+    given = site.argument("params", 0)
+    return isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) <= 2 and not _holds_groups(given)
+
+
+def _holds_groups(given: ast.List | ast.Tuple) -> bool:
+    return any(isinstance(each, (ast.Dict, ast.Starred)) for each in given.elts)
 
 
 def _confidence(site: CallSite) -> Confidence | None:

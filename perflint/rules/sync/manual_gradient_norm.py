@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
+from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._places import block_of
@@ -41,7 +42,7 @@ class ManualGradientNorm(Rule):
     none. Over 300 parameters the loop took 6.7 times as long on an H200.
 
     ## When it is fine
-    - Once per epoch, or under an interval.
+    - Once per epoch, or under an interval; in tests, which are not reported.
     - Norms that stay on the device, and are read at once: `torch.stack(norms).norm()`.
     - `clip_grad_norm_(…, error_if_nonfinite=True)` waits once; TPF136 says so.
 
@@ -84,7 +85,7 @@ class ManualGradientNorm(Rule):
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return "norm" in text and ("parameters()" in text or "params" in text)
+        return "norm" in text and ("parameters()" in text or "params" in text) and not in_tests(site.model)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model

@@ -83,7 +83,7 @@ class MetricEachStep(Rule):
                 continue
             if call.target.endswith(".__call__"):
                 yield from self._called(call, logged)
-            elif call.target.endswith(".compute") and call.heat is Heat.HOT and _owner(call) not in logged:
+            elif call.target.endswith(".compute") and _repeats(call) and _owner(call) not in logged:
                 yield self.finding(
                     call,
                     f"{quoted(call.text(call.node))} goes over all that was gathered so far{often(call)}",
@@ -103,6 +103,12 @@ class MetricEachStep(Rule):
             help="Call `update` instead.",
             fix=Fix("Only add the batch", Safety.UNSAFE, (insert(end.end_line, end.end_column, ".update"),)),
         )
+
+
+def _repeats(call: CallSite) -> bool:
+    """Whether a call runs each step, and is not how another metric computes itself."""
+    function = call.model.function(call.node)
+    return call.heat is Heat.HOT and getattr(function, "name", "") not in ("compute", "forward")
 
 
 def _owner(call: CallSite) -> str:

@@ -17,6 +17,10 @@ from perflint.source.concrete import cst
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
 _LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))
+_ARRAY_METHODS = frozenset(
+    """astype reshape sum mean max min argmax argmin argsort sort copy flatten transpose squeeze ravel clip any all std
+    var cumsum tolist item nonzero round repeat take dot swapaxes""".split()
+)
 _LONGEST_TRAIL = 4
 """Names that are followed from one assignment to the next."""
 
@@ -144,7 +148,11 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
 
 def _is_known(model: Model, call: ast.Call) -> bool:
     """Whether a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
-    return call_site(model, call).target.startswith(("builtins.", "math.", "numpy.", "torch."))
+    target = call_site(model, call).target
+    if target.startswith("numpy.ndarray."):
+        # What other libraries give passes for arrays too.
+        return target.rpartition(".")[2] in _ARRAY_METHODS
+    return target.startswith(("builtins.", "math.", "numpy.", "torch."))
 
 
 def _is_one_number(site: CallSite) -> bool:

@@ -34,8 +34,13 @@ def without_fused(model: nn.Module):
 
 
 def on_the_device():
-    weight = torch.zeros(8, device="cuda", requires_grad=True)
-    return optim.Adam([weight], fused=True)
+    weights = [torch.zeros(8, device="cuda", requires_grad=True) for _ in range(3)]
+    return optim.Adam(weights, fused=True)
+
+
+def of_one_number():
+    temperature = torch.zeros((), device="cuda", requires_grad=True)
+    return optim.Adam([temperature])
 
 
 def fused(model: nn.Module):
