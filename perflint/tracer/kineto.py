@@ -7,11 +7,10 @@ synchronised, and around `perflint:own` what the tracer itself does. Times are i
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice, takewhile
 from typing import Any
 
 STEP, END, SYNC, OWN = "perflint:step:", "perflint:end", "perflint:sync:", "perflint:own"
@@ -195,8 +194,9 @@ def _waits(pending: list[Interval], marks: list[tuple[float, int]]) -> Iterator[
     at = 0
     while at < len(marks):
         ready = _ready(pending, marks[at][0])
-        following = islice(marks, at, None)
-        group = [number for _, number in takewhile(lambda mark: _ready(pending, mark[0]) == ready, following)]
+        # Those before the next wait ends.
+        until = pending[ready].end if ready < len(pending) else float("inf")
+        group = [number for _, number in marks[at : bisect_left(marks, until, key=lambda mark: mark[0])]]
         own = pending[max(taken, ready - len(group)) : ready]
         without = len(group) - len(own)
         yield from ((time, None) for time in pending[taken : ready - len(own)])
