@@ -105,7 +105,7 @@ class LightningLogEachStep(Rule):
                 call,
                 f"{quoted(call.text(read))} waits for the device, though `self.log` takes tensors: one wait per step "
                 f"was {row.slower} {row.where}",
-                confidence=Confidence.HIGH,
+                confidence=Confidence.HIGH if call.model.target(read) else Confidence.MEDIUM,
                 heat=Heat.HOT,
                 help="Pass the tensor itself, detached.",
                 fix=_detached(call, read),
@@ -165,8 +165,10 @@ def _reads(call: CallSite) -> Iterator[ast.Call]:
         first = call.node.args[0] if call.node.args else None
         given = list(first.values) if isinstance(first, ast.Dict) else []
     for value in given:
-        if isinstance(value, ast.Call) and call.model.target(value) == "torch.Tensor.item" and not value.args:
-            yield value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
+            # A training step logs tensors; of what is known to be an array the target is another.
+            if call.model.target(value) in ("torch.Tensor.item", "") and not value.args:
+                yield value
 
 
 def _detached(call: CallSite, read: ast.Call) -> Fix | None:

@@ -22,7 +22,8 @@ from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import names_in, path_of, walk
+from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
 
@@ -155,9 +156,19 @@ def _moved(site: FileSite) -> Iterator[_Moved]:
             continue
         made = _to_device(model, call)
         optimizer = _optimizer_of(found)
-        sure = None if optimizer is None else optimizer_confidence(model, optimizer)
+        sure = None if optimizer is None else _sure(model, optimizer)
         if made is not None and optimizer is not None and sure is not None:
             yield _Moved(call_site(model, call), optimizer, sure)
+
+
+def _sure(model: Model, optimizer: ast.expr) -> Confidence | None:
+    """How sure it is that something whose states are moved is an optimizer with counters."""
+    known = any(isinstance(member, Instance) for member in model.value(optimizer).members)
+    if known or not path_of(optimizer):
+        return optimizer_confidence(model, optimizer)
+    # What has states of tensors by parameter, and loads them, is nothing else.
+    loads = (each for each in model.nodes(ast.Attribute) if each.attr == "load_state_dict")
+    return Confidence.MEDIUM if any(path_of(each.value) == path_of(optimizer) for each in loads) else None
 
 
 def _state_loop(model: Model, store: ast.AST, name: str) -> ast.For | None:

@@ -1,6 +1,7 @@
 """Lightning modules by what they log."""
 
 import lightning as L
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import nn
@@ -33,6 +34,14 @@ class Exchanges(pl.LightningModule):
 def trainers() -> None:
     L.Trainer(log_every_n_steps=1)  # audit: TPF941
     pl.Trainer(detect_anomaly=True)  # audit: TPF941
+
+
+class Unknown(L.LightningModule):
+    def training_step(self, batch, index: int):
+        loss = self.criterion(batch)
+        self.log("loss", loss.item())  # error: TPF941
+        self.log("seen", np.zeros(3).sum().item())
+        return loss
 
 
 class Keeps(L.LightningModule):

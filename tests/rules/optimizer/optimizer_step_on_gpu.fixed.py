@@ -37,6 +37,15 @@ def moved(model: nn.Module) -> torch.optim.Optimizer:
     return optimizer
 
 
+def given(model, optimizer, path: str) -> None:
+    checkpoint = torch.load(path)
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    for state in optimizer.state.values():
+        for k, v in state.items():
+            if isinstance(v, torch.Tensor):
+                state[k] = v.cuda()
+
+
 class Resumed:
     def __init__(self, net: nn.Module, device: torch.device):
         self.optimizer = torch.optim.NAdam(net.parameters())
@@ -91,6 +100,12 @@ def to_the_host(model: nn.Module) -> torch.optim.Optimizer:
         for k, v in state.items():
             state[k] = v.cpu()
     return optimizer
+
+
+def of_a_machine(machine) -> None:
+    for state in machine.state.values():
+        for k, v in state.items():
+            state[k] = v.cuda()
 
 
 def weights_only(model: nn.Module) -> None:
