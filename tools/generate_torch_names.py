@@ -13,6 +13,7 @@ import importlib
 import pkgutil
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
@@ -49,6 +50,8 @@ def public(module: str) -> set[str]:
     """The names that a module has, or makes when it is asked, without those that begin with an underscore."""
     found = importlib.import_module(module)
     names = {*dir(found), *getattr(found, "_deprecated_attrs", ()), *getattr(found, "_lazy_modules", ())}
+    # Some modules are objects that look like one, with the module in `m`.
+    names |= set(dir(getattr(found, "m", None))) if isinstance(getattr(found, "m", None), ModuleType) else set()
     names |= {inner.name for inner in pkgutil.iter_modules(getattr(found, "__path__", ()))}
     return {name for name in names if not name.startswith("_")}
 

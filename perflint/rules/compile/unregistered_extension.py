@@ -26,9 +26,8 @@ class UnregisteredExtension(Rule):
     """An extension is compiled as the program runs, or called in compiled code without being registered.
 
     ## What it does
-    Finds `torch.utils.cpp_extension.load` and `load_inline` at the top level of a module and in code that runs
-    each step, and calls of what they return in functions that run under `torch.compile`, in files
-    that register no operator.
+    Finds `torch.utils.cpp_extension.load` and `load_inline` at the top level of a module, and calls of what
+    they return in functions that run under `torch.compile`, in files that register no operator.
 
     ## Why is this bad
     `load` runs a compiler when the module is imported: seconds to minutes at each first start on a machine, by
@@ -91,11 +90,10 @@ class UnregisteredExtension(Rule):
         model = site.model
         loaded = set(_loaded(model))
         for call in model.nodes(ast.Call):
-            if model.target(call) in _LOADS and (model.function(call) is None or model.heat(call) is Heat.HOT):
-                when = "each time that the module is imported first" if model.function(call) is None else "in each step"
+            if model.target(call) in _LOADS and model.function(call) is None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} runs a compiler {when}",
+                    f"{quoted(site.text(call))} runs a compiler where the module is imported first",
                     confidence=Confidence.MEDIUM,
                     effect=Effect.PIPELINE,
                     heat=Heat.WARM,

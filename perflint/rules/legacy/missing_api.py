@@ -165,6 +165,8 @@ def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, ful
         return True
     inner: ast.AST = used
     for outer in model.ancestors(used):
+        if _is_annotation(outer, inner):
+            return True
         if isinstance(outer, ast.Try) and outer.handlers and inner in outer.body:
             return True
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(outer.test):
@@ -176,6 +178,13 @@ def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, ful
         isinstance(each.ctx, ast.Store) and each.attr == name and names.full_name(each) == full
         for each in model.nodes(ast.Attribute)
     )
+
+
+def _is_annotation(outer: ast.AST, inner: ast.AST) -> bool:
+    """Whether a part of a definition or assignment is its annotation, which may never be evaluated."""
+    if isinstance(outer, (ast.arg, ast.AnnAssign)):
+        return inner is outer.annotation
+    return isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner is outer.returns
 
 
 def _asks_for_version(test: ast.expr) -> bool:

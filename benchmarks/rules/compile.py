@@ -1,0 +1,281 @@
+"""What graph breaks, recompilations and compiling in each step cost on this machine's GPU.
+
+Prints the rows of `perflint/rules/worth.toml`: medians of interleaved runs, in milliseconds.
+Usage: python benchmarks/rules/compile.py [--device cpu --quick] [PREFIX …]  (only the rows whose name starts so)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from timing import OPTIONS, Pair, Run, main, tensor
+from torch import nn
+
+Hook = Callable[[torch.Tensor], torch.Tensor]
+LOGGER = logging.getLogger(__name__)
+SHAPE = "eight pre-norm MLP blocks of width 512, 256 rows, forward, compiled"
+
+
+class Block(nn.Module):
+    """An MLP with what torch.compile fuses around it: a norm, an activation, a residual."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(rows, width) to the same."""
+        return x + torch.tanh(self.down(nn.functional.gelu(self.up(self.norm(x))))) * 0.5
+
+
+class Stack(nn.Module):
+    """Eight blocks; `middle` runs once between them, `each` after each of them."""
+
+    def __init__(self, middle: Hook | None = None, each: Hook | None = None) -> None:
+        super().__init__()
+        width = 32 if OPTIONS.quick else 512
+        self.first = nn.Sequential(*[Block(width) for _ in range(4)])
+        self.second = nn.ModuleList(Block(width) for _ in range(4))
+        self.middle, self.each, self.steps = middle, each, 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(rows, width) to the same."""
+        x = self.first(x)
+        if self.middle is not None:
+            x = self.middle(x)
+        for block in self.second:
+            x = block(x)
+            if self.each is not None:
+                x = self.each(x)
+        return x
+
+
+def inputs() -> torch.Tensor:
+    """A batch of rows."""
+    return tensor(8 if OPTIONS.quick else 256, 32 if OPTIONS.quick else 512)
+
+
+def forward(model: nn.Module, mode: str | None = None) -> Run:
+    """The compiled forward of a model, warmed up, without autograd."""
+    # Each side is compiled for itself, as in a program of its own.
+    compiled, x = torch.compile(model.to(OPTIONS.device).eval(), mode=mode), inputs()
+
+    def run() -> None:
+        with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+            compiled(x)
+
+    for _ in range(3):
+        run()
+    return run
+
+
+def pair(name: str, rule: str, pattern: str, make: Callable[[], tuple[Run, Run]]) -> Pair:
+    """A pair whose sides are compiled with nothing left of those before: the limit of 8 is for each function."""
+
+    def anew() -> tuple[Run, Run]:
+        torch._dynamo.reset()
+        return make()
+
+    return Pair(name, rule, pattern, "float32", SHAPE, anew, "step")
+
+
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    """Reads a number."""
+    return x * (1.0 if x[0, 0].item() > 100 else 0.99)
+
+
+def scaled_there(x: torch.Tensor) -> torch.Tensor:
+    """The same without reading it."""
+    return x * torch.where(x[0, 0] > 100, 1.0, 0.99)
+
+
+def branched(x: torch.Tensor) -> torch.Tensor:
+    """Branches on a tensor."""
+    return x / 2 if x[0, 0] > 100 else x * 0.99
+
+
+def printed(x: torch.Tensor) -> torch.Tensor:
+    """Prints a text."""
+    print("block")
+    return x
+
+
+def logged(x: torch.Tensor) -> torch.Tensor:
+    """Logs at a level that nobody listens to."""
+    LOGGER.debug("block")
+    return x
+
+
+def selected(x: torch.Tensor) -> torch.Tensor:
+    """Sums what a mask selects."""
+    return x * x[x > 0].mean()
+
+
+def masked(x: torch.Tensor) -> torch.Tensor:
+    """Sums under a mask."""
+    kept = x > 0
+    return x * (torch.where(kept, x, 0).sum() / kept.sum())
+
+
+def clocked(x: torch.Tensor) -> torch.Tensor:
+    """Asks the clock."""
+    return x + time.time() * 0
+
+
+def drawn(x: torch.Tensor) -> torch.Tensor:
+    """Draws a Python number."""
+    return x + random.random() * 0
+
+
+def copied(x: torch.Tensor) -> torch.Tensor:
+    """Copies a tensor as Python objects are copied."""
+    return copy.deepcopy(x)
+
+
+def breaks() -> Iterator[Pair]:
+    """One break between the halves of a model, and one in each turn of a loop over layers."""
+    kinds: list[tuple[str, str, Hook, Hook | None]] = [
+        ("item", "TPF701", scaled, scaled_there),
+        ("branch", "TPF702", branched, scaled_there),
+        ("print", "TPF703", printed, None),
+        ("debug", "TPF703", logged, None),
+        ("mask", "TPF704", selected, masked),
+        ("clock", "TPF708", clocked, None),
+        ("random", "TPF708", drawn, None),
+        ("deepcopy", "TPF708", copied, torch.clone),
+    ]
+    for name, rule, bad, good in kinds:
+        yield pair(
+            f"break-once-{name}",
+            rule,
+            f"one graph break ({name}) in a compiled forward against none",
+            lambda b=bad, g=good: (forward(Stack(middle=b)), forward(Stack(middle=g))),  # type: ignore[misc]
+        )
+        yield pair(
+            f"break-in-loop-{name}",
+            "TPF705",
+            f"a graph break ({name}) in a loop over four layers of a compiled forward against none",
+            lambda b=bad, g=good: (forward(Stack(each=b)), forward(Stack(each=g))),  # type: ignore[misc]
+        )
+
+
+class Counting(Stack):
+    """Counts its calls in Python."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(rows, width) to the same."""
+        self.steps += 1
+        return super().forward(x)
+
+
+class Buffered(Stack):
+    """Counts its calls in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(rows, width) to the same."""
+        self.count += 1
+        return super().forward(x)
+
+
+def after_limit(model: nn.Module) -> Run:
+    """A compiled forward that has been called more often than it is compiled again."""
+    run = forward(model)
+    for _ in range(10):
+        run()
+    return run
+
+
+def compiled_each() -> tuple[Run, Run]:
+    """torch.compile in each call against once."""
+    model, x = Stack().to(OPTIONS.device), inputs()
+
+    def anew() -> None:
+        with torch.no_grad():
+            torch.compile(model)(x)
+
+    once = forward(model)
+    anew()
+    return anew, once
+
+
+def eager(model: nn.Module) -> Run:
+    """The forward as it is."""
+    model, x = model.to(OPTIONS.device).eval(), inputs()
+
+    def run() -> None:
+        with torch.no_grad():
+            model(x)
+
+    return run
+
+
+class Cached(nn.Module):
+    """Writes into its argument, or into a buffer."""
+
+    def __init__(self, own: bool) -> None:
+        super().__init__()
+        self.body, self.own = Stack(), own
+        self.register_buffer("cache", torch.zeros_like(inputs()))
+
+    def forward(self, x: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
+        """(rows, width), twice, to the same."""
+        (self.cache if self.own else cache).copy_(x)
+        return self.body(x)
+
+
+def cached(own: bool) -> Run:
+    """The forward with CUDA graphs."""
+    model = torch.compile(Cached(own).to(OPTIONS.device), mode="reduce-overhead")
+    x, cache = inputs(), inputs()
+
+    def run() -> None:
+        with torch.no_grad():
+            model(x, cache)
+
+    for _ in range(5):
+        run()
+    return run
+
+
+def others() -> Iterator[Pair]:
+    """What compiles again, or never."""
+    yield pair(
+        "counter-recompiles",
+        "TPF712",
+        "a counter in Python in a compiled forward, after the limit, against a buffer",
+        lambda: (after_limit(Counting()), after_limit(Buffered())),
+    )
+    yield pair("compile-each-call", "TPF711", "torch.compile in each call against once", compiled_each)
+    yield pair(
+        "compile-dropped",
+        "TPF710",
+        "a forward whose compiled self nobody calls against torch.compile",
+        lambda: (eager(Stack()), forward(Stack())),
+    )
+    yield pair(
+        "compile-dropped-graphs",
+        "TPF710",
+        "the same against torch.compile(mode='reduce-overhead')",
+        lambda: (eager(Stack()), forward(Stack(), "reduce-overhead")),
+    )
+    yield pair(
+        "mutated-argument",
+        "TPF807",
+        "a compiled forward with CUDA graphs that writes to its argument against one that writes to a buffer",
+        lambda: (cached(own=False), cached(own=True)),
+    )
+
+
+if __name__ == "__main__":
+    main("compile", __doc__, (breaks, others))
