@@ -36,7 +36,8 @@ class BarrierInLoop(Rule):
     ## When it is fine
     - Set-up, checkpoints, the end of an epoch.
     - Around a measurement of time.
-    - Under `if key not in cache:`, where it runs once for each key: not reported.
+    - Under `if key not in cache:`, where it runs once for each key, before an error is raised, and in
+      functions that load or save: not reported.
     - Results of an evaluation that are strings, gathered once after the loop.
 
     ## Bad
@@ -96,6 +97,12 @@ class BarrierInLoop(Rule):
 
 
 def _is_once(site: CallSite) -> bool:
-    """Whether a call stands where something is made that is kept: `if key not in cache:`."""
-    tests = [outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If)]
+    """Whether a call stands where something is made that is kept, before the end, or in loading and saving."""
+    function = site.model.function(site.node)
+    if getattr(function, "name", "").lstrip("_").startswith(("load", "save")):
+        return True
+    branches = [outer for outer in inside(site.model, site.node) if isinstance(outer, ast.If)]
+    if any(isinstance(branch.body[-1], ast.Raise) for branch in branches):
+        return True
+    tests = [branch.test for branch in branches]
     return any(isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn) for test in tests)

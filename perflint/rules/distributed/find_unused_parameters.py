@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
@@ -19,6 +20,7 @@ _WRAPPERS = (
     "lightning.pytorch.strategies.DDPStrategy",
     "pytorch_lightning.strategies.DDPStrategy",
 )
+_TRAINS = re.compile(r"backward|optim|[Ss]trategy|[Aa]ccelerat|wrap")
 
 
 class FindUnusedParameters(Rule):
@@ -38,6 +40,7 @@ class FindUnusedParameters(Rule):
     - Some parameters really take no part in some steps: branches, experts, heads that are chosen.
       Without the flag the reduction waits for them for ever, or raises.
     - `static_graph=True` finds them once.
+    - Inference: files that speak of no backward pass and no optimizer are not reported.
 
     ## Bad
     ```python
@@ -75,6 +78,8 @@ class FindUnusedParameters(Rule):
     listens = (Calls(*_WRAPPERS),)
 
     def nominate(self, site: CallSite) -> bool:
+        if not _TRAINS.search(site.model.source.text):
+            return False
         return is_true(site.argument("find_unused_parameters")) and not is_true(site.argument("static_graph"))
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:

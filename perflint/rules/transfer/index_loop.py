@@ -122,9 +122,7 @@ def _is_plain(model: Model, loop: ast.For) -> bool:
         if any(isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom)) for part in walk(statement)):
             return False
         calls = [part for part in walk(statement.value) if isinstance(part, ast.Call)]
-        if not all(call_site(model, call).target.startswith(("torch.", "builtins.", "math.")) for call in calls):
-            return False
-        if any(call_site(model, call).target == "torch.nn.Module.__call__" for call in calls):
+        if not all(_is_known(call_site(model, call).target) for call in calls):
             return False
         target = statement.targets[0]
         if isinstance(target, ast.Name):
@@ -134,6 +132,13 @@ def _is_plain(model: Model, loop: ast.For) -> bool:
         elif not isinstance(target, ast.Subscript):
             return False
     return not loop.orelse
+
+
+def _is_known(target: str) -> bool:
+    """Whether a call is of Python or of torch itself: modules and operators of others may know no batches."""
+    if target == "torch.nn.Module.__call__" or target.startswith("torch.ops."):
+        return False
+    return target.startswith(("torch.", "builtins.", "math."))
 
 
 def _read(model: Model, node: ast.expr, index: str) -> ast.Subscript | None:

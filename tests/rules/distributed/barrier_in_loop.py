@@ -66,3 +66,11 @@ class Cached(nn.Module):
             dist.barrier()
             self.known[x.shape] = 1
         return x
+
+
+class Stops(nn.Module):
+    def forward(self, x: torch.Tensor, stop: bool) -> torch.Tensor:
+        if stop:
+            dist.barrier()
+            raise SystemExit
+        return x
