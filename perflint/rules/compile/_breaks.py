@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
 from perflint.rules.placement import lowered, weakest
@@ -108,9 +108,18 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str 
         site,
         f"{found.what} in code that `{compiled.options.text}` compiles (line {compiled.options.line}): {ends}",
         confidence=confidence,
+        heat=_heat(model, found.node),
         span=model.source.span(found.node),
         help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where}.",
     )
+
+
+def _heat(model: Model, node: ast.AST) -> Heat:
+    """How often a node runs; a function that is compiled is meant to run often, whatever its surroundings say."""
+    heat, function = model.heat(node), model.function(node)
+    if heat is Heat.COLD and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return Heat.WARM if model.heat(function.body[0]) is Heat.COLD else heat
+    return heat
 
 
 def guarded(model: Model, node: ast.AST, confidence: Confidence) -> Confidence:

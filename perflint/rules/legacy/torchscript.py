@@ -80,8 +80,7 @@ class Torchscript(Rule):
         for use in uses(site, names, _DEPRECATED):
             yield self.finding(
                 site,
-                f"{quoted(site.text(use))} is TorchScript, which is deprecated, and which `torch.compile` cannot look"
-                " into",
+                f"{quoted(site.text(use))} is TorchScript, which is deprecated",
                 confidence=Confidence.MEDIUM if saved else Confidence.HIGH,
                 heat=Heat.WARM,
                 span=model.source.span(use),
