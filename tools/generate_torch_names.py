@@ -42,7 +42,7 @@ def render() -> str:
     lines += [f'torch = "{torch.__version__.partition("+")[0]}"', "", "[names]"]
     for module in MODULES:
         names = " ".join(sorted(public(module)))
-        lines += [f'"{module}" = \'\'\'', textwrap.fill(names, 118, break_long_words=False), "'''"]
+        lines += [f"\"{module}\" = '''", textwrap.fill(names, 118, break_long_words=False), "'''"]
     return "\n".join(lines) + "\n"
 
 

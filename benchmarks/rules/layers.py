@@ -318,7 +318,6 @@ def steps() -> Iterator[Pair]:
     for width, padded in ((60, 64), (63, 64), (100, 104), (254, 256)):
         for label, dtype in (("float32", None), ("bfloat16", torch.bfloat16)):
             for last in (False, True):
-
                 yield Pair(
                     f"conv-step-{width}-{label}{'-channels-last' if last else ''}",
                     "TPF351",

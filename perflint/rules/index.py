@@ -137,5 +137,3 @@ def _files(family: os.DirEntry[str]) -> Iterator[tuple[str, int, int]]:
             if file.name.endswith(".py"):
                 status = file.stat()
                 yield f"{family.name}/{file.name}", status.st_mtime_ns, status.st_size
-
-

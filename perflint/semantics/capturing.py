@@ -124,4 +124,3 @@ class Captures:
                 return self._statements[outer]
             outer = parents.get(outer)
         return None
-

@@ -71,6 +71,7 @@ class Calls:
     opaque: frozenset[Place]
     """The functions that are kept from torch.compile."""
 
+
 def calls_of(project: Project, module: Module, recorder: Recorder) -> Calls:
     """What the run of the interpreter over a file has shown of compiled regions."""
     return Reader(project, module, recorder).read()

@@ -411,5 +411,3 @@ def test_a_trace_that_cannot_be_read(perflint: Command) -> None:
     perflint.write("train.py", TRAIN)
     done = perflint("check", "train.py", "--trace", "nowhere.gz")
     assert done.code == 2 and "nowhere.gz cannot be read" in done.err
-
-

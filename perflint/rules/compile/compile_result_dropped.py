@@ -115,8 +115,10 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
         used = _is_read(loop.body, name, parent)
         return None if used else (f"`{name}` is bound anew in the next turn of the loop", True)
     if name == "self" and isinstance(given, ast.Name) and given.id == "self":
-        return None if _is_read_after(model, function, name, parent) else (
-            "`self` is only a local name: the caller's object stays as it is", True
+        return (
+            None
+            if _is_read_after(model, function, name, parent)
+            else ("`self` is only a local name: the caller's object stays as it is", True)
         )
     if _is_read_after(model, function, name, parent):
         return None

@@ -78,9 +78,7 @@ class TrainerReadsEachStep(Rule):
             yield self._found(site, "`logging_steps=1` reads the loss in every step", Confidence.MEDIUM)
         if empty is not None and _is_often(site.value(empty)):
             row = cost("empty-cache-per-step-gpt")
-            text = (
-                f"`torch_empty_cache_steps` empties the cache every few steps: a step was {row.slower} {row.where}"
-            )
+            text = f"`torch_empty_cache_steps` empties the cache every few steps: a step was {row.slower} {row.where}"
             yield self._found(site, text, Confidence.HIGH)
         if site.argument("logging_nan_inf_filter") is None and not site.has_unpacking:
             row = cost("isnan-branch-per-step-gpt")

@@ -110,9 +110,7 @@ class DimsNotMultiple(Rule):
             if finding is not None:
                 yield finding
 
-    def _judge(
-        self, site: FileSite, layer: Layer, found: Layers, around: Setting, published: bool
-    ) -> Finding | None:
+    def _judge(self, site: FileSite, layer: Layer, found: Layers, around: Setting, published: bool) -> Finding | None:
         format = _format(layer, around)
         if format is None:
             return None

@@ -6,9 +6,7 @@ import ast
 
 from perflint.semantics.model import Model
 
-_HOST_TESTS = frozenset(
-    f"{owner}.{name}" for owner in ("math", "numpy") for name in ("isnan", "isinf", "isfinite")
-)
+_HOST_TESTS = frozenset(f"{owner}.{name}" for owner in ("math", "numpy") for name in ("isnan", "isinf", "isfinite"))
 _TESTS = frozenset(
     f"{owner}.{name}"
     for owner in ("torch", "torch.Tensor")

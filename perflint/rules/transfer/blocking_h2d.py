@@ -220,9 +220,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     new = with_argument(node, "non_blocking=True")
     if new is None:
         return None
-    return Fix(
-        "Copy without blocking the host", Safety.SAFE, (replace(site.model.source, site.span, new),)
-    )
+    return Fix("Copy without blocking the host", Safety.SAFE, (replace(site.model.source, site.span, new),))
 
 
 def _root(node: ast.expr) -> str:

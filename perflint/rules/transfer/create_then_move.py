@@ -14,9 +14,12 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import scalar_type
 from perflint.source.concrete import cst
 
-_EXACT = frozenset(
-    f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")
-) | {"torch.eye", "torch.arange", "torch.tril_indices", "torch.triu_indices"}
+_EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
+    "torch.eye",
+    "torch.arange",
+    "torch.tril_indices",
+    "torch.triu_indices",
+}
 """Factories that give the same bits on every device (arange: of integers)."""
 _RESHAPES = frozenset(
     """view reshape unsqueeze squeeze flatten unflatten expand repeat tile permute transpose t contiguous
