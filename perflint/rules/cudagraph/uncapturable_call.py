@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule, TracedRule
+from perflint.rules.compile._breaks import guarded
+from perflint.rules.placement import lowered
 from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 
 if TYPE_CHECKING:
@@ -99,12 +102,21 @@ class UncapturableCall(Rule):
                 yield self.finding(
                     site,
                     f"{found.message}: not permitted while the CUDA graph of line {capture.call.lineno} records it",
-                    confidence=found.confidence,
+                    confidence=_confidence(model, inner, found.confidence),
                     heat=Heat.WARM,
                     span=found.span,
                     help="Do it before the capture, or after the replay.",
                     fix=found.fix,
                 )
+
+
+def _confidence(model: Model, site: Site, confidence: Confidence) -> Confidence:
+    """Less for functions that a block calls: what they do there depends on what they are told."""
+    function = model.function(site.node)
+    place = (model.module.name, function.lineno, function.col_offset) if function is not None else None
+    if place not in model.captures.functions:
+        return confidence
+    return guarded(model, site.node, lowered(confidence))
 
 
 _BY_THEMSELVES = (

@@ -33,7 +33,8 @@ class Torchscript(Rule):
 
     ## When it is fine
     Where a program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
-    ExecuTorch when you can. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and the
+    ExecuTorch when you can; files that save what they script are shown by the audit profile alone.
+    `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and the
     like do nothing by themselves. A scripted elementwise function can still be faster than a compiled one
     for very small inputs: measure.
 
@@ -81,7 +82,7 @@ class Torchscript(Rule):
             yield self.finding(
                 site,
                 f"{quoted(site.text(use))} is TorchScript, which is deprecated",
-                confidence=Confidence.MEDIUM if saved else Confidence.HIGH,
+                confidence=Confidence.LOW if saved else Confidence.HIGH,
                 heat=Heat.WARM,
                 span=model.source.span(use),
                 help="To run faster: `torch.compile`. To run elsewhere: `torch.export`, AOTInductor, ExecuTorch.",
