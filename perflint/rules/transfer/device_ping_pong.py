@@ -10,6 +10,7 @@ from perflint.rules._methods import call_site
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move, weakest
 from perflint.rules.sync._words import often, quoted
+from perflint.rules.transfer._loops import body_of, names
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -82,7 +83,8 @@ class DevicePingPong(Rule):
     listens = (Calls(*MOVES, *_MAKES),)
 
     def nominate(self, site: CallSite) -> bool:
-        return _back(site) is not None
+        # NumPy has to be there to compute.
+        return "numpy" in site.model.source.text and _back(site) is not None
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         back = _back(site)
@@ -163,13 +165,9 @@ def _is_one_number(site: CallSite) -> bool:
 def _assigned(model: Model, use: ast.Name) -> ast.expr | None:
     """What a name is bound to, if one statement of its function binds it, before the use, to one expression."""
     function = model.function(use)
+    around = body_of(model, use)
     bound = [
-        each
-        for each in model.module.structure.nodes.get(ast.Name, ())
-        if isinstance(each, ast.Name)
-        and each.id == use.id
-        and isinstance(each.ctx, ast.Store)
-        and model.function(each) is function
+        each for each in names(around, use.id) if isinstance(each.ctx, ast.Store) and model.function(each) is function
     ]
     if len(bound) != 1 or bound[0].lineno > use.lineno:
         return None
