@@ -29,7 +29,9 @@ class Torchscript(Rule):
     ## Why is this bad
     TorchScript is deprecated and gets no new operators, fusions or Python features; torch warns since 2.10, and
     on Python 3.14 it "is not supported and may break". `torch.compile` does not look into scripted
-    modules: a graph ends before each and begins anew after it (scripted functions are traced through).
+    modules: a graph ends before each and begins anew after it (scripted functions are traced through). Helpers that
+    are scripted for speed are mostly slower than what `torch.compile` makes of the whole: decorators are
+    warnings, calls are shown by the pedantic profile.
 
     ## When it is fine
     Where a program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
@@ -70,7 +72,7 @@ class Torchscript(Rule):
     """
 
     code, name = "TPF901", "torchscript"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.WARNING
     listens = (Files("jit"),)
     since = (2, 9)
 
@@ -83,6 +85,7 @@ class Torchscript(Rule):
                 site,
                 f"{quoted(site.text(use))} is TorchScript, which is deprecated",
                 confidence=Confidence.LOW if saved else Confidence.HIGH,
+                severity=Severity.INFO if isinstance(model.parent(use), ast.Call) else None,
                 heat=Heat.WARM,
                 span=model.source.span(use),
                 help="To run faster: `torch.compile`. To run elsewhere: `torch.export`, AOTInductor, ExecuTorch.",
