@@ -282,6 +282,30 @@ def test_a_counter_compiles_until_the_limit_and_a_buffer_once() -> None:
     assert counts == [8, 1]
 
 
+def test_a_tensor_that_is_bound_anew_compiles_once_more_at_most() -> None:
+    """Why `self.table = self.table.to(…)` in a compiled forward is no rule."""
+
+    class Table(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.randn(4, 4, dtype=torch.float64)
+
+        def forward(self, x: Any) -> Any:
+            self.table = self.table.to(x.dtype)
+            return x * self.table
+
+    compiled: list[object] = []
+
+    def count(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return module.forward
+
+    model = torch.compile(Table(), backend=count)
+    for _ in range(12):
+        model(torch.randn(4, 4))
+    assert len(compiled) == 2
+
+
 def test_what_is_compiled_before_is_found_again() -> None:
     """The claim of `compile-in-hot-path`: calling torch.compile anew does not compile anew."""
     compiled: list[object] = []
