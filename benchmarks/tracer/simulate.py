@@ -14,7 +14,8 @@ seconds
     of the run on the processor; programs run one after another
 
 and names with `--show` each place that is missing or false. Python 3.11 gives a whole f-string and
-a whole `a or b` for each of their parts: there, a reported place finds all recorded ones within it.
+a whole `a or b` for each of their parts, and of `a and not b` sometimes the other part: there, a
+reported place finds all recorded ones within it, and what is left is paired by line.
 Explicit waits, such as `torch.cuda.synchronize`, are not in the recording and count on neither
 side.
 """
@@ -125,6 +126,7 @@ def score(truth: Truth, program: str, limit: float = 900.0) -> Score:
     reported = frozenset(_reported(trace)) if trace else frozenset()
     known = truth.places(program)
     pairs = [(place, other) for place in reported for other in known if _is_same(place, other)]
+    pairs += _by_line(reported - {place for place, _ in pairs}, known - {other for _, other in pairs})
     others = reported - {place for place, _ in pairs} - truth.places(program, excluded=True)
     false = frozenset(place for place in others if truth.ran(place[0], place[1]))
     found = frozenset(other for _, other in pairs)
@@ -137,6 +139,17 @@ def _is_same(reported: Place, recorded: Place) -> bool:
     file, line, column, end_line, end_column = recorded
     starts, ends = (reported[1], reported[2]) <= (line, column), (reported[3], reported[4]) >= (end_line, end_column)
     return reported[0] == file and reported[1] == line and starts and ends
+
+
+def _by_line(reported: frozenset[Place], recorded: frozenset[Place]) -> list[tuple[Place, Place]]:
+    """Pairs of what is left on the same lines, each place in one of them."""
+    left = set(recorded)
+    pairs = []
+    for place in () if EXACT else sorted(reported):
+        if same := [other for other in left if other[:2] == place[:2]]:
+            pairs.append((place, same[0]))
+            left.remove(same[0])
+    return pairs
 
 
 def _seconds() -> float:
