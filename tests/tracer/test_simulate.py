@@ -88,6 +88,7 @@ x.shape, len(x), x.device, x.is_cuda, x.numel()
 host.to("cuda", non_blocking=True)
 host.pin_memory().to("cuda", non_blocking=True)
 torch.full((), 3.0, device="cuda")
+torch.tensor([], device="cuda").tolist()
 torch.zeros(3, device="cuda")
 x.new_zeros(3)
 torch.zeros_like(x)
@@ -244,6 +245,16 @@ def test_each_process_of_torchrun_has_a_gpu(tmp_path: Path) -> None:
     for rank in range(2):
         trace = read_trace(tmp_path / f"perflint-trace.rank{rank}.jsonl.gz")
         assert [sync.place.text[:6] for sync in trace.of(Sync) if not sync.origin] == ["assert"]
+
+
+def test_pageable_copies_are_told_from_pinned_ones(tmp_path: Path) -> None:
+    program = (ROOT / "benchmarks" / "tracer" / "programs" / "pageable_copies.py").read_text("utf-8")
+    trace, done = simulated(tmp_path, program)
+    assert done.code == 0, done.err
+    lines = (tmp_path / "program.py").read_text("utf-8").splitlines()
+    planted = {number for number, line in enumerate(lines, 1) if line.endswith("# pageable")}
+    assert {copy.place.line for copy in trace.of(PageableCopy)} == planted
+    assert len(planted) > 10
 
 
 def test_compiled_code_runs_eagerly_and_the_trace_says_so(tmp_path: Path) -> None:

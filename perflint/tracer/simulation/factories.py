@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perflint.tracer.simulation.devices import cpu, place_named
-from perflint.tracer.simulation.marks import At, Replacements, asking, noted, pin, place_of, put, wait
+from perflint.tracer.simulation.marks import At, Replacements, asking, noted, pin, place_of, put, wait, wait_for_copy
 
 Function = Callable[..., Any]
 _FROM_DATA = frozenset({"tensor", "as_tensor", "asarray"})
@@ -99,7 +99,7 @@ def _from_tensor(original: Function, data: Any, args: tuple[Any, ...], named: di
     if result.untyped_storage()._cdata == data.untyped_storage()._cdata:
         result = result.clone()
     put(result, target)
-    wait()
+    wait_for_copy(result)
     return result
 
 
@@ -121,7 +121,7 @@ def _from_values(original: Function, args: tuple[Any, ...], named: dict[str, Any
         result = result.detach().clone().requires_grad_(result.requires_grad)
     put(result, At.GPU)
     if not on_gpu or scalars:
-        wait()
+        wait_for_copy(result)
     return result
 
 

@@ -138,6 +138,12 @@ def wait() -> None:
         syncs.tell("implicit", sys._getframe(1))
 
 
+def wait_for_copy(tensor: Any) -> None:
+    """The host would wait here for a copy of a tensor, if there is anything to copy."""
+    if tensor.numel():
+        wait()
+
+
 Replacements = dict[int, tuple[Any, Any]]
 """What stands in for what: by the identity of the original, it and its replacement."""
 

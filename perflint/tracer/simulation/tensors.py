@@ -12,7 +12,18 @@ from typing import Any
 
 from perflint.tracer.simulation.devices import cpu, device_of, is_device, number, place_named
 from perflint.tracer.simulation.factories import like
-from perflint.tracer.simulation.marks import At, asking, is_on_gpu, is_pinned, pin, place_of, put, silent, wait
+from perflint.tracer.simulation.marks import (
+    At,
+    asking,
+    is_on_gpu,
+    is_pinned,
+    pin,
+    place_of,
+    put,
+    silent,
+    wait,
+    wait_for_copy,
+)
 
 Method = Callable[..., Any]
 _NOT_TO_NUMPY = (
@@ -60,7 +71,7 @@ def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
         result = copy(tensor)
     put(result, target)
     if not non_blocking:
-        wait()
+        wait_for_copy(tensor)
     return result
 
 
@@ -132,7 +143,7 @@ def _numpy(original: Method) -> Method:
         if is_on_gpu(tensor):
             if not force:
                 raise TypeError(_NOT_TO_NUMPY)
-            wait()
+            wait_for_copy(tensor)
             tensor = tensor.detach().clone()
         return original(tensor, force=force)
 
@@ -142,7 +153,7 @@ def _numpy(original: Method) -> Method:
 def _tolist(original: Method) -> Method:
     def tolist(tensor: Any) -> Any:
         if is_on_gpu(tensor):
-            wait()
+            wait_for_copy(tensor)
         return original(tensor)
 
     return tolist

@@ -59,8 +59,10 @@ def _repeat(overload: str, arguments: Arguments, named: Named) -> bool:
 
 
 def _copy(overload: str, arguments: Arguments, named: Named) -> bool:
-    ends = {place_of(arguments[0]), place_of(arguments[1])}
-    return ends == {At.HOST, At.GPU} and not _argument(arguments, named, 2, "non_blocking")
+    target, source = arguments[:2]
+    if not source.numel() or _argument(arguments, named, 2, "non_blocking"):
+        return False
+    return {place_of(target), place_of(source)} == {At.HOST, At.GPU}
 
 
 def _where(overload: str, arguments: Arguments, named: Named) -> bool:
