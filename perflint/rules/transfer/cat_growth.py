@@ -15,6 +15,7 @@ from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_ar
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
+from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 
 _CONCATENATES = tuple(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack"))
@@ -34,7 +35,8 @@ class CatGrowth(Rule):
     """A tensor grows by `torch.cat` in each turn of a loop.
 
     ## What it does
-    Finds `out = torch.cat([out, more])` in loops that do not use `out` for anything else.
+    Finds `out = torch.cat([out, more])` along the first dimension, in loops that do not use `out` for
+    anything else.
 
     ## Why is this bad
     Each turn allocates a tensor for all that was gathered so far and copies it: over n turns that is
@@ -45,7 +47,8 @@ class CatGrowth(Rule):
     ## When it is fine
     - The loop needs what it has so far: tokens that the model reads, key-value caches, dense blocks. Such
       loops are not reported.
-    - A handful of turns, or parts of a few numbers.
+    - A handful of turns, or parts of a few numbers. Along other dimensions that is the rule (channels,
+      features of a few inputs), and they are not reported.
 
     ## Bad
     ```python
@@ -106,6 +109,9 @@ def _growth(site: CallSite) -> _Growth | None:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.node.args:
         return None
     target, tensors = statement.targets[0], site.node.args[0]
+    along = site.argument("dim", 1)
+    if along is not None and site.value(along) != Const(0):
+        return None
     if not isinstance(target, ast.Name) or not isinstance(tensors, (ast.List, ast.Tuple)):
         return None
     if not any(isinstance(item, ast.Name) and item.id == target.id for item in tensors.elts):

@@ -32,7 +32,7 @@ def two(model: nn.Module, loader: DataLoader) -> tuple[torch.Tensor, torch.Tenso
         with torch.no_grad():
             scores.append(model(x))
         labels = torch.cat((y, labels))
-    scores = torch.cat(scores, -1)
+    scores = torch.cat(scores, 0)
     return labels, scores
 
 
@@ -64,6 +64,12 @@ def decoded(model: nn.Module, tokens: torch.Tensor, count: int) -> torch.Tensor:
         following = model(tokens)[:, -1].argmax(-1, keepdim=True)
         tokens = torch.cat([tokens, following], dim=1)
     return tokens
+
+
+def channels(first: torch.Tensor, others: list[torch.Tensor]) -> torch.Tensor:
+    for each in others:
+        first = torch.cat([first, each.relu()], dim=1)
+    return first
 
 
 class Dense(nn.Module):

@@ -25,7 +25,7 @@ def two(model: nn.Module, loader: DataLoader) -> tuple[torch.Tensor, torch.Tenso
     labels, scores = torch.tensor([]), torch.tensor([])
     for x, y in loader:
         with torch.no_grad():
-            scores = torch.cat((scores, model(x)), -1)  # audit: TPF207
+            scores = torch.cat((scores, model(x)), 0)  # audit: TPF207
         labels = torch.cat((y, labels))  # audit: TPF207
     return labels, scores
 
@@ -58,6 +58,12 @@ def decoded(model: nn.Module, tokens: torch.Tensor, count: int) -> torch.Tensor:
         following = model(tokens)[:, -1].argmax(-1, keepdim=True)
         tokens = torch.cat([tokens, following], dim=1)
     return tokens
+
+
+def channels(first: torch.Tensor, others: list[torch.Tensor]) -> torch.Tensor:
+    for each in others:
+        first = torch.cat([first, each.relu()], dim=1)
+    return first
 
 
 class Dense(nn.Module):
