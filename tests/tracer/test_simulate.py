@@ -66,6 +66,8 @@ torch.save(x, io.BytesIO())  # sync
 loss = w[w > 0.5].sum()  # sync
 loss.backward()  # sync
 w.cumprod(0).sum().backward()  # sync
+torch.prod(input=w, dim=0).sum().backward()  # sync
+torch.cov(input=x)  # sync
 with torch.inference_mode():
     inferred = x.mean()
 inferred.item()  # sync

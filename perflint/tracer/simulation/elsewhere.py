@@ -14,7 +14,7 @@ _READ_ON_THE_CPU = ("quantile", "nanquantile")
 """Checked on the CPU alone, by reading."""
 _READ_INSIDE = ("cov", "corrcoef")
 """They read a tensor that they make themselves."""
-_READ_BACKWARDS = ("cumprod", "masked_fill")
+_READ_BACKWARDS = ("prod", "cumprod", "masked_fill")
 """Their gradients look for zeros, or select, where no mode watches."""
 
 
@@ -72,12 +72,16 @@ def _silent(original: Function) -> Function:
 
 def _reading(original: Function) -> Function:
     @functools.wraps(original)
-    def read(tensor: Any, *args: Any, **named: Any) -> Any:
-        if is_on_gpu(tensor):
+    def read(*args: Any, **named: Any) -> Any:
+        if is_on_gpu(_input(args, named)):
             wait()
-        return original(tensor, *args, **named)
+        return original(*args, **named)
 
     return read
+
+
+def _input(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return args[0] if args else named["input"]
 
 
 def _reading_backwards(original: Function) -> Function:
@@ -86,8 +90,10 @@ def _reading_backwards(original: Function) -> Function:
     @functools.wraps(original)
     def run(*args: Any, **named: Any) -> Any:
         result = original(*args, **named)
-        value = named.get("value", args[-1]) if masks else result
-        if getattr(value, "requires_grad", False) and is_on_gpu(result) and result.numel() > 1:
+        value = result
+        if masks:
+            value = named["value"] if "value" in named else args[-1]
+        if getattr(value, "requires_grad", False) and is_on_gpu(result) and _input(args, named).numel() > 1:
             result.register_hook(lambda _: wait())
         return result
 
