@@ -93,7 +93,7 @@ def score(folder: Path, mirrors: Path, cases: list[Case], traps: list[Case], sho
         print(f"| {kind} | {len(ids)} | " + " | ".join(f"{value:.3f}" for value in rates) + " |")
     print(f"\nTraps: {len(traps)}, silent {1 - rate(alarms, list(alarms)):.3f}")
     costly = {"missed": {one: not hit for one, hit in found.items()}, "noisy": noisy, "traps": alarms}
-    why = {case["id"]: case["why"] for case in (*cases, *traps)}
+    why = {case["id"]: case["why"] for case in cases} | {trap["id"]: trap["why_kept"] for trap in traps}
     for one, costs in costly.get(show or "", {}).items():
         if costs:
             print(one, why[one])
