@@ -95,6 +95,18 @@ def stale_text(evidence: Evidence, style: Style) -> str:
     return message_text("warning", f"{files} changed since the trace", help, style)
 
 
+def add_fixing(parser: ArgumentParser) -> _ArgumentGroup:
+    """Which fixes, and whether to write them; the group, for more of that."""
+    group = parser.add_argument_group("fixing")
+    group.add_argument("--apply", action="store_true", help="write the files instead of printing a diff")
+    group.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
+    )
+    return group
+
+
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
     """Whether to colour."""
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from perflint import __version__
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
+from perflint.source.writing import whole
 from perflint.tracer.events import SourceFile, Trace
 from perflint.tracer.file import read_trace
 
@@ -178,23 +178,9 @@ def _write(output: str, text: str) -> None:
         return
     target = Path(os.path.realpath(output))
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            try:
-                file.write(text.encode())
-                file.close()
-                os.chmod(file.name, 0o666 & ~_umask())
-                os.replace(file.name, target)
-            except BaseException:
-                file.close()
-                os.unlink(file.name)
-                raise
+        with whole(target) as file:
+            file.write(text.encode())
     except OSError as error:
         help = "name another file with `--output`"
         raise ConfigurationError(f"{output} cannot be written: {error.strerror or error}", help) from None
     sys.stderr.write(f"Written to {output}.\n")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -54,13 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_paths(parser)
     options.add_selection(parser)
     options.add_trace(parser)
-    group = parser.add_argument_group("fixing")
-    group.add_argument("--apply", action="store_true", help="write the fixes that are kept instead of printing a diff")
-    group.add_argument(
-        "--unsafe-fixes",
-        action="store_true",
-        help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
-    )
+    group = options.add_fixing(parser)
     group.add_argument("--each", action="store_true", help="try every fix by itself, also where all together are fine")
     _add_running(parser)
     group = parser.add_argument_group("output")

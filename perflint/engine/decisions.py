@@ -9,6 +9,7 @@ from enum import Enum
 
 from perflint.config.settings import Profile, Settings
 from perflint.engine.active import active_rules, holds, rules_for_file
+from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
@@ -67,10 +68,13 @@ def decisions(
     """
     judge = _Judge(model, settings)
     looks = list(_looks(model, problems))
+    rules = {made.rule.code: made.rule for made in looks}
+    on = [finding for made in looks if judge.is_on(made.rule) for finding in made.findings]
+    off = [finding for made in looks if not judge.is_on(made.rule) for finding in made.findings]
+    # What is off neither speaks in a check nor silences others.
     found = [
-        judge.of(made.rule, finding)
-        for made in looks
-        for finding in made.findings
+        judge.of(rules[finding.code], finding)
+        for finding in (*without_echoes(on), *off)
         if _is_at(finding.span, line, column)
     ]
     reported = {decision.span: decision.code for decision in reversed(found)}

@@ -11,7 +11,6 @@ import importlib
 import marshal
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,12 +108,14 @@ def keep(folder: Path, rules: Iterable[Rule], stamp: Stamp) -> None:
     """Keep what there is to know of rules, if the folder can be written to. `stamp` is from before their import."""
     if sys.dont_write_bytecode:
         return
+    # Once after an installation: no start is to pay for it.
+    from perflint.source.writing import whole
+
     path = _file(folder)
     try:
         path.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        with whole(path) as file:
             file.write(marshal.dumps((_MAGIC, stamp, _facts_of(rules))))
-        os.replace(file.name, path)
     except OSError:
         return
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, fields
@@ -20,6 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 from perflint.config.errors import ConfigurationError
+from perflint.source.writing import whole
 from perflint.tracer.events import KINDS, Header, Record, Trace
 
 FORMAT = "perflint-trace"
@@ -41,18 +40,9 @@ class TraceError(ConfigurationError):
 
 def write_trace(path: Path, trace: Trace) -> None:
     """Write a trace in one go: the file is there whole, or as it was before. Raises OSError."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0, compresslevel=6) as packed:
-                for line in _lines(trace):
-                    packed.write(line)
-            file.close()
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            file.close()
-            os.unlink(file.name)
-            raise
+    with whole(path) as file, gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0, compresslevel=6) as packed:
+        for line in _lines(trace):
+            packed.write(line)
 
 
 def _lines(trace: Trace) -> Iterator[bytes]:
@@ -64,12 +54,6 @@ def _lines(trace: Trace) -> Iterator[bytes]:
 
 def _line(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def read_trace(path: Path) -> Trace:

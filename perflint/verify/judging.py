@@ -155,10 +155,12 @@ def _other_means(before: list[list[float]], after: list[float], length: int, sha
     means = [[fmean(curve[part]) for curve in before] for part in stretches]
     apart = [fmean(_spread(at) for at in zip(*(curve[part] for curve in before), strict=True)) for part in stretches]
     sizes = [abs(values[0]) if math.isfinite(values[0]) else 0.0 for values in means]
+    # A stretch of few runs shows by chance less of their noise than there is; all stretches together hardly do.
+    usual = fmean(apart)
     for index, (part, known) in enumerate(zip(stretches, means, strict=True)):
         now = fmean(after[part])
         # Runs drift apart: what the next stretch shows of it may begin here.
-        allowed = _NOISE * max(apart[: index + 2]) + share * max(sizes[index], _LEAST * max(sizes))
+        allowed = _NOISE * max(usual, *apart[: index + 2]) + share * max(sizes[index], _LEAST * max(sizes))
         if _distance(now, known) > allowed:
             was, place = median(known), f"losses {part.start + 1} to {part.stop}"
             change = f" ({(now / was - 1) * 100:+.1f} %)" if was else ""

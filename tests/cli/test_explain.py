@@ -279,6 +279,21 @@ def test_decisions_about_what_is_made_on_the_host() -> None:
     assert assert_explained("net.py", MADE_ON_THE_HOST, Profile.AUDIT) == {12}
 
 
+COMPILED = """
+import torch
+
+
+@torch.compile
+def scaled(x: torch.Tensor) -> torch.Tensor:
+    return x * x.max().item()
+"""
+
+
+def test_decisions_about_what_breaks_a_graph() -> None:
+    """The read breaks the graph, and that it waits besides is not said again."""
+    assert assert_explained("net.py", COMPILED, Profile.AUDIT) == {7}
+
+
 def assert_explained(path: str, text: str, profile: Profile) -> set[int]:
     """Explain each line of a text and check it; the lines of the findings, which are the same."""
     settings = Settings(profile=profile)

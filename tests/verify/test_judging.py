@@ -61,6 +61,15 @@ def test_one_more_run_of_a_noisy_program_is_no_change(seed: int) -> None:
     assert not said(before, run(noisy(100 * seed + 50, 1e-4)))
 
 
+def test_one_more_run_of_few_losses_is_no_change() -> None:
+    """The first losses of two runs are close by chance; the others show how far they are apart."""
+    apart = [0.00001, 0.001, 0.0008, 0.001, 0.0012, 0.0009, 0.001, 0.001, 0.0011, 0.001]
+    other = [loss + by for loss, by in zip(CURVE, apart, strict=False)]
+    third = [CURVE[0] + 0.0025, *CURVE[1:10]]
+    assert not said([run(CURVE[:10]), run(other)], run(third))
+    assert said([run(CURVE[:10]), run(other)], run([CURVE[0] + 0.1, *CURVE[1:10]]))
+
+
 def test_small_losses_are_judged_by_the_greatest() -> None:
     falling = [2.0 * 0.9**step for step in range(100)]
     slightly = [loss + 1e-4 for loss in falling]
