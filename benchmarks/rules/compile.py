@@ -12,6 +12,7 @@ import io
 import logging
 import random
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import torch
@@ -134,6 +135,18 @@ def drawn(x: torch.Tensor) -> torch.Tensor:
     return x + random.random() * 0
 
 
+def sized(x: torch.Tensor) -> torch.Tensor:
+    """Takes a size from a tensor."""
+    rows = (x[:, 0] > -1e9).sum()
+    return x + torch.arange(rows, device=x.device)[:, None] * 1e-6
+
+
+def sized_by_shape(x: torch.Tensor) -> torch.Tensor:
+    """The same size from the shape."""
+    rows = (x[:, 0] > -1e9).sum()
+    return x + torch.arange(len(x), device=x.device)[:, None] * 1e-6 + rows * 0
+
+
 def copied(x: torch.Tensor) -> torch.Tensor:
     """Copies a tensor as Python objects are copied."""
     return copy.deepcopy(x)
@@ -150,6 +163,7 @@ def breaks() -> Iterator[Pair]:
         ("clock", "TPF708", clocked, None),
         ("random", "TPF708", drawn, None),
         ("deepcopy", "TPF708", copied, torch.clone),
+        ("size", "TPF709", sized, sized_by_shape),
     ]
     for name, rule, bad, good in kinds:
         yield pair(
@@ -248,8 +262,46 @@ def cached(own: bool) -> Run:
     return run
 
 
+def scripted() -> tuple[Run, Run]:
+    """A block that TorchScript compiles in the middle, against the block itself."""
+
+    def with_block(script: bool) -> Run:
+        block = Block(32 if OPTIONS.quick else 512).to(OPTIONS.device).eval()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return forward(Stack(middle=torch.jit.script(block) if script else block))
+
+    return with_block(True), with_block(False)
+
+
+def gelu(x: torch.Tensor) -> torch.Tensor:
+    """What helpers are scripted for."""
+    return x * 0.5 * (1.0 + torch.erf(x / 1.41421))
+
+
+def helper(how: str) -> Run:
+    """The eager forward with a helper after each block, scripted or compiled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = torch.jit.script(gelu) if how == "script" else torch.compile(gelu)
+    run = eager(Stack(each=made))
+    for _ in range(5):
+        run()
+    return run
+
+
 def others() -> Iterator[Pair]:
     """What compiles again, or never."""
+    yield pair("scripted-block", "TPF901", "a scripted block in a compiled forward against the block itself", scripted)
+    yield Pair(
+        "scripted-helper",
+        "TPF901",
+        "a helper under torch.jit.script against torch.compile, after four blocks of an eager forward",
+        "float32",
+        SHAPE.replace(", compiled", ", eager"),
+        lambda: (helper("script"), helper("compile")),
+        "step",
+    )
     yield pair(
         "counter-recompiles",
         "TPF712",
