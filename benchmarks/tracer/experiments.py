@@ -5,9 +5,6 @@
 Each program of `changes/` is traced with `perflint trace --experiments`, as it is. Then the changes
 that it knows are made in its source, and both versions are run in one process, in blocks of steps
 that take turns. What an experiment says that a step saves is compared with what it saved.
-`results/experiments.json` holds three of the programs, from one H200: a run that was cut off before it
-wrote, put together from its traces and from the comparisons that it had printed. What samples without a queue
-are was changed after it (`timing.UNQUEUED_SECONDS`).
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def main():
         target.copy_(plain, non_blocking=True)  # pageable
         target.copy_(plain, True)  # pageable
         target.copy_(pinned, non_blocking=True)
-        target.to("cpu", non_blocking=True)  # pageable
+        # torch pins what it makes here (`pin_out` of `_to_copy`).
+        target.to("cpu", non_blocking=True)
         back.copy_(target, non_blocking=True)  # pageable
         back_pinned.copy_(target, non_blocking=True)
         target.to(DEVICE, non_blocking=True)
