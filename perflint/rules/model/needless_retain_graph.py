@@ -1,0 +1,219 @@
+"""TPF305: a graph that is retained for a second backward pass that never comes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.rules._arguments import dropped
+from perflint.rules._methods import in_tests, is_true
+from perflint.rules.base import Files, Rule
+from perflint.rules.model._graphs import Turn
+from perflint.rules.sync._words import quoted
+from perflint.rules.transfer._loops import Loop, loop_around
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import walk
+from perflint.source.concrete import cst
+
+_KEEPS_STATE = re.compile(r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph")
+_TAKES = frozenset({"backward", "manual_backward", "grad", "vjp", "jvp"})
+_MAY_TAKE = ("backward", "gradient", "penalty", "hessian", "jacobian")
+_SETS_UP = frozenset("gradient_clipping clip_gradients sync_gradients gradient_checkpointing_enable".split())
+
+
+class NeedlessRetainGraph(Rule):
+    """A backward pass keeps its graph, and nothing goes through it again.
+
+    ## What it does
+    Finds `loss.backward(retain_graph=True)` in a training loop where no other backward pass of the turn shares
+    what the loss was computed from, nothing goes over from one turn to the next, and an optimizer's step follows.
+
+    ## Why is this bad
+    A backward pass frees the activations as it goes. With `retain_graph=True` they all stay until the loss is
+    dropped, which is after the next forward pass has made new ones: at its peak the program holds two sets. It
+    often hides a mistake, too: a hidden state that should have been detached.
+
+    ## When it is fine
+    - Another loss of the same step shares a part of the graph (`generator(z)` in a GAN), as long as it is not the
+      last one that keeps the graph.
+    - A state goes from turn to turn with its graph; `.detach()` is better where that is no intention.
+    - Gradients of several outputs of one graph are taken in a loop, without an optimizer's step.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(loader: DataLoader):
+        model = nn.Linear(8, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in loader:
+            loss = model(x.cuda()).square().mean()
+            optimizer.zero_grad()
+            loss.backward(retain_graph=True)
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(loader: DataLoader):
+        model = nn.Linear(8, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in loader:
+            loss = model(x.cuda()).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    Unsafe: where a module keeps a tensor of one call for the next, the next backward pass raises "Trying to
+    backward through the graph a second time". Gradients are the same.
+
+    ## How a GPU shows it
+    The peak of `torch.cuda.max_memory_allocated()` falls without it. `benchmarks/rules/memory.py retain-graph`
+    compares both.
+
+    ## References
+    - [torch.Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html): "in
+      nearly all cases setting this option to True is not needed"
+    """
+
+    code, name = "TPF305", "needless-retain-graph"
+    effect, severity = Effect.MEMORY, Severity.INFO
+    listens = (Files("retain_graph"),)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        return ".step(" in text and not _KEEPS_STATE.search(text)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        retaining = [call for call in model.nodes(ast.Call) if _retains(call)]
+        if not retaining or _a_forward_keeps(model):
+            return
+        steppers = _steppers(model)
+        for call in retaining:
+            loop = loop_around(model, _statement(model, call))
+            if loop is None or not _steps_after(loop, call) or not _is_alone(model, loop, call, steppers):
+                continue
+            yield self.finding(
+                Site(model, call),
+                f"{quoted(site.text(call))} keeps the graph and its activations, and no other backward pass goes "
+                "through it",
+                confidence=Confidence.LOW if in_tests(model) else Confidence.MEDIUM,
+                help="Drop `retain_graph`: the activations are then freed as the backward pass goes.",
+                fix=_fix(model, call),
+            )
+
+
+def _last(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _retains(call: ast.Call) -> bool:
+    if _last(call) not in ("backward", "manual_backward"):
+        return False
+    return any(keyword.arg == "retain_graph" and is_true(keyword.value) for keyword in call.keywords)
+
+
+def _statement(model: Model, node: ast.AST) -> ast.stmt:
+    return next(outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt))
+
+
+def _a_forward_keeps(model: Model) -> bool:
+    """Whether a class of the file keeps what a call computes for later ones."""
+    for function in model.nodes(ast.FunctionDef):
+        if function.name != "forward":
+            continue
+        for node in walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                return True
+    return False
+
+
+def _steppers(model: Model) -> set[str]:
+    """The functions of the file that take gradients themselves."""
+    return {
+        function.name
+        for function in model.nodes(ast.FunctionDef)
+        if any(isinstance(node, ast.Call) and _last(node) in _TAKES for node in walk(function))
+    }
+
+
+def _takes_gradients(call: ast.Call, steppers: set[str]) -> bool:
+    name = _last(call)
+    if name == "step" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) != "self":
+        return False
+    if name in _TAKES or name in steppers:
+        return True
+    return any(word in name for word in _MAY_TAKE) and name not in _SETS_UP
+
+
+def _steps_after(loop: Loop, call: ast.Call) -> bool:
+    for node in walk(loop):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+            if "sched" not in ast.unparse(node.func.value).lower() and node.lineno > call.lineno:
+                return True
+    return False
+
+
+def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> bool:
+    """Whether no backward pass of the function goes through what this one went through."""
+    function = model.function(call)
+    turn = Turn(model, loop)
+    own = turn.origins(*_started(turn, call))
+    if own is None:
+        return False
+    shared = {name for name in own if turn.with_graph(name)}
+    if _is_kept(loop, shared):
+        return False
+    in_loop = set(walk(loop))
+    for other in walk(function or model.source.tree):
+        if not isinstance(other, ast.Call) or other is call or not _takes_gradients(other, steppers):
+            continue
+        if other not in in_loop:
+            return False
+        if other.lineno < call.lineno:
+            continue
+        theirs = turn.origins(*_started(turn, other))
+        if theirs is None or theirs & shared:
+            return False
+    return True
+
+
+def _is_kept(loop: Loop, names: set[str]) -> bool:
+    """Whether something with a graph is stored where a later turn, or another function, finds it."""
+    for node in walk(loop):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names:
+            if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets):
+                return True
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+    return False
+
+
+def _started(turn: Turn, call: ast.Call) -> list[ast.expr]:
+    """What a backward pass, or a function that takes gradients, starts from."""
+    found = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "retain_graph")]
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+        owner = call.func.value
+        # `accelerator.backward(loss)` starts from its argument alone.
+        if not (call.args and isinstance(owner, ast.Name) and owner.id not in turn.bindings):
+            found.append(owner)
+    return found
+
+
+def _fix(model: Model, call: ast.Call) -> Fix | None:
+    keyword = next(each for each in call.keywords if each.arg == "retain_graph")
+    edit: Edit | None = dropped(model.source, call, keyword)
+    return None if edit is None else Fix("Drop `retain_graph=True`", Safety.UNSAFE, (edit,))

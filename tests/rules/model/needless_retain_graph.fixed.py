@@ -1,0 +1,177 @@
+"""Graphs that are retained for nothing, and graphs that another backward pass needs."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader
+
+
+def only_one(loader: DataLoader) -> None:
+    model = nn.Linear(8, 1).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        x = x.cuda()
+        loss = F.mse_loss(model(x), y.cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+
+
+def scaled(model, loader, optimizer, scaler, criterion):
+    for batch in loader:
+        with torch.autocast("cuda"):
+            output = model(batch["x"].cuda())
+            loss = criterion(output, batch["y"].cuda())
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad(set_to_none=True)
+
+
+def parts(model, loader, optimizer, accelerator):
+    for x, y in loader:
+        output = model(x)
+        first = F.cross_entropy(output, y)
+        if y is None:
+            second = output.mean()
+        else:
+            second = output.square().mean()
+        loss = first + 0.1 * second
+        accelerator.backward(loss)
+        optimizer.step()
+
+
+def detached_game(generator, discriminator, loader, first, second, bce):
+    for real in loader:
+        noise = torch.randn(real.size(0), 64, device="cuda")
+        made = generator(noise)
+        judged = discriminator(made.detach())
+        d_loss = bce(judged, torch.zeros_like(judged)) + bce(discriminator(real), torch.ones_like(judged))
+        first.zero_grad()
+        d_loss.backward()
+        first.step()
+        g_loss = bce(discriminator(made), torch.ones(real.size(0), 1, device="cuda"))
+        second.zero_grad()
+        g_loss.backward()
+        second.step()
+
+
+def detached_state(cell: nn.LSTMCell, chunks, optimizer):
+    state = torch.zeros(4, 8)
+    for chunk in chunks:
+        state = state.detach()
+        state = cell(chunk, state)
+        loss = state.sum()
+        loss.backward()
+        optimizer.step()
+
+
+# Look-alikes
+
+
+def shared_game(generator, discriminator, loader, first, second, bce):
+    for real in loader:
+        made = generator(torch.randn(real.size(0), 64))
+        d_loss = bce(discriminator(made)) - bce(discriminator(real))
+        d_loss.backward(retain_graph=True)
+        first.step()
+        g_loss = bce(discriminator(made))
+        g_loss.backward()
+        second.step()
+
+
+def two_losses(model, loader, optimizer, criterion, penalty):
+    for x, y in loader:
+        output = model(x)
+        criterion(output, y).backward(retain_graph=True)
+        penalty(output).backward()
+        optimizer.step()
+
+
+def carried_state(model, chunks, optimizer):
+    state = None
+    for chunk in chunks:
+        output, state = model(chunk, state)
+        loss = output.sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+
+def features_from_before(encoder, heads, x, optimizer):
+    features = encoder(x)
+    for head in heads:
+        loss = head(features).sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+
+def every_output(model, x):
+    outputs = model(x)
+    rows = []
+    for i in range(len(outputs)):
+        outputs[i].backward(retain_graph=True)
+        rows.append(x.grad.clone())
+    return rows
+
+
+def attributed(model, loader, optimizer):
+    for x in loader:
+        x.requires_grad_()
+        output = model(x)
+        loss = output.sum()
+        loss.backward(retain_graph=True)
+        saliency = torch.autograd.grad(output.max(), x)[0]
+        optimizer.step()
+        print(saliency.norm())
+
+
+def until_the_last(models, loader, optimizer, criterion):
+    for x, y in loader:
+        losses = [criterion(model(x), y) for model in models]
+        for i, loss in enumerate(losses):
+            loss.backward(retain_graph=i + 1 < len(losses))
+        optimizer.step()
+
+
+def running_sum(model, loader, optimizer):
+    total = torch.zeros(())
+    for x in loader:
+        total = total + model(x).sum()
+        total.backward(retain_graph=True)
+        optimizer.step()
+
+
+def after_the_loop(model, loader, optimizer):
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    loss.backward()
+
+
+def penalised(model, loader, optimizer, gradient_penalty):
+    for x in loader:
+        output = model(x)
+        loss = output.sum()
+        loss.backward(retain_graph=True)
+        gradient_penalty(output, x)
+        optimizer.step()
+
+
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.made = None
+
+    def epoch(self, loader):
+        for x in loader:
+            self.made = self.model(x)
+            loss = self.made.sum()
+            loss.backward(retain_graph=True)
+            self.optimizer.step()
+
+    def step(self, features):
+        loss = self.model(features).sum()
+        loss.backward(retain_graph=True)
+        self.optimizer.step()
