@@ -79,7 +79,11 @@ def _giver(model: Model, taker: ast.Call) -> ast.Call | None:
     """The call whose result is the only argument of another call, and is used for nothing else."""
     if len(taker.args) != 1 or taker.keywords:
         return None
-    (argument,) = taker.args
+    return source_of(model, taker, taker.args[0])
+
+
+def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | None:
+    """The call whose result an expression in `taker` stands for, where it is used for nothing else."""
     if isinstance(argument, ast.Call):
         return argument
     if not isinstance(argument, ast.Name):
