@@ -1,0 +1,199 @@
+"""TPF308: parameters that were meant to be frozen, and still get gradients."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._methods import is_false
+from perflint.rules.base import Files, Rule
+from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import names_in
+from perflint.semantics.values import Evidence, Instance
+from perflint.source.concrete import cst
+
+_TYPOS = frozenset("require_grad requires_grads require_grads required_grad requires_gradient require_gradient".split())
+_FREEZES = re.compile(r"requires?_grad|no_grad|inference_mode|detach|set_grad_enabled|freeze|add_param_group|peft|lora")
+
+
+class FrozenParamsWithGrad(Rule):
+    """Parameters that do not learn, or were meant not to, still get gradients.
+
+    ## What it does
+    Finds `p.require_grad = False` and other spellings that torch does not know; `model.requires_grad = False` of a
+    whole module, which sets an attribute that nobody reads; and an optimizer that gets the parameters of one new
+    layer (`model.fc = nn.Linear(…)`, `SGD(model.fc.parameters())`) in a file that freezes nothing.
+
+    ## Why is this bad
+    None of these raises an error, and the backward pass goes on through the whole model: it keeps all activations,
+    computes a gradient for each weight, and no optimizer reads most of them. The gradients are not even reset
+    where the optimizer does that. A misspelt `= True` gives no gradient at all.
+
+    ## When it is fine
+    - An attribute of a class of the program's own (`self.require_grad`), or of an object that is no tensor.
+    - A body that learns from another optimizer, or that runs under `no_grad`.
+    - Gradients of the inputs, as in adversarial attacks, need the pass through the body, but not its weights'.
+
+    ## Bad
+    ```python
+    from torch import nn
+
+    def freeze(model: nn.Module):
+        for p in model.parameters():
+            p.require_grad = False
+    ```
+
+    ## Good
+    ```python
+    from torch import nn
+
+    def freeze(model: nn.Module):
+        for p in model.parameters():
+            p.requires_grad = False
+    ```
+
+    ## Fix safety
+    Unsafe: the fix writes what was probably meant, and the parameters are then really frozen (or really learn).
+    There is none for an optimizer that gets one layer.
+
+    ## How a GPU shows it
+    A timeline shows the backward kernels of the frozen layers. `benchmarks/rules/models.py frozen-body` times a
+    ResNet-50 whose last layer is trained, with the body frozen and without.
+
+    ## References
+    - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc)
+    - [torch.nn.Module.requires_grad_](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_)
+    - [TorchFix TOR002](https://github.com/pytorch-labs/torchfix)
+    """
+
+    code, name = "TPF308", "frozen-params-with-grad"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Files("grad", "optim"),)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        text = model.source.text
+        if "requires_grad" in text or any(typo in text for typo in _TYPOS):
+            yield from self._spellings(model)
+        if "optim" in text and "backward(" in text and not _FREEZES.search(text):
+            yield from self._heads(model)
+
+    def _spellings(self, model: Model) -> Iterator[Finding]:
+        for attribute in model.nodes(ast.Attribute):
+            if not isinstance(attribute.ctx, ast.Store) or _is_self(attribute.value):
+                continue
+            assigned = model.parent(attribute)
+            if not isinstance(assigned, ast.Assign):
+                continue
+            if attribute.attr in _TYPOS:
+                confidence, what = _holds_gradients(model, attribute), "torch has no such attribute"
+                fix = Edit(model.source.span(attribute), f"{_text(model, attribute.value)}.requires_grad")
+            elif attribute.attr == "requires_grad":
+                confidence, what = _is_module(model, attribute), "a module has no such attribute, its parameters have"
+                call = f"{_text(model, attribute.value)}.requires_grad_({_text(model, assigned.value)})"
+                fix = Edit(model.source.span(assigned), call)
+            else:
+                continue
+            if confidence is None:
+                continue
+            freezes = is_false(assigned.value)
+            effect = "the backward pass goes on through what was meant to be frozen" if freezes else "nothing changes"
+            alone = len(assigned.targets) == 1 and "#" not in _text(model, assigned)
+            yield self.finding(
+                Site(model, attribute),
+                f"{quoted(_text(model, assigned))}: {what}, so that {effect}",
+                confidence=confidence,
+                effect=self.effect if freezes else Effect.CORRECTNESS,
+                # It is said once, and holds for every step.
+                heat=Heat.HOT,
+                help="Write `requires_grad` for a tensor, `requires_grad_(…)` for a module.",
+                fix=Fix("Write what torch reads", Safety.UNSAFE, (fix,)) if alone else None,
+            )
+
+    def _heads(self, model: Model) -> Iterator[Finding]:
+        made = [call for call in model.nodes(ast.Call) if _is_optimizer(model, call)]
+        if len(made) != 1 or not made[0].args:
+            return
+        given = made[0].args[0]
+        trained = _parameters_of(given)
+        if trained is None or not _is_new_layer(model, trained):
+            return
+        assert isinstance(trained.value, ast.Name)
+        body = trained.value.id
+        if not any(isinstance(call.func, ast.Name) and call.func.id == body for call in model.nodes(ast.Call)):
+            return
+        yield self.finding(
+            Site(model, given),
+            f"only {quoted(_text(model, trained))} is trained, but the backward pass computes gradients for all of "
+            f"`{body}`",
+            confidence=Confidence.MEDIUM,
+            heat=Heat.HOT,
+            help=f"Freeze the rest before: `{body}.requires_grad_(False)`, then "
+            f"`{_text(model, trained)}.requires_grad_(True)`.",
+        )
+
+
+def _text(model: Model, node: ast.AST) -> str:
+    return model.source.segment(model.source.span(node))  # type: ignore[arg-type]
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _holds_gradients(model: Model, attribute: ast.Attribute) -> Confidence | None:
+    """How sure it is that a misspelt attribute is one of a tensor, or of a module."""
+    if re.search(rf"self\.{attribute.attr}\b", model.source.text):
+        return None
+    owner = attribute.value
+    value = model.value(owner)
+    if value.tensor is not None and value.tensor.evidence > Evidence.USE:
+        return Confidence.HIGH
+    if isinstance(value, Instance):
+        return Confidence.HIGH if model.is_module(value) else None
+    for outer in model.ancestors(attribute):
+        if isinstance(outer, ast.For) and isinstance(owner, ast.Name) and owner.id in names_in(outer.target):
+            return Confidence.HIGH if goes_over_parameters(model, outer.iter) else Confidence.MEDIUM
+    return Confidence.MEDIUM
+
+
+def _is_module(model: Model, attribute: ast.Attribute) -> Confidence | None:
+    """How sure it is that `.requires_grad` is assigned to a module that makes nothing of it."""
+    value = model.value(attribute.value)
+    if not isinstance(value, Instance) or not model.is_module(value):
+        return None
+    if re.search(r"self\.requires_grad\b|def requires_grad\b|def __setattr__", model.source.text):
+        return None
+    own = all(name.startswith(("torch.", "builtins.")) for name in (value.cls, *model.lineage(value.cls)))
+    return Confidence.HIGH if own and value.cls != "torch.nn.Module" else Confidence.MEDIUM
+
+
+def _is_optimizer(model: Model, call: ast.Call) -> bool:
+    made = model.value(call)
+    return isinstance(made, Instance) and made.cls.startswith("torch.optim.") and ".lr_scheduler." not in made.cls
+
+
+def _parameters_of(node: ast.expr) -> ast.Attribute | None:
+    """`model.fc` of `model.fc.parameters()`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "parameters":
+        return None
+    owner = node.func.value
+    if isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and not _is_self(owner.value):
+        return owner
+    return None
+
+
+def _is_new_layer(model: Model, trained: ast.Attribute) -> bool:
+    """Whether the file puts a new layer of torch's own into a model that came from elsewhere."""
+    written = ast.unparse(trained)
+    for statement in model.nodes(ast.Assign):
+        if any(ast.unparse(target) == written for target in statement.targets):
+            made = model.value(statement.value)
+            if isinstance(made, Instance) and made.cls.startswith("torch.nn."):
+                return True
+    return False
