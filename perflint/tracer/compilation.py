@@ -31,6 +31,8 @@ class CompilationWatch:
 
     def __init__(self) -> None:
         self._skips = _Skips()
+        self._kept: tuple[GraphBreak | Recompile | CudagraphSkip, ...] | None = None
+        self._had_compiled = False
 
     def start(self) -> None:
         """Listen from here on."""
@@ -40,8 +42,22 @@ class CompilationWatch:
         """Listen no longer."""
         logging.getLogger(_CUDAGRAPHS).removeHandler(self._skips)
 
+    def keep(self, locator: Locator) -> None:
+        """What is compiled from here on is not the program's."""
+        self._had_compiled, self._kept = self.has_compiled, self.records(locator)
+
+    @property
+    def has_compiled(self) -> bool:
+        """Whether the compiler took over any function, whose lines then do not run one by one."""
+        if self._kept is not None:
+            return self._had_compiled
+        counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+        return bool(counters.get("frames", {}).get("ok"))
+
     def records(self, locator: Locator) -> tuple[GraphBreak | Recompile | CudagraphSkip, ...]:
-        """What happened in the process up to now."""
+        """What happened in the process."""
+        if self._kept is not None:
+            return self._kept
         utils = sys.modules.get("torch._dynamo.utils")
         skips = tuple(CudagraphSkip(reason, count) for reason, count in self._skips.reasons.items())
         if utils is None:

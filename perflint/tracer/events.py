@@ -63,7 +63,8 @@ class Header:
     """`finished`, `exit STATUS`, `interrupted`, or the type of the exception that ended the program;
     `running` where the program did not live to say."""
     lines_recorded: bool
-    """Whether `CandidateLine` records name every line that ran; otherwise only those of some steps."""
+    """Whether `CandidateLine` records name every line that ran; otherwise only those of some steps, or those that
+    were not compiled."""
     rank: int = 0
     world_size: int = 1
     simulated: bool = False

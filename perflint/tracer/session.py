@@ -91,7 +91,6 @@ class Session:
             self._modules.on_root = self._guarded(self._live.called)
             self._finder.on_optimizer = self._guarded(self._live.stepped)
         self._compilation = CompilationWatch()
-        self._compiled: tuple[Record, ...] | None = None
         self._allocator = AllocatorWatch()
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()
@@ -282,8 +281,7 @@ class Session:
         if not self.options.experiments or self._experiments is not None or rank or self._is_child:
             return
         self._experiments = []
-        # What experiments compile is not the program's.
-        self._compiled = self._compilation.records(self.locator)
+        self._compilation.keep(self.locator)
         idle = idle_part(Trace(self._header("running", rank, 1), tuple(self._step_records())))
         made = Experiments(self._modules.calls(), self._live, idle, self._modules.steps, self._made.get)
         self._experiments = made.run(self.options.experiments)
@@ -374,7 +372,7 @@ class Session:
             steps=self._recording.step,
             steps_per_window=self._recording.per_window,
             ended=ended,
-            lines_recorded=self._lines.sees_all,
+            lines_recorded=self._lines.sees_all and not self._compilation.has_compiled,
             rank=rank,
             world_size=world,
             simulated=self.options.simulate,
@@ -392,7 +390,7 @@ class Session:
             yield from self._analysis.activities
             yield from self._analysis.idles
         yield from self._modules.calls()
-        yield from self._compilation.records(self.locator) if self._compiled is None else self._compiled
+        yield from self._compilation.records(self.locator)
         yield from self._churn
         yield from lines
         yield from self._experiments or ()

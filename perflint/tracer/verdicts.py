@@ -1,12 +1,14 @@
 """Holds findings against traces: what a rule claims, and what a run showed.
 
 A claim that the host waits (`Effect.SYNC`) can be refuted. Others are confirmed by what was seen at
-their place, or nothing is said of them.
+their place, or nothing is said of them: compiled code leaves no trace of the lines that ran, so that where
+torch.compile noted nothing, it may not have come.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,9 +17,20 @@ from perflint.rules.traced.traced_sync import TracedSync
 from perflint.rules.worth import severity_of
 from perflint.semantics.operations import quoted
 from perflint.source.text import Source
-from perflint.tracer.events import CandidateLine, Experiment, PageableCopy, Place, SourceFile, Sync, Trace
+from perflint.tracer.events import (
+    CandidateLine,
+    Experiment,
+    GraphBreak,
+    PageableCopy,
+    Place,
+    Recompile,
+    SourceFile,
+    Sync,
+    Trace,
+)
 from perflint.tracer.moved import MovedLines
 
+_WORD = re.compile(r"[^\W\d]\w*")
 FREE = 0.005
 """The share of a step below which a cost counts as none: less is not told from noise."""
 
@@ -67,7 +80,7 @@ class _Traced:
         if file is None:
             return None
         moved = MovedLines(file, source.lines)
-        return _View(self._trace, file.file, moved, self._costs)
+        return _View(self._trace, file.file, source, moved, self._costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +95,9 @@ class _Seen:
 class _View:
     """What a trace knows of one file."""
 
-    def __init__(self, trace: Trace, name: str, moved: MovedLines, costs: dict[Place, float]) -> None:
+    def __init__(self, trace: Trace, name: str, source: Source, moved: MovedLines, costs: dict[Place, float]) -> None:
         self._header = trace.header
+        self._source = source
         self._moved = moved
         self.is_stale = moved.is_changed
         self._step_ms = trace.step_ms
@@ -101,6 +115,9 @@ class _View:
             span = moved.span(made) if made is not None and made.file == name else None
             if span is not None and not experiment.device.startswith("cpu"):
                 self._experiments.append((span, experiment))
+        at = [(each.place, each.reason) for each in trace.of(GraphBreak) if each.place and each.place.file == name]
+        self._breaks = [(span, reason) for place, reason in at if (span := moved.span(place)) is not None]
+        self._recompiles = [each.reason for each in trace.of(Recompile) if each.file == name]
         lines = [line for line in trace.of(CandidateLine) if line.file == name]
         self._ran = {line.line for line in lines}
         self._ran_in_steps = {line.line for line in lines if line.in_steps}
@@ -108,6 +125,11 @@ class _View:
     def verdict(self, finding: Finding) -> Verdict | None:
         """What the trace says of a finding; None where it cannot tell."""
         seen = [each for each in self._seen if each.span.overlaps(finding.span)]
+        if noted := self._noted(finding):
+            waited = self._confirmed(seen) if seen else None
+            if waited is None or waited.ruling is not Ruling.CONFIRMED:
+                return Verdict(Ruling.CONFIRMED, noted)
+            return replace(waited, why=f"{noted}; {waited.why}")
         if seen:
             return self._confirmed(seen)
         tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
@@ -120,6 +142,20 @@ class _View:
         if then & self._ran:
             return self._refuted(bool(then & self._ran_in_steps)) if finding.effect is Effect.SYNC else None
         return _NOT_EXECUTED if self._header.lines_recorded else None
+
+    def _noted(self, finding: Finding) -> str:
+        """What torch.compile has noted of the place of a finding; empty where it has nothing."""
+        if finding.effect is Effect.GRAPH_BREAK:
+            reasons = [reason for span, reason in self._breaks if span.overlaps(finding.span)]
+            # The same break has a short reason of the interpreter, too.
+            return f"torch.compile ended a graph here: {_first_line(max(reasons, key=len))}" if reasons else ""
+        if finding.effect is Effect.RECOMPILE:
+            # A guard that failed names what it guards: `self.steps == 3`.
+            names = set(_WORD.findall(self._source.segment(finding.span))) - {"self"}
+            guards = [_first_line(reason).partition(" #")[0] for reason in self._recompiles]
+            failed = next((guard for guard in guards if names & set(_WORD.findall(guard))), "")
+            return f"torch.compile compiled the code again where `{failed.strip()}` did not hold" if failed else ""
+        return ""
 
     def _confirmed(self, seen: list[_Seen]) -> Verdict:
         steps = max(self._header.steps, 1)
@@ -224,6 +260,10 @@ def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
         help="No rule knows this wait from the source: `perflint explain` shows what was inferred.",
     )
     return _with(finding, verdict)
+
+
+def _first_line(reason: str) -> str:
+    return reason.partition("\n")[0].strip()
 
 
 def _times(per_step: float) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import perflint
+from perflint.tracer.compilation import CompilationWatch
 from perflint.tracer.events import CandidateLine, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync, Trace
 from perflint.tracer.file import TraceError, read_trace
+from perflint.tracer.lines import Lines
 from perflint.tracer.options import Options, output_of
 from perflint.tracer.places import Locator
 from perflint.tracer.recording import PLACE_LIMIT, STEP_LIMIT, WINDOWS, Recording
@@ -209,6 +211,25 @@ def test_graph_breaks_and_recompiles() -> None:
     places = [found.place.text for found in trace.of(GraphBreak) if found.place]
     assert "torch._dynamo.graph_break()" in places
     assert any("dtype mismatch" in found.reason for found in trace.of(Recompile))
+
+
+def test_lines_of_compiled_code_do_not_run_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Only Python 3.12 and later see all lines.
+    monkeypatch.setattr(Lines, "start", lambda self: setattr(self, "sees_all", True))
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    assert traced(lambda _: None).header.lines_recorded
+    doubled = torch.compile(lambda x: x * 2, backend="eager")
+    assert not traced(lambda _: doubled(torch.ones(2))).header.lines_recorded
+
+
+def test_what_experiments_compile_is_not_the_programs() -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    watch = CompilationWatch()
+    watch.keep(Locator(Path.cwd()))
+    torch.compile(lambda x: x * 2, backend="eager")(torch.ones(2))
+    assert not watch.has_compiled and CompilationWatch().has_compiled
 
 
 def test_hooks_and_wrappers_break_no_graph() -> None:

@@ -13,10 +13,12 @@ from perflint.tracer.events import (
     CandidateLine,
     Experiment,
     Gap,
+    GraphBreak,
     Header,
     Hits,
     PageableCopy,
     Place,
+    Recompile,
     Record,
     SourceFile,
     Step,
@@ -208,6 +210,61 @@ def test_a_pageable_copy(perflint: Command) -> None:
     traced.records.append(PageableCopy(place(COPY, copied), "host-to-device", 4096, Hits(STEPS)))
     finding = check(perflint, traced, text=COPY)[copied]
     assert ruling(finding) == "confirmed"
+
+
+COMPILED = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        print("forward")
+        return self.linear(x) / x.max().item()
+
+
+net = torch.compile(Net().cuda())
+"""
+COUNT, PRINTED, DIVIDED = "self.calls", 'print("forward")', "x.max().item()"
+
+
+def test_what_the_compiler_noted(perflint: Command) -> None:
+    perflint.write("train.py", COMPILED)
+    traced = Traced(perflint.folder, COMPILED)
+    assert {finding["verdict"] for finding in check(perflint, text=COMPILED).values()} == {None}
+    traced.records += [
+        # As torch 2.13 says it.
+        GraphBreak(replace(place(COMPILED, PRINTED), column=1, end_column=1), "Failed to trace\n  Hint: none.", 1),
+        Recompile("train.py", 9, "Net.forward", "self.calls == 0      # self.calls += 1  # train.py:10 in forward", 4),
+    ]
+    found = check(perflint, traced, text=COMPILED)
+    assert "confirmed" == ruling(found[PRINTED]) == ruling(found[COUNT])
+    assert "ended a graph here: Failed to trace'" in str(found[PRINTED]["verdict"])
+    assert "again where `self.calls == 0` did not hold" in str(found[COUNT]["verdict"])
+    assert found[DIVIDED]["verdict"] is None or ruling(found[DIVIDED]) != "confirmed"
+    other = Recompile("train.py", 9, "Net.forward", "self.other == 0      # self.calls += 1  # train.py:10", 4)
+    traced.records[-1] = other
+    assert found.keys() == check(perflint, traced, text=COMPILED).keys()
+    assert "did not hold" not in str(check(perflint, traced, text=COMPILED)[COUNT]["verdict"])
+
+
+def test_a_graph_break_that_waits_has_its_cost(perflint: Command) -> None:
+    perflint.write("train.py", COMPILED)
+    traced = Traced(perflint.folder, COMPILED).sync(DIVIDED)
+    at = place(COMPILED, DIVIDED)
+    traced.records += [
+        GraphBreak(replace(at, column=1, end_column=1), "Tensor.item() called", 1),
+        Step(STEPS, 1, 10.0, True, 8.0, 2.0),
+        Gap(STEPS, "sync", at, 1, 1.5, 1.5),
+    ]
+    finding = check(perflint, traced, text=COMPILED)[DIVIDED]
+    assert finding["severity"] == "warning" and finding["effect"] == "graph-break"
+    assert "Tensor.item() called; 1.5 ms of 10 ms a step" in str(finding["verdict"])
 
 
 def test_syncs_that_no_rule_found(perflint: Command, traced: Traced) -> None:
