@@ -126,7 +126,7 @@ def encoders() -> Iterator[Pair]:
 
         shape = f"TransformerEncoder, 6 layers of width 512, 8 × {size} tokens"
         words = "encoder(x, mask=causal) against is_causal=True, training"
-        yield from with_host_work(f"causal-detect-{size}", "TPF136", words, HALF, shape, trained)
+        yield from with_host_work(f"causal-detect-{size}", "TPF128", words, HALF, shape, trained)
 
 
 def averages() -> Iterator[Pair]:

@@ -112,12 +112,12 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     blind = device_blind(site)
     if isinstance(site, CallSite) and site.target in _MORE:
         return Confidence.HIGH
+    if isinstance(blind, SubscriptSite):
+        # What is only called a mask may be a slice.
+        tensors = any(part.value.tensor is not None for part in parts(blind))
+        return nonzero_family.indexed(blind) if tensors else None
     for rule in _RULES:
-        if isinstance(blind, SubscriptSite):
-            # What is only called a mask may be a slice.
-            if rule is not _RULES[0] or not any(part.value.tensor is not None for part in parts(blind)):
-                continue
-        elif not any(isinstance(listen, Calls) and blind.target in listen.names for listen in rule.listens):
+        if not any(isinstance(listen, Calls) and blind.target in listen.names for listen in rule.listens):
             continue
         if rule.nominate(blind):
             found = next(iter(rule.check(site.model.source.concrete(site.node), blind)), None)

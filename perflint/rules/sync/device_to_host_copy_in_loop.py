@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
@@ -119,6 +120,8 @@ def _confidence(site: CallSite) -> Confidence | None:
         # Without `force` it raises for a device tensor: so the tensor is none.
         return None
     if site.target in _MOVES and not _is_on_host(site.value(site.node)):
+        return None
+    if leaves_to_be_drawn(site.model, site.node):
         return None
     confidence = confidence_at(site, _receiver(site))
     if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):

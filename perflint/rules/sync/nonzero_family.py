@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import lowered, operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
@@ -38,6 +39,7 @@ class NonzeroFamily(Rule):
     ## When it is fine
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
     Preprocessing, masks on the host, and code that needs the smaller result for much less work.
+    `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad
     ```python
@@ -96,7 +98,7 @@ class NonzeroFamily(Rule):
 
 def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, SubscriptSite):
-        return _indexed(site)
+        return None if is_of_masked_loss(site.model, site.node) else indexed(site)
     operand = _operand(site)
     return None if operand is None else operand_confidence(site.value(operand))
 
@@ -111,7 +113,8 @@ def _operand(site: CallSite) -> ast.expr | None:
     return site.argument("input", 0)
 
 
-def _indexed(site: SubscriptSite) -> Confidence | None:
+def indexed(site: SubscriptSite) -> Confidence | None:
+    """How sure it is that an indexing counts what a mask of the device holds; None where it does not."""
     if site.mode == "delete":
         return None
     found = parts(site)

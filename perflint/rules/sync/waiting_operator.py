@@ -35,7 +35,14 @@ _CURES = {
     "copy": "Prepare what is copied once, on the device, or take it out of the step.",
     "read": "Take it out of the step, or keep what it reads on the host.",
 }
+_TRANSFORMERS = "torch.nn.Transformer"
+"""What these wait for is transformer-causal-detect's to say."""
 _SAMPLE = "`rsample` under `torch.no_grad` draws the same numbers and does not wait."
+
+
+def _rows(name: str) -> list[Wait]:
+    """The waits of an operator that this rule speaks of."""
+    return [wait for wait in waits()[name] if not wait.of.startswith(_TRANSFORMERS)]
 
 
 def _listing() -> str:
@@ -43,7 +50,7 @@ def _listing() -> str:
     lines: list[str] = []
     for why, words in _SHORT.items():
         found: dict[tuple[str, str], set[str]] = {}
-        for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
+        for wait in (wait for name in waits() for wait in _rows(name) if wait.why == why):
             home, _, name = _spoken(wait).rpartition(".")
             found.setdefault((home, " and ".join(map(_condition, wait.when))), set()).add(name)
         listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
@@ -91,7 +98,7 @@ class WaitingOperator(Rule):
     ## When it is fine
     Set-up code, data on the host, work that is done once in many steps. Others of the same kind do not wait:
     `multinomial`, `masked_scatter`, `clamp` with tensors, `quantile`, `searchsorted`, `embedding_bag`,
-    `linalg.qr`, `linalg.det`, `linalg.slogdet`.
+    `linalg.qr`, `linalg.det`, `linalg.slogdet`. Transformers that look at their mask are TPF128.
 
     ## Bad
     ```python
@@ -156,7 +163,7 @@ def _found(site: CallSite) -> tuple[Confidence, str] | None:
         return None if confidence is None else (confidence, "check")
     if site.has_unpacking:
         return None
-    found = [(confidence, wait.why) for wait in waits()[site.target] if (confidence := _confidence(site, wait))]
+    found = [(confidence, wait.why) for wait in _rows(site.target) if (confidence := _confidence(site, wait))]
     return max(found, key=lambda pair: _ORDER.index(pair[0]), default=None)
 
 

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move, weakest
+from perflint.rules.sync._drawn import returns_drawn
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import advice, often, quoted
@@ -123,6 +124,8 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     moved = move(site)
     if moved is None or not moved.blocking or creator(site, receiver) is not None:
+        return None
+    if returns_drawn(site.model, site.node):
         return None
     destination = moved.device or moved.other
     value = site.receiver if site.receiver is not None else site.value(receiver)

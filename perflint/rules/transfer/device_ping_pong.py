@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._bindings import assigned
 from perflint.rules._methods import call_site
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move, weakest
 from perflint.rules.sync._words import often, quoted
-from perflint.rules.transfer._loops import body_of, names
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -141,7 +141,7 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
                 if sure is not None and not _is_one_number(site):
                     return sure, part
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and depth:
-            value = _assigned(model, part)
+            value = assigned(model, part)
             found = None if value is None else _left(model, value, depth - 1, trail)
             if found is not None:
                 return found
@@ -160,18 +160,3 @@ def _is_known(model: Model, call: ast.Call) -> bool:
 def _is_one_number(site: CallSite) -> bool:
     tensor = None if site.receiver is None else site.receiver.tensor
     return tensor is not None and tensor.rank == 0
-
-
-def _assigned(model: Model, use: ast.Name) -> ast.expr | None:
-    """What a name is bound to, if one statement of its function binds it, before the use, to one expression."""
-    function = model.function(use)
-    around = body_of(model, use)
-    bound = [
-        each for each in names(around, use.id) if isinstance(each.ctx, ast.Store) and model.function(each) is function
-    ]
-    if len(bound) != 1 or bound[0].lineno > use.lineno:
-        return None
-    statement = model.parent(bound[0])
-    if isinstance(statement, (ast.Tuple, ast.List)):
-        statement = model.parent(statement)
-    return statement.value if isinstance(statement, ast.Assign) else None

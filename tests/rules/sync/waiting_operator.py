@@ -33,7 +33,7 @@ class Losses(nn.Module):
         aligned = self.alignment(x, targets, lengths, lengths)  # error: TPF136
         functional = F.ctc_loss(x, targets, lengths, lengths)  # error: TPF136
         likely = self.likelihood(x, targets, x.exp())  # error: TPF136
-        encoded = self.encoder(self.norm(x), mask=mask)  # error: TPF136, TPF136
+        encoded = self.encoder(self.norm(x), mask=mask)  # error: TPF136
         return aligned, functional, likely, encoded
 
 

@@ -1,0 +1,95 @@
+"""Random positions that are drawn on the host from what the device computed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence
+from perflint.frozen import dataclass
+from perflint.rules._methods import call_site
+from perflint.rules.placement import MOVES, move
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Device
+
+NAMES = ("torch.multinomial", "torch.Tensor.multinomial")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """`torch.multinomial(p.cpu(), n).to(device)`."""
+
+    leaves: ast.Call
+    """`p.cpu()`."""
+    confidence: Confidence
+    """How sure it is that `p` is on the device."""
+
+
+def drawn_on_host(site: CallSite) -> Draw | None:
+    """What a call of `multinomial` draws from; None where nothing goes to the host for it and back.
+
+    A generator lives on one device: who passes one means to draw there.
+    """
+    if site.has_unpacking or site.argument("generator") is not None or site.argument("out") is not None:
+        return None
+    leaves = _given(site)
+    if not isinstance(leaves, ast.Call) or not any(_moves(site.model, each) for each in chain(site.model, site.node)):
+        return None
+    left = call_site(site.model, leaves)
+    if left.target not in ("torch.Tensor.cpu", "torch.Tensor.to") or left.receiver is None:
+        return None
+    value = site.value(leaves).tensor
+    if value is None or value.device is not Device.CPU:
+        return None
+    confidence = device_confidence(left.receiver)
+    return None if confidence is None else Draw(leaves, confidence)
+
+
+def leaves_to_be_drawn(model: Model, call: ast.Call) -> bool:
+    """Whether a copy to the host is what `drawn_on_host` finds."""
+    around = model.parent(call)
+    if isinstance(around, ast.Attribute):
+        around = model.parent(around)
+    return isinstance(around, ast.Call) and _draw_of(model, around, call)
+
+
+def returns_drawn(model: Model, call: ast.Call) -> bool:
+    """Whether a copy to the device brings back what `drawn_on_host` finds."""
+    node: ast.expr = call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        site = call_site(model, node)
+        if site.target in NAMES:
+            return drawn_on_host(site) is not None
+        node = node.func.value
+    return False
+
+
+def chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
+    """The methods that are called on the result of an expression, one on the other's."""
+    while True:
+        attribute = model.parent(node)
+        call = None if attribute is None else model.parent(attribute)
+        if not isinstance(attribute, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not attribute:
+            return
+        yield call
+        node = call
+
+
+def _draw_of(model: Model, around: ast.Call, call: ast.Call) -> bool:
+    site = call_site(model, around)
+    if site.target not in NAMES:
+        return False
+    draw = drawn_on_host(site)
+    return draw is not None and draw.leaves is call
+
+
+def _given(site: CallSite) -> ast.expr | None:
+    if site.target == "torch.Tensor.multinomial":
+        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    return site.argument("input", 0)
+
+
+def _moves(model: Model, call: ast.Call) -> bool:
+    site = call_site(model, call)
+    return site.target in MOVES and move(site) is not None

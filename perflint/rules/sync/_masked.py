@@ -1,0 +1,69 @@
+"""Losses of the rows that a mask selects."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.frozen import dataclass
+from perflint.rules._methods import call_site
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Const, Instance
+
+FUNCTIONS = ("torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss")
+"""Losses that can ignore rows by their target."""
+_MODULES = ("torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedLoss:
+    """`loss(x[mask], y[mask])`."""
+
+    input: ast.Subscript
+    target: ast.Subscript
+
+    @property
+    def mask(self) -> ast.expr:
+        """The index of both."""
+        return self.input.slice
+
+
+def masked_loss(site: CallSite) -> MaskedLoss | None:
+    """What a call of such a loss takes, where input and target have the same index."""
+    first, second = site.argument("input", 0), site.argument("target", 1)
+    if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
+        return None
+    if site.has_unpacking or not _is_loss(site):
+        return None
+    if ast.dump(first.slice) != ast.dump(second.slice) or setting(site, "reduction") == Const("none"):
+        return None
+    return MaskedLoss(first, second)
+
+
+def is_of_masked_loss(model: Model, node: ast.Subscript) -> bool:
+    """Whether an indexing is what `masked_loss` finds."""
+    call = model.parent(node)
+    if not isinstance(call, ast.Call):
+        return False
+    found = masked_loss(call_site(model, call))
+    return found is not None and node in (found.input, found.target)
+
+
+def setting(site: CallSite, name: str) -> object:
+    """What a loss is told by an argument or, for a module, by its constructor; None where it is not told."""
+    made = _module(site)
+    if made is not None:
+        return made.argument(name)
+    given = site.argument(name)
+    return None if given is None else site.value(given)
+
+
+def _is_loss(site: CallSite) -> bool:
+    return site.target in FUNCTIONS or _module(site) is not None
+
+
+def _module(site: CallSite) -> Instance | None:
+    if site.target != "torch.nn.Module.__call__":
+        return None
+    value = site.value(site.node.func)
+    return value if isinstance(value, Instance) and value.cls in _MODULES else None

@@ -1,0 +1,171 @@
+"""TPF111: rows that a mask selects for a loss that could ignore the others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.rules._bindings import alone
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import lowered
+from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.rules.sync.nonzero_family import indexed
+from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.values import Const, scalar_type
+from perflint.source.concrete import cst
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+_IGNORED = -100
+"""What `ignore_index` is unless told otherwise."""
+_PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+
+
+class MaskBeforeLoss(Rule):
+    """A mask selects the rows of a loss that could ignore the others.
+
+    ## What it does
+    Finds `cross_entropy(logits[mask], labels[mask])`, `nll_loss` and their modules where input and target
+    are indexed by the same boolean tensor of the device.
+
+    ## Why is this bad
+    The number of rows depends on the data: the host waits for it twice in the forward pass and again in the
+    backward pass, which counts the mask anew, and copies the rows. Shapes that vary break CUDA graphs and
+    make `torch.compile` break or compile again. With targets of `ignore_index` (−100) the loss leaves these
+    rows out by itself.
+
+    ## When it is fine
+    - Where the mask keeps few rows of many and what follows is dear: the loss of all rows over a large
+      vocabulary may cost more than the wait. Best is to select before the last layer, by positions that the
+      collate function knows.
+    - `reduction="none"`, whose result has the selected rows alone, and losses that ignore nothing, such as
+      `mse_loss`: TPF110 speaks of these.
+    - Positions instead of a mask: `logits[rows]` does not wait.
+    - Tensors on the host.
+
+    ## Bad
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def loss_of(model: torch.nn.Module, x: torch.Tensor, labels: torch.Tensor):
+        logits = model(x.cuda())
+        labels = labels.cuda()
+        kept = labels != 0
+        return F.cross_entropy(logits[kept], labels[kept])
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import torch.nn.functional as F
+
+    def loss_of(model: torch.nn.Module, x: torch.Tensor, labels: torch.Tensor):
+        logits = model(x.cuda())
+        labels = labels.cuda()
+        return F.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=0)
+    ```
+
+    ## Fix safety
+    Unsafe, and only where the mask is a comparison of the target itself, so that shapes are known:
+    `labels[mask]` becomes `labels.masked_fill(~mask, -100).flatten()` and `logits[mask]` becomes
+    `logits.flatten(0, -2)`. The loss is computed of all rows, with the time and memory of all; sums may
+    round in another order. Ignored rows get gradients of zero as before, but of NaN where their logits
+    are not finite. Where no row is kept both give NaN.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns twice at the line, and in the backward pass; a trace has
+    `aten::nonzero` with a `Memcpy DtoH` of one number.
+
+    ## References
+    - [torch.nn.functional.cross_entropy](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html):
+      `ignore_index`
+    - [torch.nonzero](https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html): "causes
+      host-device synchronization"
+    """
+
+    code, name = "TPF111", "mask-before-loss"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        found = masked_loss(site)
+        return found is not None and _confidence(site, found) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = masked_loss(site)
+        confidence = None if found is None else _confidence(site, found)
+        if found is None or confidence is None:
+            return
+        yield self.finding(
+            site,
+            f"How many rows {quoted(site.text(found.input))} and {quoted(site.text(found.target))} have depends on "
+            f"data, so the host waits for the device to count{often(site)}",
+            confidence=confidence,
+            help=advice(site, "Keep all rows, and give those that do not count the target of `ignore_index`."),
+            fix=_fix(site, found),
+        )
+
+
+def _confidence(site: CallSite, found: MaskedLoss) -> Confidence | None:
+    """How sure it is that the rows are counted on the device."""
+    known = [
+        confidence
+        for each in (found.input, found.target)
+        if (confidence := indexed(SubscriptSite(site.model, each, "load"))) is not None
+    ]
+    if known:
+        return max(known, key=_ORDER.index)
+    if _comparison(site, found.mask) is None:
+        return None
+    # What compares something that may be anything with a number is a mask, where logits have it for an index.
+    confidence = device_confidence(site.value(found.input.value))
+    return None if confidence is None or site.value(found.mask).tensor is not None else lowered(confidence)
+
+
+def _comparison(site: CallSite, mask: ast.expr) -> ast.Compare | None:
+    """The single comparison that makes a mask."""
+    if isinstance(mask, ast.Name):
+        made = alone(site.model, mask)
+        return made if isinstance(made, ast.Compare) and _is_comparison(made) else None
+    return mask if isinstance(mask, ast.Compare) and _is_comparison(mask) else None
+
+
+def _is_comparison(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.NotEq, ast.Eq, ast.Gt, ast.GtE, ast.Lt, ast.LtE))
+
+
+def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
+    """All rows, with the target of those that the mask leaves out set to what the loss ignores."""
+    compared = _comparison(site, found.mask)
+    ignored = _ignored(site)
+    if compared is None or ignored is None or not isinstance(found.mask, ast.Name):
+        return None
+    logits, labels = found.input.value, found.target.value
+    if not isinstance(logits, _PRIMARIES) or not isinstance(labels, _PRIMARIES):
+        return None
+    if ast.dump(compared.left) != ast.dump(labels) or not _is_number(site, compared.comparators[0]):
+        return None
+    texts = site.text(logits), site.text(labels)
+    if any("\n" in text for text in texts):
+        return None
+    source = site.model.source
+    edits = (
+        Edit(source.span(found.input), f"{texts[0]}.flatten(0, -2)"),
+        Edit(source.span(found.target), f"{texts[1]}.masked_fill(~{found.mask.id}, {ignored}).flatten()"),
+    )
+    return Fix("Ignore the other rows", Safety.UNSAFE, edits)
+
+
+def _ignored(site: CallSite) -> int | None:
+    """The target that the loss ignores; None where it is not known."""
+    value = setting(site, "ignore_index")
+    if value is None:
+        return _IGNORED
+    number = value.value if isinstance(value, Const) else None
+    return number if type(number) is int else None
+
+
+def _is_number(site: CallSite, node: ast.expr) -> bool:
+    return scalar_type(site.value(node)) in ("int", "float")

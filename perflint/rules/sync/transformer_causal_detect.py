@@ -1,0 +1,153 @@
+"""TPF128: masks that a transformer compares to see whether they are causal."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.frozen import dataclass
+from perflint.rules._bindings import alone
+from perflint.rules._methods import call_site
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import NONE, Const, Instance
+from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class _Mask:
+    """Where a class takes a mask, and what tells it whether that is causal: names and positions."""
+
+    operand: str
+    mask: str
+    position: int
+    told: str
+    told_position: int
+
+
+_TAKES = {
+    "torch.nn.TransformerEncoder": (_Mask("src", "mask", 1, "is_causal", 3),),
+    "torch.nn.TransformerDecoder": (_Mask("tgt", "tgt_mask", 2, "tgt_is_causal", 6),),
+    "torch.nn.Transformer": (
+        _Mask("src", "src_mask", 2, "src_is_causal", 8),
+        _Mask("src", "tgt_mask", 3, "tgt_is_causal", 9),
+    ),
+}
+_CAUSAL = "torch.nn.Transformer.generate_square_subsequent_mask"
+
+
+class TransformerCausalDetect(Rule):
+    """A transformer compares its mask to see whether it is causal.
+
+    ## What it does
+    Finds calls of `torch.nn.TransformerEncoder`, `torch.nn.TransformerDecoder` and `torch.nn.Transformer` with
+    a mask and without `is_causal` (`tgt_is_causal`, `src_is_causal`).
+
+    ## Why is this bad
+    Without the hint, torch makes a causal mask of that size in each forward pass, compares it with the given
+    one on the device, and the host waits for the answer.
+
+    ## When it is fine
+    - With a hint: `is_causal=True` together with the causal mask, `is_causal=False` with any other. A wrong
+      hint gives wrong results.
+    - A mask for each head or sequence, of three dimensions, is not compared.
+    - `src_key_padding_mask` alone is not compared in training; in evaluation mode an encoder with
+      `enable_nested_tensor=True` looks whether the padding is at the ends, and skips it.
+    - Layers by themselves (`nn.TransformerEncoderLayer`) compare nothing: their `is_causal` is False.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, batch_first=True), 6)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.encoder(x, mask=mask)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, batch_first=True), 6)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.encoder(x, mask=mask, is_causal=True)
+    ```
+
+    ## Fix safety
+    Unsafe, and only where the mask comes from `generate_square_subsequent_mask` in the same function:
+    `is_causal=True` is what torch would find out. A mask that is changed in between would be ignored.
+
+    ## How a GPU shows it
+    `torch.cuda.set_sync_debug_mode("warn")` warns in `_detect_is_causal_mask` of torch's `transformer.py`.
+
+    ## References
+    - [torch.nn.TransformerEncoder](https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html):
+      `is_causal`
+    - [_detect_is_causal_mask](https://github.com/pytorch/pytorch/blob/v2.13.0/torch/nn/modules/transformer.py)
+    """
+
+    code, name = "TPF128", "transformer-causal-detect"
+    effect, severity = Effect.SYNC, Severity.INFO
+    listens = (Calls("torch.nn.Module.__call__"),)
+    since = (2, 1)
+
+    def nominate(self, site: CallSite) -> bool:
+        value = site.value(site.node.func)
+        return isinstance(value, Instance) and value.cls in _TAKES and not site.has_unpacking
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        value = site.value(site.node.func)
+        if not isinstance(value, Instance) or value.cls not in _TAKES:
+            return
+        for place in _TAKES[value.cls]:
+            confidence = _confidence(site, place)
+            if confidence is not None:
+                given = site.argument(place.mask, place.position)
+                assert given is not None
+                yield self.finding(
+                    site,
+                    f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask, and the host waits"
+                    f" for the outcome{often(site)}",
+                    confidence=confidence,
+                    help=advice(site, f"Say what it is: `{place.told}=True` for the causal mask, else False."),
+                    fix=_fix(node, site, place, given),
+                )
+                return
+
+
+def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
+    """How sure it is that the mask is compared on the device; None where it is not compared."""
+    given = site.argument(place.mask, place.position)
+    told = site.argument(place.told, place.told_position)
+    if given is None or (told is not None and site.value(told) != NONE):
+        return None
+    mask = site.value(given)
+    if mask in (NONE, Const(False)) or (mask.tensor is not None and mask.tensor.rank not in (None, 2)):
+        return None
+    operand = site.argument(place.operand, 0)
+    return None if operand is None else device_confidence(site.value(operand))
+
+
+def _fix(node: cst.CSTNode, site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
+    made = alone(site.model, given) if isinstance(given, ast.Name) else given
+    if not isinstance(made, ast.Call) or call_site(site.model, made).target != _CAUSAL:
+        return None
+    if site.argument(place.told, place.told_position) is not None or not isinstance(node, cst.Call):
+        return None
+    changed = with_argument(node, f"{place.told}=True")
+    if changed is None:
+        return None
+    return Fix(f"Pass `{place.told}=True`", Safety.UNSAFE, (replace(site.model.source, site.span, changed),))
