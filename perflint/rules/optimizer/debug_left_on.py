@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import delete_statement
+from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
 from perflint.source.concrete import cst
@@ -81,7 +81,7 @@ class DebugLeftOn(Rule):
     def nominate(self, site: CallSite) -> bool:
         if site.target in _GRADCHECKS:
             return site.heat is Heat.HOT
-        return _is_on(site) and not _is_guarded(site.model, site.node)
+        return _is_on(site) and not is_guarded(site.model, site.node)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
@@ -113,32 +113,6 @@ def _is_on(site: CallSite) -> bool:
         return given is None or site.value(given) == Const(True)
     given = site.argument("enabled", 0)
     return given is None or site.value(given) in (Const(True), NONE)
-
-
-def _is_guarded(model: Model, node: ast.AST) -> bool:
-    """Whether a condition decides on it, other than whether the file runs as a program."""
-    inner = node
-    for outer in model.ancestors(node):
-        if isinstance(outer, ast.IfExp) or (isinstance(outer, ast.If) and not _is_program(outer.test)):
-            return True
-        if isinstance(outer, (ast.ExceptHandler, ast.BoolOp)):
-            return True
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and _follows_return(outer, inner):
-            return True
-        inner = outer
-    return False
-
-
-def _is_program(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
-
-
-def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> bool:
-    """Whether a statement of a function stands behind an `if not debug: return`."""
-    if node not in function.body:
-        return False
-    before = function.body[: function.body.index(node)]
-    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)
 
 
 def _confidence(site: CallSite) -> Confidence:

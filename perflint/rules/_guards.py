@@ -1,0 +1,33 @@
+"""Whether somebody decides, when a program runs, that a switch is set."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.model import Model
+
+
+def is_guarded(model: Model, node: ast.AST) -> bool:
+    """Whether a condition decides on a node, other than whether the file runs as a program."""
+    inner = node
+    for outer in model.ancestors(node):
+        if isinstance(outer, ast.IfExp) or (isinstance(outer, ast.If) and not _is_program(outer.test)):
+            return True
+        if isinstance(outer, (ast.ExceptHandler, ast.BoolOp)):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and _follows_return(outer, inner):
+            return True
+        inner = outer
+    return False
+
+
+def _is_program(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> bool:
+    """Whether a statement of a function stands behind an `if not debug: return`."""
+    if node not in function.body:
+        return False
+    before = function.body[: function.body.index(node)]
+    return any(isinstance(each, ast.If) and isinstance(each.body[-1], ast.Return) for each in before)

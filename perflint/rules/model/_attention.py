@@ -1,0 +1,284 @@
+"""Attention that is written out: a product, a softmax over it, and a product with what it weighs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.frozen import dataclass
+from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const, Instance
+
+_SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
+_PRODUCTS = frozenset({"matmul", "bmm", "einsum"})
+_TURNS = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "mT", "T", "adjoint"})
+_PASSES_ON = frozenset({"to", "type_as", "type", "float", "half", "bfloat16", "contiguous", "view", "reshape"})
+_MASKS = frozenset({"masked_fill", "masked_fill_"})
+_FACTS = frozenset({"shape", "size", "dtype", "device", "dim", "ndim"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """A softmax whose weights go into one product and nowhere else."""
+
+    softmax: ast.Call
+    product: ast.expr
+    """The product with the values."""
+    biased: bool
+    """Whether something is added to the scores, or a tensor scales them."""
+
+
+def attentions(model: Model) -> Iterator[Attention]:
+    """The attentions that a file writes out, in source order."""
+    for call in model.nodes(ast.Call):
+        if not is_softmax(model, call):
+            continue
+        function = model.function(call)
+        scores = _argument(model, call)
+        if function is None or scores is None:
+            continue
+        product = _consumer(model, call, function)
+        if product is not None:
+            chain = _Chain(model, function, call)
+            if chain.leads_to_product(scores) and not chain.is_read_elsewhere():
+                yield Attention(call, product, chain.biased)
+
+
+def is_softmax(model: Model, call: ast.Call) -> bool:
+    """Whether a call is a softmax over the last axis."""
+    target = model.target(call)
+    if target == "torch.nn.Module.__call__":
+        made = model.value(call.func)
+        if not isinstance(made, Instance) or made.cls != "torch.nn.Softmax":
+            return False
+        return made.argument("dim") == Const(-1)
+    if target not in _SOFTMAX:
+        named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
+        if target or not named or len(call.args) + len(call.keywords) > 2:
+            return False
+        return _is_last(_dim(call, 0)) and not _is_library(model, call)
+    return _is_last(_dim(call, 0 if target == "torch.Tensor.softmax" else 1))
+
+
+def _is_library(model: Model, call: ast.Call) -> bool:
+    """Whether a call is of a module's function, not of a tensor's method."""
+    assert isinstance(call.func, ast.Attribute)
+    return bool(call.args) and not isinstance(call.args[0], (ast.Constant, ast.UnaryOp))
+
+
+def _dim(call: ast.Call, position: int) -> ast.expr | None:
+    for keyword in call.keywords:
+        if keyword.arg == "dim":
+            return keyword.value
+    return call.args[position] if position < len(call.args) else None
+
+
+def _is_last(node: ast.expr | None) -> bool:
+    return node is not None and ast.unparse(node) == "-1"
+
+
+def _argument(model: Model, call: ast.Call) -> ast.expr | None:
+    method = isinstance(call.func, ast.Attribute) and (
+        model.target(call) == "torch.Tensor.softmax" or not model.target(call)
+    )
+    if method:
+        assert isinstance(call.func, ast.Attribute)
+        return call.func.value
+    return call.args[0] if call.args else None
+
+
+def _name(call: ast.Call) -> str:
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _consumer(model: Model, node: ast.expr, function: ast.AST) -> ast.expr | None:
+    """The one product that takes attention weights, as far as nothing else sees them."""
+    place = _outermost(model, node)
+    product = _product_around(model, place)
+    if product is not None:
+        return product
+    parent = model.parent(place)
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return None
+    name, products = parent.targets[0].id, []
+    end = (parent.end_lineno or 0, parent.end_col_offset or 0)
+    for use in walk(function):
+        if not isinstance(use, ast.Name) or use.id != name or not isinstance(use.ctx, ast.Load):
+            continue
+        if (use.lineno, use.col_offset) < end:
+            continue
+        outer = _outermost(model, use)
+        product = _product_around(model, outer)
+        if product is not None:
+            products.append(product)
+        elif not _is_rebound(model.parent(outer), name):
+            return None
+    return products[0] if len(products) == 1 else None
+
+
+def _outermost(model: Model, node: ast.expr) -> ast.expr:
+    """What an expression becomes by casts and dropout around it."""
+    while True:
+        parent = model.parent(node)
+        if isinstance(parent, ast.Attribute) and parent.attr in _PASSES_ON:
+            call = model.parent(parent)
+            if not isinstance(call, ast.Call) or call.func is not parent:
+                return node
+            node = call
+        elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and "drop" in _name(parent).lower():
+            node = parent
+        else:
+            return node
+
+
+def _is_rebound(around: ast.AST | None, name: str) -> bool:
+    """`weights = self.dropout(weights)`."""
+    if not isinstance(around, ast.Assign) or len(around.targets) != 1:
+        return False
+    target = around.targets[0]
+    return isinstance(target, ast.Name) and target.id == name
+
+
+def _product_around(model: Model, node: ast.expr) -> ast.expr | None:
+    """The product whose left factor an expression is."""
+    parent = model.parent(node)
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.MatMult):
+        return parent if parent.left is node else None
+    if isinstance(parent, ast.Attribute) and parent.attr in _PRODUCTS:
+        call = model.parent(parent)
+        return call if isinstance(call, ast.Call) and call.func is parent else None
+    if isinstance(parent, ast.Call) and _name(parent) in _PRODUCTS and _operands(parent)[:1] == [node]:
+        return parent
+    return None
+
+
+def _operands(call: ast.Call) -> list[ast.expr]:
+    """What a product multiplies; an equation is none of it."""
+    return [each for each in call.args if not (isinstance(each, ast.Constant) and isinstance(each.value, str))]
+
+
+class _Chain:
+    """What the scores of a softmax went through, from the product that made them."""
+
+    def __init__(self, model: Model, function: ast.AST, softmax: ast.Call) -> None:
+        self.model = model
+        self.function = function
+        self.softmax = softmax
+        self.biased = False
+        self.names: set[str] = set()
+
+    def leads_to_product(self, node: ast.expr) -> bool:
+        """Whether scores are a product with a transposed factor, scaled or masked, and nothing else."""
+        if isinstance(node, ast.BinOp):
+            return self._leads_from_operation(node)
+        if isinstance(node, ast.Call):
+            return self._leads_from_call(node)
+        return isinstance(node, ast.Name) and self._leads_from_name(node)
+
+    def _leads_from_operation(self, node: ast.BinOp) -> bool:
+        if isinstance(node.op, ast.MatMult):
+            return self._is_turned(node.right)
+        if isinstance(node.op, (ast.Mult, ast.Div, ast.Add, ast.Sub)):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if self.leads_to_product(one):
+                    self._note(node.op, other)
+                    return one is node.left or not isinstance(node.op, (ast.Div, ast.Sub))
+        return False
+
+    def _note(self, operator: ast.operator, other: ast.expr) -> None:
+        if isinstance(operator, (ast.Add, ast.Sub)) or self.model.value(other).tensor is not None:
+            self.biased = True
+
+    def _leads_from_call(self, call: ast.Call) -> bool:
+        name = _name(call)
+        if name in _PRODUCTS:
+            method = isinstance(call.func, ast.Attribute) and name != "einsum" and len(_operands(call)) == 1
+            operands = _operands(call)
+            if name == "einsum":
+                return _is_score_equation(call)
+            if method:
+                return self._is_turned(operands[0])
+            return len(operands) == 2 and self._is_turned(operands[1])
+        if name == "where" and len(call.args) == 3:
+            return any(self.leads_to_product(each) for each in call.args[1:])
+        if isinstance(call.func, ast.Attribute) and name in _MASKS | _PASSES_ON:
+            return self.leads_to_product(call.func.value)
+        return False
+
+    def _is_turned(self, node: ast.expr, depth: int = 3) -> bool:
+        """Whether a factor is transposed, here or where its name is bound."""
+        for part in walk(node):
+            if isinstance(part, ast.Attribute) and part.attr in _TURNS:
+                return True
+        if not isinstance(node, ast.Name) or depth == 0:
+            return False
+        return any(self._is_turned(value, depth - 1) for value, _ in self._values(node))
+
+    def _values(self, node: ast.Name) -> Iterator[tuple[ast.expr, ast.stmt]]:
+        """What the function gives to a name before it is used."""
+        for each in walk(self.function):
+            if isinstance(each, (ast.Assign, ast.AugAssign)) and (each.lineno, each.col_offset) <= (
+                self.softmax.lineno,
+                self.softmax.col_offset,
+            ):
+                targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+                if any(isinstance(target, ast.Name) and target.id == node.id for target in targets):
+                    yield each.value, each
+
+    def _leads_from_name(self, node: ast.Name) -> bool:
+        if node.id in self.names:
+            # Asked for already, by an assignment to itself.
+            return True
+        self.names.add(node.id)
+        found = False
+        for value, statement in self._values(node):
+            if any(inner is self.softmax for inner in walk(value)):
+                continue
+            if isinstance(statement, ast.AugAssign):
+                if not isinstance(statement.op, (ast.Mult, ast.Div, ast.Add, ast.Sub)):
+                    return False
+                self._note(statement.op, value)
+            elif not self.leads_to_product(value):
+                return False
+            else:
+                found = True
+        return found
+
+    def is_read_elsewhere(self) -> bool:
+        """Whether somebody else reads the scores, or hides them behind what no mask can say."""
+        for use in walk(self.function):
+            if not isinstance(use, ast.Name) or use.id not in self.names or not isinstance(use.ctx, ast.Load):
+                continue
+            if (use.lineno, use.col_offset) > (self.softmax.end_lineno or 0, self.softmax.end_col_offset or 0):
+                continue
+            parent = self.model.parent(use)
+            if isinstance(parent, ast.Attribute) and parent.attr in _FACTS | _MASKS:
+                continue
+            if not self._is_in_chain(use):
+                return True
+        return False
+
+    def _is_in_chain(self, use: ast.Name) -> bool:
+        for outer in self.model.ancestors(use):
+            if outer is self.softmax:
+                return True
+            if isinstance(outer, (ast.Assign, ast.AugAssign)):
+                targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+                return any(isinstance(target, ast.Name) and target.id in self.names for target in targets)
+            if isinstance(outer, ast.stmt):
+                return False
+        return False
+
+
+def _is_score_equation(call: ast.Call) -> bool:
+    """`b h i d, b h j d -> b h i j`: the last axis of both is summed over, and the other two stay."""
+    if not call.args or not isinstance(call.args[0], ast.Constant) or not isinstance(call.args[0].value, str):
+        return False
+    left, arrow, out = call.args[0].value.replace(" ", "").partition("->")
+    factors = left.split(",")
+    if not arrow or len(factors) != 2 or any(len(each) < 2 for each in (*factors, out)):
+        return False
+    first, second = factors
+    return first[-1] == second[-1] and first[-1] not in out and out[-1] in second and out[-1] not in first

@@ -1,0 +1,103 @@
+"""TPF303: attention from two products and a softmax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Files, Rule
+from perflint.rules.model._attention import attentions
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import FileSite, Site
+from perflint.source.concrete import cst
+
+_FUSED = re.compile(
+    r"scaled_dot_product_attention|flash_attn|xformers|memory_efficient|flex_attention|\bsdpa\b|attn_implementation|"
+    r"fused_attn",
+    re.IGNORECASE,
+)
+
+
+class AttentionByHand(Rule):
+    """Attention is computed by a product, a softmax and a product, and nobody reads the weights.
+
+    ## What it does
+    Finds `softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v`, in one expression or over several statements, with
+    `@`, `matmul`, `bmm` or `einsum`, masks, casts and dropout between, where the weights go into the second product
+    and nowhere else.
+
+    ## Why is this bad
+    The scores and the weights, of (batch, heads, tokens, tokens), are written to memory and read again, five times
+    and more with a mask and dropout, and kept for the backward pass. `scaled_dot_product_attention` computes the
+    same in one kernel that keeps neither: faster the longer the sequences, and with memory that grows with their
+    length, not its square.
+
+    ## When it is fine
+    - Somebody reads the weights, here or by a hook: what returns or stores them is not reported.
+    - Scores that go through something else: a cap by `tanh`, a mixture of heads, a softmax over another axis.
+      (`torch.nn.attention.flex_attention` takes such changes of scores, when compiled.)
+    - The file also has the fused form and chooses: not reported.
+    - Gradients of gradients: the fused kernels have none.
+    - A bias that is added to the scores can be passed as `attn_mask`, but not every kernel takes it: reported with
+      low confidence.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor):
+            scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+            scores = scores.masked_fill(mask, float("-inf"))
+            return scores.softmax(dim=-1) @ v
+    ```
+
+    ## Good
+    ```python
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Attention(nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=~mask)
+    ```
+
+    ## Fix safety
+    No fix: which mask is meant, how the scale is spelt and where the heads are is for a reader. A mask of Booleans
+    says True where a pair takes part, the other way round than `masked_fill`. A row whose mask hides everything
+    gives other numbers, dropout draws other ones, and sums are rounded in another order.
+
+    ## How a GPU shows it
+    A timeline shows two `bmm` kernels with a `softmax` between them per layer, instead of one flash or
+    memory-efficient attention kernel. `benchmarks/rules/models.py attention-by-hand` times both.
+
+    ## References
+    - [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
+    - [FlexAttention](https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html)
+    """
+
+    code, name = "TPF303", "attention-by-hand"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    since = (2, 0)
+    listens = (Files("softmax", "Softmax"),)
+
+    def nominate(self, site: FileSite) -> bool:
+        text = site.model.source.text
+        if not any(word in text for word in ("matmul", "bmm", "einsum", " @ ")):
+            return False
+        return _FUSED.search(text) is None
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for found in attentions(model):
+            hooked = "register_forward_hook" in model.source.text or "create_graph" in model.source.text
+            yield self.finding(
+                Site(model, found.softmax),
+                f"{quoted(site.text(found.product))} is attention whose weights nothing else reads: they are written "
+                "to memory and read again, and kept for the backward pass",
+                confidence=Confidence.LOW if found.biased or hooked else Confidence.MEDIUM,
+                help="Use `torch.nn.functional.scaled_dot_product_attention`.",
+            )

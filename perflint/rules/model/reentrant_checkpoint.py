@@ -1,0 +1,105 @@
+"""TPF307: activation checkpointing in its old form, because nobody said which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace, with_argument
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Partial
+from perflint.source.concrete import cst
+
+_SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
+
+
+class ReentrantCheckpoint(Rule):
+    """Activation checkpointing runs in its old form, because `use_reentrant` is not passed.
+
+    ## What it does
+    Finds `torch.utils.checkpoint.checkpoint(…)` and `checkpoint_sequential(…)` without `use_reentrant`.
+
+    ## Why is this bad
+    torch 2.13 still takes `use_reentrant=True` then, and warns. That form runs a backward pass inside of the
+    backward pass: it recomputes the whole function where the new form stops at the last tensor that is needed, it
+    keeps nothing of what autograd knows inside (hooks of DDP, `torch.autograd.grad`), and no gradient at all reaches
+    parameters inside where no input requires one. torch announces an error in place of the default.
+
+    ## When it is fine
+    - `use_reentrant` is passed, True or False, or comes in by `**kwargs` or `functools.partial`.
+    - Code that must run with torch before 2.1.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
+
+    class Stack(nn.Module):
+        def __init__(self, layers: nn.ModuleList):
+            super().__init__()
+            self.layers = layers
+
+        def forward(self, x: torch.Tensor):
+            for layer in self.layers:
+                x = checkpoint(layer, x)
+            return x
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
+
+    class Stack(nn.Module):
+        def __init__(self, layers: nn.ModuleList):
+            super().__init__()
+            self.layers = layers
+
+        def forward(self, x: torch.Tensor):
+            for layer in self.layers:
+                x = checkpoint(layer, x, use_reentrant=False)
+            return x
+    ```
+
+    ## Fix safety
+    Unsafe: the new form raises an error where the second run of the function does other things than the first,
+    which the old one does not notice; parameters that got no gradient may get one.
+
+    ## How a GPU shows it
+    A timeline shows `CheckpointFunctionBackward` with a whole forward pass in it.
+    `benchmarks/rules/models.py reentrant` times both.
+
+    ## References
+    - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html), which lists the differences
+    - [TorchFix TOR003](https://github.com/pytorch-labs/torchfix)
+    """
+
+    code, name = "TPF307", "reentrant-checkpoint"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    since = (2, 1)
+    listens = (Calls("torch.utils.checkpoint.checkpoint", _SEQUENTIAL),)
+
+    def nominate(self, site: CallSite) -> bool:
+        if any(keyword.arg is None or keyword.arg == "use_reentrant" for keyword in site.node.keywords):
+            return False
+        if site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking):
+            return False
+        return not isinstance(site.value(site.node.func), Partial)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        assert isinstance(node, cst.Call)
+        changed = with_argument(node, "use_reentrant=False")
+        fix = None
+        if changed is not None:
+            edit = replace(site.model.source, site.span, changed)
+            fix = Fix("Pass `use_reentrant=False`", Safety.UNSAFE, (edit,))
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and sees less",
+            help="Pass `use_reentrant=False`.",
+            fix=fix,
+        )

@@ -1,0 +1,168 @@
+"""TPF358: switches that make a program reproducible, or easy to debug, and slow."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.frozen import dataclass
+from perflint.rules._guards import is_guarded
+from perflint.rules._methods import in_tests, is_false, is_true
+from perflint.rules._names import Names
+from perflint.rules.base import Files, Rule
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import FileSite, Site
+from perflint.source.concrete import cst
+
+_CUDNN = "torch.backends.cudnn."
+_ON_PURPOSE = re.compile(r"seed|determin|reprod|random|debug|test", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    """What a switch does, and what to do instead."""
+
+    effect: Effect
+    does: str
+    cure: str
+
+
+_OFF = _Switch(
+    Effect.COMPUTE,
+    "runs convolutions and recurrent layers by torch's own, slower kernels",
+    "Leave cuDNN on; where one layer fails with it, switch it off around that layer with `cudnn.flags(enabled=False)`.",
+)
+_DETERMINISTIC = _Switch(
+    Effect.COMPUTE,
+    "lets cuDNN choose among its deterministic algorithms only",
+    "Set it by a flag, for the runs that must be repeated bit for bit.",
+)
+_ALGORITHMS = _Switch(
+    Effect.COMPUTE,
+    "forbids the faster algorithms of many operators, and fills new memory first",
+    "Set it by a flag, for the runs that must be repeated bit for bit.",
+)
+_BLOCKING = _Switch(
+    Effect.SYNC,
+    "makes the host wait for each kernel",
+    "Set it on the command line, while you look for the kernel that fails.",
+)
+
+
+class SlowSwitches(Rule):
+    """A switch for debugging or for repeatable results is on, and nobody asks for it.
+
+    ## What it does
+    Finds `torch.backends.cudnn.enabled = False`, `torch.backends.cudnn.deterministic = True`,
+    `torch.use_deterministic_algorithms(True)` and `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"` that no flag guards.
+
+    ## Why is this bad
+    They hold for the whole program. Without cuDNN, convolutions and recurrent layers take slower kernels.
+    Deterministic algorithms leave out the fast ones that add in any order, sort what they would have added at
+    once, and `use_deterministic_algorithms` also fills each new tensor. `CUDA_LAUNCH_BLOCKING` waits for each
+    kernel, so that the host prepares nothing while the device computes.
+
+    ## When it is fine
+    - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then a flag of the
+      program should say so. What stands in a function that is named for seeds or determinism is reported with low
+      confidence.
+    - Around one layer that has no other way: `with torch.backends.cudnn.flags(enabled=False)` is not reported.
+    - `cudnn.benchmark` is not reported: whether it pays depends on how often shapes change.
+
+    ## Bad
+    ```python
+    import os
+
+    import torch
+
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+    torch.backends.cudnn.enabled = False
+    ```
+
+    ## Good
+    ```python
+    import argparse
+
+    import torch
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--deterministic", action="store_true")
+    if parser.parse_args().deterministic:
+        torch.use_deterministic_algorithms(True)
+    ```
+
+    ## Fix safety
+    No fix: the result of a run may depend on it.
+
+    ## How a GPU shows it
+    A timeline shows kernels such as `im2col` and `sgemm` where cuDNN's were, or a `cudaDeviceSynchronize` after each
+    launch. `benchmarks/rules/models.py cudnn deterministic launch-blocking` times them.
+
+    ## References
+    - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html): "deterministic operations are
+      often slower than nondeterministic operations"
+    - [torch.use_deterministic_algorithms](https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html)
+    - [CUDA_LAUNCH_BLOCKING](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars)
+    """
+
+    code, name = "TPF358", "slow-switches"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Files("cudnn", "deterministic", "CUDA_LAUNCH_BLOCKING"),)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        for statement, switch in _switches(model):
+            if is_guarded(model, statement):
+                continue
+            yield self.finding(
+                Site(model, statement),  # type: ignore[arg-type]
+                f"{quoted(site.text(statement))} {switch.does}, for the whole program",  # type: ignore[arg-type]
+                confidence=Confidence.LOW if _is_on_purpose(model, statement) else Confidence.HIGH,
+                effect=switch.effect,
+                # It is said once, and holds for every step.
+                heat=Heat.HOT,
+                help=switch.cure,
+            )
+
+
+def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
+    names = Names(model.module.structure)
+    for statement in model.nodes(ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Attribute):
+                full = names.full_name(target)
+                if full == f"{_CUDNN}enabled" and is_false(statement.value):
+                    yield statement, _OFF
+                elif full == f"{_CUDNN}deterministic" and is_true(statement.value):
+                    yield statement, _DETERMINISTIC
+            elif isinstance(target, ast.Subscript) and names.full_name(target.value) == "os.environ":
+                if _is_blocking(target.slice, statement.value):
+                    yield statement, _BLOCKING
+    for call in model.nodes(ast.Call):
+        full = names.full_name(call.func) if call.args else ""
+        if full in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and is_true(call.args[0]):
+            yield call, _ALGORITHMS
+        elif full in ("os.environ.setdefault", "os.putenv") and len(call.args) == 2 and _is_blocking(*call.args):
+            yield call, _BLOCKING
+
+
+def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
+    return (
+        isinstance(name, ast.Constant)
+        and name.value == "CUDA_LAUNCH_BLOCKING"
+        and isinstance(value, ast.Constant)
+        and value.value == "1"
+    )
+
+
+def _is_on_purpose(model: Model, node: ast.AST) -> bool:
+    """Whether a switch stands where somebody wants it: in tests, or in a function or class that is named for it."""
+    if in_tests(model) or _ON_PURPOSE.search(model.source.path.replace("\\", "/").rpartition("/")[2]):
+        return True
+    return any(
+        isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and _ON_PURPOSE.search(outer.name)
+        for outer in model.ancestors(node)
+    )

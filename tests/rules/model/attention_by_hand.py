@@ -1,0 +1,110 @@
+"""Attention that is written out, and products with a softmax that are something else."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def at_once(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)), dim=-1) @ v  # audit: TPF303
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads, self.scale = heads, (width // heads) ** -0.5
+        self.qkv, self.drop = nn.Linear(width, 3 * width), nn.Dropout(0.1)
+
+    def forward(self, x, mask=None):
+        batch, tokens, width = x.shape
+        q, k, v = self.qkv(x).view(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        scores = torch.matmul(q, k.transpose(-1, -2)) * self.scale
+        if mask is not None:
+            scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
+        weights = F.softmax(scores.float(), dim=-1).type_as(q)  # audit: TPF303
+        weights = self.drop(weights)
+        return torch.matmul(weights, v).transpose(1, 2).reshape(batch, tokens, width)
+
+
+def one_name(q, k, v):
+    attn = q.bmm(k.transpose(1, 2))
+    attn = attn.softmax(dim=-1)  # audit: TPF303
+    return attn.bmm(v)
+
+
+def equations(q, k, v, scale: float):
+    sim = torch.einsum("b h i d, b h j d -> b h i j", q, k) * scale
+    attn = sim.softmax(dim=-1)  # audit: TPF303
+    return torch.einsum("b h i j, b h j d -> b h i d", attn, v)
+
+
+class Biased(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias, self.softmax = nn.Parameter(torch.zeros(64, 64)), nn.Softmax(dim=-1)
+
+    def forward(self, q, k, v):
+        attn = q @ k.transpose(-2, -1)
+        attn = attn + self.bias
+        return self.softmax(attn) @ v  # audit: TPF303
+
+
+# Look-alikes
+
+
+def returned(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor):
+    weights = torch.softmax(q @ k.transpose(-2, -1), dim=-1)
+    return weights @ v, weights
+
+
+class Kept(nn.Module):
+    def forward(self, q, k, v):
+        weights = torch.softmax(q @ k.transpose(-2, -1), dim=-1)
+        self.weights = weights
+        return weights @ v
+
+
+def capped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    scores = q @ k.transpose(-2, -1)
+    scores = torch.tanh(scores / 50.0) * 50.0
+    return torch.softmax(scores, dim=-1) @ v
+
+
+class Talking(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Conv2d(8, 8, 1)
+
+    def forward(self, q, k, v):
+        scores = self.mix(q @ k.transpose(-2, -1))
+        return scores.softmax(dim=-1) @ v
+
+
+def other_axis(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.transpose(-2, -1), dim=1) @ v
+
+
+def expectation(logits: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(logits, dim=-1) @ values
+
+
+def router(x: torch.Tensor, weight: torch.Tensor, experts: torch.Tensor) -> torch.Tensor:
+    logits = x @ weight
+    return torch.softmax(logits, dim=-1) @ experts
+
+
+def linear(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return q.softmax(dim=-1) @ (k.softmax(dim=-2).transpose(-2, -1) @ v)
+
+
+def strongest(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor):
+    scores = q @ k.transpose(-2, -1)
+    best = scores.argmax(dim=-1)
+    return torch.softmax(scores, dim=-1) @ v, best
+
+
+def pooled(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    weights = torch.softmax(x @ w.t(), dim=-1)
+    return (weights * x).sum(dim=-1)

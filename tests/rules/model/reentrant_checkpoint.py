@@ -1,0 +1,53 @@
+"""Checkpoints that say which form they want, and some that do not."""
+
+import functools
+
+import torch
+import torch.utils.checkpoint
+from torch import nn
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+
+class Stack(nn.Module):
+    def __init__(self, layers: nn.ModuleList):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = checkpoint(layer, x)  # audit: TPF307
+            x = torch.utils.checkpoint.checkpoint(layer.mixed, x, mask, preserve_rng_state=False)  # audit: TPF307
+        x = checkpoint(  # audit: TPF307
+            self.layers[-1],
+            x,
+        )
+        return checkpoint_sequential(self.layers, 2, x)  # audit: TPF307
+
+
+# Look-alikes
+
+
+def said(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    x = checkpoint(layer, x, use_reentrant=True)
+    return checkpoint(layer, x, use_reentrant=False)
+
+
+def passed_on(layer: nn.Module, x: torch.Tensor, **options) -> torch.Tensor:
+    return checkpoint(layer, x, **options)
+
+
+def by_position(layers: nn.Sequential, x: torch.Tensor) -> torch.Tensor:
+    return checkpoint_sequential(layers, 2, x, False)
+
+
+def bound(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    run = functools.partial(checkpoint, use_reentrant=False)
+    return run(layer, x)
+
+
+class Saver:
+    def checkpoint(self, model: nn.Module, path: str) -> None:
+        torch.save(model.state_dict(), path)
+
+    def run(self, model: nn.Module) -> None:
+        self.checkpoint(model, "last.pt")

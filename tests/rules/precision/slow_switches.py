@@ -1,0 +1,66 @@
+"""Switches that slow a program down, asked for and not."""
+
+import argparse
+import os
+
+import torch
+import torch.backends.cudnn as cudnn
+
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # audit: TPF358
+torch.backends.cudnn.enabled = False  # audit: TPF358
+cudnn.deterministic = True  # audit: TPF358
+
+
+def set_seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    cudnn.deterministic = True  # audit: TPF358
+    cudnn.benchmark = False
+
+
+def main() -> None:
+    torch.use_deterministic_algorithms(True)  # audit: TPF358
+    os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # audit: TPF358
+
+
+if __name__ == "__main__":
+    torch.use_deterministic_algorithms(True, warn_only=True)  # audit: TPF358
+    main()
+
+# Look-alikes
+
+
+def asked_for(args: argparse.Namespace) -> None:
+    if args.deterministic:
+        torch.use_deterministic_algorithms(True)
+        cudnn.deterministic = True
+    cudnn.enabled = not args.no_cudnn
+    torch.use_deterministic_algorithms(args.deterministic)
+
+
+def early(debug: bool) -> None:
+    if not debug:
+        return
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+
+
+def switched_off() -> None:
+    torch.use_deterministic_algorithms(False)
+    cudnn.deterministic = False
+    cudnn.benchmark = True
+    cudnn.enabled = True
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "0"
+
+
+def around_a_layer(layer: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    with torch.backends.cudnn.flags(enabled=False):
+        return layer(x)
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.deterministic = True
+        self.enabled = False
+
+
+def restored(state: bool) -> None:
+    torch.use_deterministic_algorithms(state)
