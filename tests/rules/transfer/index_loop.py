@@ -7,26 +7,87 @@ from torch import nn
 class Normalise(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = torch.empty_like(x)
-        for i in range(x.shape[0]):
-            out[i] = x[i] / x[i].norm()  # audit: TPF208
+        for i in range(x.shape[0]):  # audit: TPF208
+            out[i] = x[i] / x[i].norm()
         return out
 
 
 class Columns(nn.Module):
     def forward(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         out = torch.zeros_like(x)
-        for column in range(x.size(1)):
+        for column in range(x.size(1)):  # audit: TPF208
             scaled = x[:, column] * weights[column]
-            out[:, column] = torch.relu(x[:, column] + scaled)  # audit: TPF208
+            out[:, column] = torch.relu(x[:, column] + scaled)
         return out
 
 
 class Distances(nn.Module):
     def forward(self, x: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
         distances = x.new_zeros(x.shape[0], centers.shape[0])
-        for k in range(len(centers)):
-            distances[:, k] = (x - centers[k]).square().sum(-1)  # audit: TPF208
+        for k in range(len(centers)):  # audit: TPF208
+            distances[:, k] = (x - centers[k]).square().sum(-1)
         return distances
+
+
+def _posterized(image: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
+    return torch.floor(image * levels) / levels
+
+
+class Gathered(nn.Module):
+    def forward(self, x: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
+        images = []
+        for i in range(x.shape[0]):  # audit: TPF208
+            images.append(_posterized(x[i], levels[i]))
+        return torch.stack(images)
+
+
+class ClassLoss(nn.Module):
+    def forward(self, x: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        total = x.new_zeros(())
+        for c in range(x.shape[1]):  # audit: TPF208
+            errors = (x[:, c] - (wanted == c).float()).abs()
+            errors[:, 1:] = errors[:, 1:] - errors[:, :-1]
+            total += errors.mean()
+        return total
+
+
+class Boxes(nn.Module):
+    def forward(self, x: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
+        masks = torch.zeros_like(x)
+        for mask, box in zip(masks, boxes.long()):  # audit: TPF208
+            mask[box[1] : box[3], box[0] : box[2]] = 1
+        return masks
+
+
+class BlockMask(nn.Module):
+    def forward(self, x: torch.Tensor, block: int) -> torch.Tensor:
+        length = x.shape[1]
+        mask = x.new_full((length, length), float("-inf"))
+        for i in range(length):  # audit: TPF208
+            last = i // block
+            mask[i, : (last + 1) * block] = 0
+        return mask
+
+
+class Branches(nn.Module):
+    def forward(self, x: torch.Tensor, flipped: list[bool]) -> torch.Tensor:
+        parts = [x[i].softmax(-1).amax() for i in range(x.shape[0])]
+        first = torch.stack([x[i].softmax(-1).amax() for i in range(x.shape[0])])  # audit: TPF208
+        return first + parts[0]
+
+
+def filled(tokens) -> torch.Tensor:
+    buffer = torch.empty(8193, dtype=torch.long)
+    for i in range(8193):  # audit: TPF208
+        buffer[i] = next(tokens)
+    return buffer
+
+
+def drained(tokens, count: int) -> torch.Tensor:
+    buffer = torch.empty(count, dtype=torch.long)
+    for i in range(count):  # audit: TPF208
+        buffer[i] = tokens.popleft()
+    return buffer
 
 
 class Recurrence(nn.Module):
@@ -62,7 +123,7 @@ class Layers(nn.Module):
 def on_the_host(rows: list[list[int]]) -> torch.Tensor:
     table = torch.zeros(len(rows), 4)
     wanted = torch.ones(len(rows), 4)
-    for i in range(len(rows)):
+    for i in range(len(rows)):  # audit: TPF208
         table[i] = wanted[i] * 2
     return table
 
@@ -81,3 +142,55 @@ class Unknown(nn.Module):
         for i in range(x.shape[0]):
             out[i] = solve(x[i])
         return out
+
+
+class Viterbi(nn.Module):
+    def forward(self, x: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
+        scores, back = torch.zeros_like(x), torch.zeros_like(x)
+        for t in range(1, x.shape[1]):
+            best, where = (scores[:, t - 1].unsqueeze(-1) + moves).max(1)
+            scores[:, t] = best + x[:, t]
+            back[:, t] = where
+        return back
+
+
+class Ragged(nn.Module):
+    def forward(self, x: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+        rows = []
+        for i in range(x.shape[0]):
+            rows.append(x[i].masked_select(kept[i]) * 2)
+        return torch.cat(rows)
+
+
+class ListOfResults(nn.Module):
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        found = []
+        for i in range(x.shape[0]):
+            found.append(x[i].softmax(-1))
+        return found
+
+
+class Scales(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(x)
+        for i in range(3):
+            out[:, i] = x[:, i] * 2
+        return out
+
+
+class Collated(nn.Module):
+    def forward(self, images: list[torch.Tensor]) -> torch.Tensor:
+        batch = images[0].new_zeros(len(images), 3, 64, 64)
+        for i in range(len(images)):
+            batch[i, :, : images[i].shape[1]].copy_(images[i])
+        return batch
+
+
+class Kept(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not hasattr(self, "kernel"):
+            kernel = torch.zeros_like(x)
+            for i in range(x.shape[0]):  # audit: TPF208
+                kernel[i, i] = 1
+            self.kernel = kernel
+        return x @ self.kernel
