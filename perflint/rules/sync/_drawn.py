@@ -11,8 +11,10 @@ from perflint.rules._methods import call_site
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Device
 
+_OTHER_DEVICES = ("mps", "npu", "xpu", "xla", "hpu", "cpu")
 NAMES = ("torch.multinomial", "torch.Tensor.multinomial")
 
 
@@ -43,7 +45,19 @@ def drawn_on_host(site: CallSite) -> Draw | None:
     if value is None or value.device is not Device.CPU:
         return None
     confidence = device_confidence(left.receiver)
-    return None if confidence is None else Draw(leaves, confidence)
+    if confidence is None or _is_for_other_devices(site):
+        return None
+    return Draw(leaves, confidence)
+
+
+def _is_for_other_devices(site: CallSite) -> bool:
+    """Whether a branch that asks for a device other than CUDA decides on the call: it may lack the operator."""
+    tests = (each.test for each in site.model.ancestors(site.node) if isinstance(each, (ast.If, ast.IfExp)))
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith(_OTHER_DEVICES)
+        for test in tests
+        for part in walk(test)
+    )
 
 
 def leaves_to_be_drawn(model: Model, call: ast.Call) -> bool:

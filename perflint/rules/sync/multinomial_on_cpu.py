@@ -29,7 +29,7 @@ class MultinomialOnCpu(Rule):
     ## When it is fine
     - With a `generator=` of the host, for numbers that are the same on every machine: not reported.
     - Where the host needs the number anyway and nothing goes back: not reported.
-    - Devices that lack the operator.
+    - Devices that lack the operator: in a branch that asks for one it is not reported.
 
     ## Bad
     ```python

@@ -65,5 +65,11 @@ def other_draws(x: torch.Tensor):
     return torch.bernoulli(x.cpu()).to(x.device), torch.topk(x.cpu(), 1).values.to(x.device)
 
 
+def where_it_is_missing(x: torch.Tensor):
+    if x.device.type == "mps":
+        return torch.multinomial(x.cpu(), 1).to(x.device)
+    return torch.multinomial(x, 1)
+
+
 def to_itself(x: torch.Tensor):
     return torch.multinomial(x.cpu(), 1).to("cpu"), torch.multinomial(x.cpu(), 1).to(torch.int32)
