@@ -26,7 +26,7 @@ MEASURED = frozenset(
     TPF204 TPF301 TPF302 TPF351 TPF352 TPF374 TPF501 TPF502""".split()
 )
 """Rules of which steps were measured; it only grows."""
-ELSEWHERE = frozenset("TPF125 TPF354 TPF356 TPF376".split())
+ELSEWHERE = frozenset("TPF304 TPF353 TPF354 TPF356 TPF357 TPF376".split())
 """Codes of patterns that were measured before they had a rule."""
 
 
