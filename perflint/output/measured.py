@@ -12,7 +12,14 @@ _EXPLANATION = """\
 Milliseconds with the pattern and without, medians of runs by turns; the ratio is the median of
 neighbouring runs, with the least and the greatest."""
 _GUESS = "No step of a program was measured for this rule yet: its severity is a guess."
+_INSTEAD = "It is a warning because"
 _SEVERITY = "Severity goes by the steps marked with *: error from a quarter of the step lost, warning from 3 %."
+
+
+def is_without_cost(rule: Rule) -> bool:
+    """Whether errors or wrong results, rather than time, decide the severity; the page then says so."""
+    page = " ".join((type(rule).__doc__ or "").split())
+    return rule.effect is Effect.CORRECTNESS or _INSTEAD in page
 
 
 def measured(rule: Rule) -> str:
@@ -24,7 +31,7 @@ def measured(rule: Rule) -> str:
     steps = [row for row in known if row.scope == "step"]
     alone = [row for row in known if row.scope != "step"]
     spread = [grid for grid in grids() if rule.code in grid.rules]
-    guess = [] if rule.measured or rule.effect is Effect.CORRECTNESS else [_GUESS]
+    guess = [] if rule.measured or is_without_cost(rule) else [_GUESS]
     if not known and not spread:
         return "\n".join(["## Measured", *guess]) if guess else ""
     parts = [f"## Measured\n{_where([*known, *spread])}\n{_EXPLANATION}"]

@@ -32,6 +32,7 @@ class GraphedCallableArguments(Rule):
     The graph reads its arguments from fixed memory, so only tensors can be arguments: anything else is an
     error ("sample_args for each callable must contain only Tensors"). A number would have become part of
     the graph. Autocast's cache of weights lives outside of the graph's memory: torch refuses it too.
+    It is a warning because the call raises, not because of what it costs.
 
     ## When it is fine
     Tensors, and tuples, lists and dicts of them. `torch.autocast("cuda", cache_enabled=False)`.

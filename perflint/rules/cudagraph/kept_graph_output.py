@@ -33,7 +33,8 @@ class KeptGraphOutput(Rule):
     A graph writes to the same memory each time. After `graph.replay()` all entries of the list are one
     tensor, with the last result in it, and nothing says so. Under `torch.compile` the next call may
     reuse the memory of the outputs before: reading one then raises "accessing tensor output of
-    CUDAGraphs that has been overwritten by a subsequent run".
+    CUDAGraphs that has been overwritten by a subsequent run". It is a warning because results are wrong,
+    or the program raises, not because of what it costs.
 
     ## When it is fine
     Where the output is copied (`clone()`, `.cpu()`, `+ 0`), or used up before the next call. Where

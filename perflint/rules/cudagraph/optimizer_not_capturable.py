@@ -31,7 +31,8 @@ class OptimizerNotCapturable(Rule):
     ## Why is this bad
     These optimizers count their steps, on the host unless they are told otherwise. A graph records no host
     code, so that bias corrections would stay what they were: torch refuses ("Attempting CUDA graph
-    capture of step() for an instance of Adam but param_groups' capturable is False").
+    capture of step() for an instance of Adam but param_groups' capturable is False"). It is a warning
+    because the capture fails, not because of what it costs.
 
     ## When it is fine
     `SGD` has no counter. Where the graph ends before the step and `optimizer.step()` follows the replay.

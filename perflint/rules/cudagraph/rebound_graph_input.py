@@ -28,7 +28,8 @@ class ReboundGraphInput(Rule):
     ## Why is this bad
     A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever that
     name means later: the replay computes with the old batch, again and again, and nothing says so. A
-    number, such as a learning rate, has become part of the kernels' arguments.
+    number, such as a learning rate, has become part of the kernels' arguments. It is a warning because
+    results are wrong, not because of what it costs.
 
     ## When it is fine
     `static_x.copy_(batch)` and other in-place operations. A name that is bound anew before the capture, or

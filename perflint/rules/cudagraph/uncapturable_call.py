@@ -33,7 +33,8 @@ class UncapturableCall(Rule):
     ## Why is this bad
     A graph records kernels and runs none of them, so there is nothing to wait for: CUDA fails with
     "operation not permitted when stream is capturing", and the capture is lost. What the host computes
-    is not recorded either: a replay repeats the kernels alone.
+    is not recorded either: a replay repeats the kernels alone. It is a warning because the capture
+    fails, not because of what it costs.
 
     ## When it is fine
     Before and after the capture. In a branch on `torch.cuda.is_current_stream_capturing()`.

@@ -37,7 +37,7 @@ class MissingEvalMode(Rule):
     normalises with the statistics of the batch and updates its running averages from held-out
     data. It also costs time: those updates and the dropout kernels run, and
     `nn.TransformerEncoder` and `nn.MultiheadAttention` have a fast path that needs evaluation
-    mode.
+    mode. It is a warning because results are wrong, whatever it costs.
 
     ## When it is fine
     - Dropout is sampled on purpose (Monte Carlo dropout).

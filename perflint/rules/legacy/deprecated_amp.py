@@ -35,7 +35,7 @@ class DeprecatedAmp(Rule):
     `torch.amp.autocast` is the device type and its second is `dtype`, so putting `"cuda"` in front
     of the old arguments turns `enabled` into `dtype`.
 
-    It costs no measurable time.
+    It costs no measurable time. It is a warning because the names will go.
 
     ## When it is fine
     Code that also runs on torch before 2.4 needs the old names in one branch: a branch or an

@@ -54,7 +54,7 @@ class MissingApi(Rule):
     ## Why is this bad
     Such calls come from articles and generated code. They raise AttributeError when they run first,
     which may be late (in a branch for the GPU, after an epoch), and where somebody catches that, the
-    optimisation silently never happens.
+    optimisation silently never happens. It is a warning because the program raises.
 
     ## When it is fine
     Where `hasattr` or a version test asks first, or an `except` takes over; where the program puts the name

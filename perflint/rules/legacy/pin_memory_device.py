@@ -23,6 +23,7 @@ class PinMemoryDevice(Rule):
     ## Why is this bad
     torch pins for the accelerator that it finds, and ignores the argument: with `pin_memory=True` it warns in
     each epoch, without it nothing is pinned at all. It costs no measurable time.
+    It is a warning because the argument does not do what it says, and will go.
 
     ## When it is fine
     Code that also runs on torch versions that read it. An empty text, which is the default.

@@ -32,6 +32,7 @@ class SdpKernelContext(Rule):
     It is deprecated, raises a FutureWarning each time and will go. Its defaults allow what nobody asked for:
     `sdp_kernel(enable_math=False)` leaves flash, memory-efficient and cuDNN attention on.
     `torch.nn.attention.sdpa_kernel` takes the list of what is allowed. It costs no measurable time.
+    It is a warning because the name will go.
 
     ## When it is fine
     In a branch for torch before 2.3, which has nothing else.
