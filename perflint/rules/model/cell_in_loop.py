@@ -1,0 +1,162 @@
+"""TPF304: a recurrent cell that a Python loop takes over a sequence."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._places import inside, statement_of
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import names_in, walk
+from perflint.semantics.values import Instance
+from perflint.source.concrete import cst
+
+_LAYERS = {f"torch.nn.{name}Cell": f"torch.nn.{name}" for name in ("LSTM", "GRU", "RNN")}
+
+
+class CellInLoop(Rule):
+    """A recurrent cell runs step by step over a sequence that is there as a whole.
+
+    ## What it does
+    Finds `nn.LSTMCell`, `nn.GRUCell` and `nn.RNNCell` that a `for` loop calls in each turn with the next part of a
+    sequence, where the input is not made of what the cell gave before, and nothing else changes the state.
+
+    ## Why is this bad
+    Each step launches its own small products and element-wise kernels, forward and backward, from Python. `nn.LSTM`
+    and `nn.GRU` give the whole sequence to cuDNN, which multiplies all inputs at once, and keeps the weights of the
+    state close to the processor through all steps.
+
+    ## When it is fine
+    - The input of a step depends on the output of the one before: decoders that feed back what they said, attention
+      that looks with the state. Not reported.
+    - The state is reset, masked, normalised or dropped out between steps, or the loop ends early. Not reported.
+    - A cell of the program's own, or one with other weights per step.
+    - Code that `torch.compile` unrolls.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.cell = nn.GRUCell(width, width)
+
+        def forward(self, x: torch.Tensor, h: torch.Tensor):
+            found = []
+            for t in range(x.shape[0]):
+                h = self.cell(x[t], h)
+                found.append(h)
+            return torch.stack(found)
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.layer = nn.GRU(width, width)
+
+        def forward(self, x: torch.Tensor, h: torch.Tensor):
+            found, _ = self.layer(x, h[None])
+            return found
+    ```
+
+    ## Fix safety
+    No fix: the layer's state has one more dimension, its parameters other names (`weight_ih_l0`), and sums are rounded
+    in another order.
+
+    ## How a GPU shows it
+    A timeline shows a row of small `gemm` and element-wise kernels per step, with gaps between them, where cuDNN has
+    a few long ones. `benchmarks/rules/models.py lstm-cell gru-cell` times both.
+
+    ## References
+    - [torch.nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html)
+    - [Optimizing recurrent neural networks in cuDNN](https://developer.nvidia.com/blog/optimizing-recurrent-neural-networks-cudnn-5/)
+    """
+
+    code, name = "TPF304", "cell-in-loop"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls("torch.nn.Module.__call__"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        cell = site.value(site.node.func)
+        if not isinstance(cell, Instance) or cell.cls not in _LAYERS or len(site.node.args) != 2:
+            return False
+        return not site.has_unpacking and _loop(site.model, site.node) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        model, call = site.model, site.node
+        loop, cell = _loop(model, call), site.value(call.func)
+        assert loop is not None and isinstance(cell, Instance)
+        if not _keeps_to_itself(model, call, loop) or model.compiled(call) is not None:
+            return
+        layer = _LAYERS[cell.cls]
+        yield self.finding(
+            site,
+            f"{quoted(site.text(call))} takes one step per turn of the loop, though its inputs are there as a whole",
+            confidence=Confidence.HIGH if _reads_sequence(loop, call) else Confidence.MEDIUM,
+            help=f"Give the whole sequence to a `{layer}`.",
+        )
+
+
+def _loop(model: Model, call: ast.Call) -> ast.For | None:
+    """The innermost loop, where each of its turns comes by the call."""
+    inner: ast.AST = call
+    for outer in inside(model, call):
+        if isinstance(outer, ast.For):
+            return outer if inner in outer.body else None
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Try, ast.BoolOp)) or hasattr(outer, "generators"):
+            return None
+        inner = outer
+    return None
+
+
+def _keeps_to_itself(model: Model, call: ast.Call, loop: ast.For) -> bool:
+    """Whether the state goes from step to step through the cell alone, and the input comes from elsewhere."""
+    statement = statement_of(model, call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+        return False
+    state, given = call.args[1], call.args[0]
+    made, used = names_in(statement.targets[0]), names_in(state)
+    if not used or not used <= made or _is_left(loop):
+        return False
+    for node in walk(loop):
+        if isinstance(node, ast.Name) and node.id in used and isinstance(node.ctx, ast.Store):
+            if not any(outer is statement for outer in model.ancestors(node)):
+                return False
+    return made.isdisjoint(_origins(loop, given))
+
+
+def _is_left(loop: ast.For) -> bool:
+    return any(isinstance(node, (ast.Break, ast.Return, ast.Continue)) for node in walk(loop))
+
+
+def _origins(loop: ast.For, given: ast.expr) -> set[str]:
+    """The names that the input of a step is made of, through what the loop assigns."""
+    found: set[str] = set()
+    waiting = [given]
+    while waiting:
+        for name in names_in(waiting.pop()) - found:
+            found.add(name)
+            for node in walk(loop):
+                if isinstance(node, ast.Assign) and any(name in names_in(target) for target in node.targets):
+                    waiting.append(node.value)
+                elif isinstance(node, (ast.AugAssign, ast.AnnAssign)) and name in names_in(node.target):
+                    waiting += [node.value] if node.value is not None else []
+                elif isinstance(node, ast.For) and node is not loop and name in names_in(node.target):
+                    waiting.append(node.iter)
+    return found
+
+
+def _reads_sequence(loop: ast.For, call: ast.Call) -> bool:
+    """Whether the loop goes over the sequence that the input is a part of."""
+    return bool(names_in(loop.target) & _origins(loop, call.args[0]))
