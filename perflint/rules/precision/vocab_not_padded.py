@@ -14,7 +14,7 @@ from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
-from perflint.rules.worth import cost, grid, slower
+from perflint.rules.worth import Grid, cost, grid, slower
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
@@ -175,10 +175,10 @@ def _message(site: FileSite, table: _Table, around: Setting) -> str:
     size = table.size.value
     better = padded(size, 64)
     half = around.region.half is not None or Format.TF32 not in around.region.formats
-    ratio = _estimate(table) if half else None
+    measured = _measured(table, "bfloat16" if half else "tf32")
+    ratio = measured.ratio(table.width.value, better) if measured is not None and table.width is not None else None
     figure = "the kernels for such sizes are slower"
-    if ratio is not None:
-        measured = grid("head-outer-1-bfloat16")
+    if measured is not None and ratio is not None:
         figure = f"with its loss, forward and backward, it is {slower(ratio)} {measured.where}"
     called = f"`{site.text(table.call.func)}(…)`"
     if table.size.by_default:
@@ -188,12 +188,11 @@ def _message(site: FileSite, table: _Table, around: Setting) -> str:
     return f"{whose}, pad it to {better}: {figure}" + ("" if table.multiplied else ", if it is the head's size too")
 
 
-def _estimate(table: _Table) -> float | None:
-    """How much longer a head and its cross entropy take than with its cure, where sizes like its own were measured."""
+def _measured(table: _Table, format: str) -> Grid | None:
+    """How much longer heads and their cross entropy took that misfit as this one does; None where it is not the size."""
     if table.width is None or table.width.value % 8:
         return None
-    power = table.size.value & -table.size.value
-    return grid(f"head-outer-{power}-bfloat16").ratio(table.width.value, padded(table.size.value, 64))
+    return grid(f"head-outer-{table.size.value & -table.size.value}-{format}")
 
 
 def _severity(table: _Table, around: Setting) -> Severity:
