@@ -55,6 +55,7 @@ def test_audit_profile(case: Case) -> None:
 def test_no_stray_fixtures() -> None:
     from tests.rules.harness import FIXTURES
 
-    known = {path for case in CASES for path in (case.fixture, case.golden, case.fixture.with_suffix(".run.py"))}
+    endings = (".py", ".fixed.py", ".run.py", ".change.py")
+    known = {case.fixture.with_suffix(ending) for case in CASES for ending in endings}
     stray = [str(path.relative_to(FIXTURES)) for path in sorted(FIXTURES.glob("*/*.py")) if path not in known]
     assert not stray, f"no rule module goes with {stray}"

@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import FunctionNode, walk
+from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ class CompileResultDropped(Rule):
     ## Fix safety
     Unsafe: compilation really begins. The first calls take seconds to minutes, results differ in the
     last bits, and code that cannot be compiled shows. A bare call of a plain name or attribute becomes
-    an assignment; `self` and the variable of a loop are compiled in place by `.compile()`.
+    an assignment: the keys of the compiled module's state dict get the prefix `_orig_mod.`. `self` and the
+    variable of a loop are compiled in place by `.compile()`, which keeps the keys, but does nothing for
+    modules of torch's own classes: where the source shows one, there is no fix. Nor is there for a name of
+    an outer scope, which an assignment would make a local one.
 
     ## How a GPU shows it
     A profile has no `CompiledFxGraph`, no `Torch-Compiled Region` and no kernel named `triton_…`;
@@ -185,6 +189,9 @@ def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
     message = "Use what torch.compile returns"
     if in_place:
         # `self = torch.compile(self, mode=m)` compiles in place as `self.compile(mode=m)`.
+        value = site.value(given)
+        if isinstance(value, Instance) and value.cls.startswith("torch.nn.") and value.cls != "torch.nn.Module":
+            return None
         statement = site.model.parent(call)
         assert isinstance(statement, ast.Assign)
         first = node.args[0].value
@@ -192,7 +199,7 @@ def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
         edit = replace(site.model.source, site.model.source.span(statement), compiled)
         message = "Compile the module in place"
     elif isinstance(site.model.parent(call), ast.Expr) and isinstance(given, (ast.Name, ast.Attribute)):
-        if not _may_assign(given) or (isinstance(given, ast.Name) and given.id == "self"):
+        if not _may_assign(site.model, call, given):
             return None
         target = cst.parse_expression(site.text(given))
         assert isinstance(target, (cst.Name, cst.Attribute))
@@ -201,8 +208,26 @@ def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
     return None if edit is None else Fix(message, Safety.UNSAFE, (edit,))
 
 
-def _may_assign(node: ast.expr) -> bool:
-    """Whether an expression is a plain name or an attribute path."""
+def _may_assign(model: Model, call: ast.Call, node: ast.expr) -> bool:
+    """Whether an expression is an attribute path, or a plain name that is bound where it stands."""
+    if isinstance(node, ast.Name):
+        return node.id != "self" and _is_bound_in(model, model.function(call), node.id)
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
+
+
+def _is_bound_in(model: Model, function: FunctionNode | None, name: str) -> bool:
+    """Whether a name is one that a function binds; all are outside of functions."""
+    if function is None:
+        return True
+    arguments = function.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    if any(argument is not None and argument.arg == name for argument in every):
+        return True
+    return any(
+        (isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names)
+        or (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        for node in walk(function)
+        if model.function(node) is function
+    )

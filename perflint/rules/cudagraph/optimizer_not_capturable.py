@@ -64,8 +64,9 @@ class OptimizerNotCapturable(Rule):
     ```
 
     ## Fix safety
-    Unsafe: with `capturable=True` the counters are tensors of the device, in checkpoints too, the update is
-    computed with tensors in another order of rounding, and steps outside of graphs become slower.
+    Unsafe: recording the step no longer raises; with `capturable=True` the counters are tensors of the
+    device, in checkpoints too, the update is computed with tensors in another order of rounding, and
+    steps outside of graphs become slower.
 
     ## How a GPU shows it
     The capture raises the error above.

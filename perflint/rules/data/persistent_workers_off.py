@@ -56,7 +56,8 @@ class PersistentWorkersOff(Rule):
 
     ## Fix safety
     Unsafe: workers keep their copy of the data set and their random state, so that the random numbers
-    drawn in them differ from the second epoch on.
+    drawn in them differ from the second epoch on. The process itself draws one number less in each of
+    these epochs, which moves all that it draws later.
 
     ## How a GPU shows it
     A trace shows idle time of the device at the start of each epoch, in `DataLoader.__iter__`.

@@ -89,7 +89,8 @@ class BiasBeforeNorm(Rule):
 
     ## Fix safety
     Unsafe: the state dict loses a key, so strict loading of an older checkpoint fails, as does
-    loading an older optimizer state; later layers draw other initial weights. No fix is offered
+    loading an older optimizer state; later layers draw other initial weights. In training
+    results differ in the last bits, as the running means do by the bias. No fix is offered
     where the file loads weights, one that imports it downloads some, where it freezes norms, or
     sets biases by hand without asking whether there is one.
 

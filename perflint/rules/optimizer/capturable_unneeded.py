@@ -53,8 +53,8 @@ class CapturableUnneeded(Rule):
     ```
 
     ## Fix safety
-    Unsafe: without the argument, capturing the step in a graph fails, and step counters of a checkpoint
-    that was written on the device stay there when it is loaded (TPF608).
+    Unsafe: without the argument, capturing the step in a graph fails; the counters are tensors of the host,
+    in checkpoints too, and updates differ in the last bits.
 
     ## How a GPU shows it
     A profile shows `aten::_foreach_pow`, `aten::_foreach_sub_` and their like on tensors of one number

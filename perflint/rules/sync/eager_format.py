@@ -80,9 +80,10 @@ class EagerFormat(Rule):
 
     ## Fix safety
     Unsafe, and for an f-string that is the only argument of `logger.debug` only: it becomes a lazy
-    format. The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5, device='cuda:0')`
+    format. The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5000, device='cuda:0')`
     where an f-string writes `0.5`), and a tensor changed in place before a handler formats it
-    shows its later value.
+    shows its later value. Where debug messages are written, making the text waits as before, and
+    longer for what `%s` shows.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside torch's own `_tensor.py` or `_tensor_str.py`,

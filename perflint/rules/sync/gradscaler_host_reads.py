@@ -71,7 +71,7 @@ class GradscalerHostReads(Rule):
 
     ## Fix safety
     Adds `fused=True` where the same code makes the optimizer. Unsafe: the results differ in the last
-    bits, and all parameters must be floating point tensors on the device.
+    bits, and parameters on a device without fused optimizers raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/amp/grad_scaler.py`; a trace shows

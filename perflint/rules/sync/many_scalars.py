@@ -64,8 +64,9 @@ class ManyScalars(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `torch.stack` brings the tensors to one dtype, so that whole numbers beyond 2²⁴ lose digits
-    beside `float32`; tensors on different devices raise.
+    Unsafe: all are computed before the first is read, so that none is known where one of them raises;
+    tensors on different devices raise. The numbers are the same: only floats are read with floats, and
+    whole numbers with whole numbers.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per read on neighbouring lines; a profile shows

@@ -49,9 +49,10 @@ class MaskedFillCudaScalar(Rule):
     ```
 
     ## Fix safety
-    `x.masked_fill(mask, value)` becomes `torch.where(mask, value, x)`. Unsafe: a value of a wider
-    dtype widens the result, and the shapes of mask and x broadcast both ways. Forms that change x
-    in place get no fix.
+    `x.masked_fill(mask, value)` becomes `torch.where(mask, value, x)`. Unsafe: where the
+    value is of a wider kind than x, such as a float beside integers, the result is of the value's dtype;
+    so is that of an x without dimensions beside a wider dtype. The mask is computed before
+    x. Forms that change x in place get no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows

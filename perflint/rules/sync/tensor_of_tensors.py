@@ -51,8 +51,8 @@ class TensorOfTensors(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the result stays on the device of its elements where the constructor made a host tensor,
-    elements of different dtypes are promoted, and elements on different devices raise.
+    Unsafe: the result stays on the device of its elements where the constructor made a host tensor, and
+    elements on different devices raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows as many

@@ -1,0 +1,24 @@
+"""What scenarios do by names that no rule knows: what a rule asks of a file stays as the scenario wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def capture(function: Callable[[], object]) -> None:
+    """Record what a function does as a CUDA graph."""
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        function()
+
+
+def load(model: torch.nn.Module, state: dict[str, Any]) -> None:
+    """Load a checkpoint strictly."""
+    model.load_state_dict(state)
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load an optimizer's state."""
+    optimizer.load_state_dict(state)

@@ -1,0 +1,29 @@
+"""A checkpoint that is read to the host instead of the device."""
+
+import io
+
+import torch
+from torch import nn
+
+
+def case_other_things():
+    model = nn.Linear(3, 2).cuda()
+    file = io.BytesIO()
+    written = torch.optim.Adam(model.parameters(), lr=0.1)
+    model(torch.ones(3, device="cuda")).sum().backward()
+    written.step()
+    torch.save({"optimizer": written.state_dict(), "average": torch.ones(2)}, file)
+    file.seek(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    state = torch.load(file, map_location="cuda")
+    optimizer.load_state_dict(state["optimizer"])
+    moments = [one["exp_avg"] for one in optimizer.state.values()]
+    steps = [one["step"] for one in optimizer.state.values()]
+    return {"average": state["average"], "moments": moments, "steps": steps}
+
+
+def change_other_things(average, steps):
+    """what else is read of the checkpoint is on the host then"""
+    assert average[0].device.type == "cuda" and average[1].device.type == "cpu"
+    assert torch.equal(average[0].cpu(), average[1])
+    assert {step.device.type for step in steps[0]} == {"cuda"} and {step.device.type for step in steps[1]} == {"cpu"}

@@ -1,0 +1,39 @@
+"""Filling under a mask, and choosing by it."""
+
+import torch
+
+
+def fill(x: torch.Tensor, mask: torch.Tensor, other: torch.Tensor):
+    return x.cuda().masked_fill(mask.cuda(), other.cuda().mean())
+
+
+def case_alike():
+    x = torch.randn(3, device="cuda", requires_grad=True)
+    y = fill(x * 2, torch.tensor([True, False, False]), torch.ones(2))
+    y.sum().backward()
+    return {"y": y, "x": x}
+
+
+def case_wider():
+    y = fill(torch.ones(2, dtype=torch.int64), torch.tensor([True, False]), torch.full((2,), 1.5))
+    return {"dtype": y.dtype, "values": y.tolist()}
+
+
+def change_wider(dtype, values):
+    """where the value is of a wider kind than x, such as a float beside integers, the result is of the value's dtype"""
+    assert dtype == (torch.int64, torch.float32) and values == ([1, 1], [1.5, 1.0])
+
+
+def case_no_dimensions():
+    y = fill(torch.ones((), dtype=torch.float16), torch.tensor(True), torch.ones(2))
+    return {"dtype": y.dtype, "value": y.item()}
+
+
+def change_no_dimensions(dtype):
+    """so is that of an x without dimensions beside a wider dtype"""
+    assert dtype == (torch.float16, torch.float32)
+
+
+def case_widths():
+    y = fill(torch.ones(2, dtype=torch.float16), torch.tensor([True, False]), torch.full((2,), 0.1))
+    return {"y": y, "shape": fill(torch.ones(1), torch.tensor([True, False]), torch.ones(2)).shape}

@@ -1,0 +1,28 @@
+"""A condition that Python checks, and one that the device checks."""
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert torch.isfinite(x).all()
+        return x.relu()
+
+
+def case_holds():
+    return {"y": Net()(torch.ones(3, device="cuda"))}
+
+
+def change_holds(waits):
+    """checks on the device without waiting"""
+    assert waits == (1, 0)
+
+
+def case_fails():
+    return {"y": Net()(torch.full((3,), torch.nan, device="cuda"))}
+
+
+def change_fails(error, waits):
+    """When the condition fails, the error comes later"""
+    assert error[0].startswith("AssertionError") and error[1].startswith("RuntimeError: Expected Tensor")

@@ -1,0 +1,51 @@
+"""Sums that are read in each turn, and after the loop."""
+
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def epoch(model: nn.Module, loader: DataLoader, look):
+    total = 0.0
+    correct = 0
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        total += loss.item() * len(y)
+        correct += (model(x.cuda()).argmax(dim=1) == y.cuda()).sum().item()
+        look()
+    return total, correct
+
+
+def batches():
+    return [(torch.randn(4, 3), torch.tensor([0, 1, 1, 0])) for _ in range(3)]
+
+
+def case_sums():
+    model = nn.Linear(3, 2).cuda()
+    return {"sums": epoch(model, batches(), lambda: None), "model": model}
+
+
+def change_sums(waits):
+    """`total += loss.item()` becomes `total += loss.detach().double()`, with `total = float(total)` after the loop"""
+    assert waits[1] < waits[0]
+
+
+def case_no_turn():
+    return {"sums": epoch(nn.Linear(3, 2).cuda(), [], lambda: None)}
+
+
+def case_seen():
+    kinds = []
+
+    def look():
+        kinds.append(type(sys._getframe(1).f_locals["total"]).__name__)
+
+    return {"sums": epoch(nn.Linear(3, 2).cuda(), batches(), look), "kinds": kinds}
+
+
+def change_seen(kinds, waits):
+    """a debugger sees a tensor"""
+    assert kinds == (["float"] * 3, ["Tensor"] * 3)

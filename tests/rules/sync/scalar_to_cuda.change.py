@@ -1,0 +1,41 @@
+"""Numbers of which the source does not say everything."""
+
+import numpy as np
+import torch
+
+
+def given(number: float, x: torch.Tensor):
+    return torch.tensor(number, device=x.device)
+
+
+def cast(x: torch.Tensor):
+    return torch.tensor(0.1).to(x.device, torch.float64)
+
+
+def flag(x: torch.Tensor):
+    return torch.tensor(True, device=x.device)
+
+
+def case_of_python():
+    x = torch.ones(2, device="cuda")
+    return {"values": [given(0.1, x), given(3, x), given(1 + 2j, x)], "flag": flag(x)}
+
+
+def case_of_numpy():
+    made = given(np.float64(0.1), torch.ones(2, device="cuda"))
+    return {"dtype": made.dtype, "value": f"{made.item():.6f}"}
+
+
+def change_of_numpy(dtype):
+    """a variable, which may hold a NumPy scalar with a dtype of its own"""
+    assert dtype == (torch.float64, torch.float32)
+
+
+def case_rounded():
+    made = cast(torch.ones(2, device="cuda"))
+    return {"made": made}
+
+
+def change_rounded(made):
+    """where the move also changed the dtype, because the number was rounded twice"""
+    assert made[0].item() == torch.tensor(0.1).double().item() and made[1].item() == 0.1

@@ -1,0 +1,28 @@
+"""Tensors that are made on the host and moved, and tensors that are made on the device."""
+
+import torch
+
+
+def leaf(x: torch.Tensor):
+    return torch.zeros(3, requires_grad=True).to(x.device)
+
+
+def noise(x: torch.Tensor):
+    return torch.randn(3).to(x.device), torch.linspace(0, 1, 5).to(x.device), torch.hann_window(8).to(x.device)
+
+
+def case_leaf():
+    made = leaf(torch.ones(1, device="cuda"))
+    (made * 2).sum().backward()
+    kept = made.grad if made.is_leaf else None
+    return {"leaf": made.is_leaf, "kept": None if kept is None else kept.tolist(), "values": made.detach()}
+
+
+def change_leaf(leaf, kept):
+    """with `requires_grad=True`, because the result becomes a leaf"""
+    assert leaf == (False, True) and kept == (None, [2.0, 2.0, 2.0])
+
+
+def case_values():
+    made = noise(torch.ones(1, device="cuda"))
+    return {"made": [(one.shape, one.dtype, one.device.type) for one in made]}
