@@ -1,0 +1,38 @@
+"""Transformers that look whether a mask is causal, and that are told."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(16, 4, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, x: torch.Tensor, changes: bool):
+        causal = nn.Transformer.generate_square_subsequent_mask(x.size(1), device=x.device)
+        if changes:
+            causal.zero_()
+        return self.encoder(x, causal)
+
+
+def case_told():
+    model, x = Model().cuda().eval(), torch.randn(2, 5, 16, device="cuda", requires_grad=True)
+    model(x, False).square().sum().backward()
+    return {"model": model, "x": x}
+
+
+def change_told(waits):
+    """`is_causal=True` is what torch would find out."""
+    assert waits[1] < waits[0]
+
+
+def case_changed():
+    model, x = Model().cuda(), torch.randn(2, 5, 16, device="cuda")
+    return {"y": model(x, True).detach()}
+
+
+def change_changed(y, waits):
+    """A mask that is changed in between would be ignored."""
+    assert not torch.allclose(*y)
