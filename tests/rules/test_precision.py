@@ -134,3 +134,19 @@ def test_a_package_that_runs_the_model_tells_its_format(tmp_path: Path) -> None:
 def test_a_file_that_does_not_import_the_model_tells_nothing(tmp_path: Path) -> None:
     found = check(tmp_path, "model.py", {"model.py": MODEL, "train.py": TRAINING.format(origin="other")})
     assert [(finding.code, finding.severity) for finding in found] == [("TPF352", Severity.INFO)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "width", "figure"),
+    [
+        ('torch.set_float32_matmul_precision("high")', 768, "it is about 2.0 × slower in float32 with TF32 on an H200"),
+        ("torch.set_default_dtype(torch.bfloat16)", 768, "it is about 3.1 × slower under bfloat16 autocast on an H200"),
+        ('torch.set_float32_matmul_precision("high")', 770, "the kernels for such sizes are slower"),
+    ],
+)
+def test_a_head_is_held_against_the_measurements_of_its_format(
+    tmp_path: Path, setting: str, width: int, figure: str
+) -> None:
+    text = f"import torch\nfrom torch import nn\n\n{setting}\nhead = nn.Linear({width}, 50257)\n"
+    (found,) = [found for found in check(tmp_path, "head.py", {"head.py": text}) if found.code == "TPF352"]
+    assert figure in found.message

@@ -189,7 +189,7 @@ def _message(site: FileSite, table: _Table, around: Setting) -> str:
 
 
 def _measured(table: _Table, format: str) -> Grid | None:
-    """How much longer heads and their cross entropy took that misfit as this one does; None where it is not the size."""
+    """How much longer heads and their cross entropy took that misfit as this one; None where the width does, too."""
     if table.width is None or table.width.value % 8:
         return None
     return grid(f"head-outer-{table.size.value & -table.size.value}-{format}")
