@@ -72,6 +72,9 @@ def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
     put(result, target)
     if not non_blocking:
         wait_for_copy(tensor)
+    elif target is At.HOST and str(result.layout) == "torch.strided":
+        # torch pins what it makes for such a copy (`pin_out` of `_to_copy`).
+        pin(result)
     return result
 
 
