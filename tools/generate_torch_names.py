@@ -25,6 +25,9 @@ MODULES = """
     torch.optim.lr_scheduler torch.profiler torch.random torch.utils torch.utils.checkpoint torch.utils.data
 """.split()
 
+BUILT_WITH = {"torch.distributed": "ProcessGroupMPI ProcessGroupNCCL ProcessGroupUCC ProcessGroupXCCL"}
+"""Names that only torch has that was built with a library; the installed one may lack them."""
+
 
 def main() -> None:
     """Write the file, or check it."""
@@ -52,7 +55,10 @@ def public(module: str) -> set[str]:
     names = {*dir(found), *getattr(found, "_deprecated_attrs", ()), *getattr(found, "_lazy_modules", ())}
     # Some modules are objects that look like one, with the module in `m`.
     names |= set(dir(getattr(found, "m", None))) if isinstance(getattr(found, "m", None), ModuleType) else set()
+    # The switches of backends are properties of the module's class.
+    names |= {name for name, value in vars(type(found)).items() if hasattr(type(value), "__get__")}
     names |= {inner.name for inner in pkgutil.iter_modules(getattr(found, "__path__", ()))}
+    names |= set(BUILT_WITH.get(module, "").split())
     return {name for name in names if not name.startswith("_")}
 
 

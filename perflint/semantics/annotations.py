@@ -215,6 +215,8 @@ def _literal(parts: list[ast.expr]) -> Value:
 
 def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | None, device: Device) -> Value:
     """What a parameter may be when nobody says what is passed."""
+    if _is_kernel(frame, info):
+        return UNKNOWN
     value = annotated(frame, arg.annotation, device)
     if isinstance(value, Unknown):
         value = _from_docstring(frame, info, arg.arg, device)
@@ -227,6 +229,21 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
     if default == NONE and not isinstance(value, Unknown):
         return union([value, NONE])
     return value
+
+
+_COMPILERS = frozenset({"numba", "taichi", "triton", "warp"})
+"""Compilers of kernels, whose functions get arrays and pointers of their own."""
+
+
+def _is_kernel(frame: Frame, info: FunctionInfo) -> bool:
+    for node in getattr(info.node, "decorator_list", ()):
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Name):
+            full = frame.module.imports.get(node.id, node.id)
+            if full.partition(".")[0] in _COMPILERS:
+                return True
+    return False
 
 
 def _defaulted(default: Value) -> Value:

@@ -25,6 +25,9 @@ def rarely(test: ast.expr, outcome: bool) -> bool:
         return _rare_comparison(test) is outcome
     if isinstance(test, ast.BinOp):
         return _is_interval(test) and not outcome
+    if isinstance(test, ast.Constant):
+        # `if 0:` is code that somebody has switched off.
+        return bool(test.value) is not outcome
     return outcome and _is_seldom_true(test.func if isinstance(test, ast.Call) else test)
 
 
@@ -60,3 +63,24 @@ def _rare_comparison(test: ast.Compare) -> bool | None:
 def leaves(body: list[ast.stmt]) -> bool:
     """Whether a branch ends by leaving the function or this turn of the loop."""
     return isinstance(body[-1], (ast.Return, ast.Continue))
+
+
+def fails(body: list[ast.stmt]) -> bool:
+    """Whether a branch is the way to an exception."""
+    return bool(body) and isinstance(body[-1], ast.Raise)
+
+
+def fills_cache(branch: ast.If) -> bool:
+    """Whether the body of a branch runs once for each key: `if key not in cache: … cache[key] = …`."""
+    test = branch.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotIn):
+        return False
+    key, cache = ast.unparse(test.left), ast.unparse(test.comparators[0])
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node.value) == cache
+        and ast.unparse(node.slice) == key
+        for statement in branch.body
+        for node in ast.walk(statement)
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
-from perflint.semantics.guards import leaves, rarely
+from perflint.semantics.guards import fails, fills_cache, leaves, rarely
 from perflint.semantics.structure import children, names_in, walk
 from perflint.semantics.values import Function, Instance, Sequence
 
@@ -138,6 +138,12 @@ class HeatMap:
         test: ast.expr | None = None
         if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
             is_body = _is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
+            if (
+                isinstance(parent, ast.If)
+                and not isinstance(node, ast.Raise)
+                and (fails(parent.body if is_body else parent.orelse) or (is_body and fills_cache(parent)))
+            ):
+                return parent.test
             if rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
                 test = parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
@@ -274,8 +280,14 @@ class HeatMap:
         name = callee.qualname.rpartition(".")[2]
         if isinstance(callee.receiver, Instance) and name not in _COLD_FUNCTIONS:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
-            return work | _RUNS if self._model.is_module(callee.receiver) else work
+            # One that gives a module only looks it up: `self.get_base_layer()`.
+            runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
+            return work | _RUNS if runs else work
         return work
+
+    def _gives_module(self, call: ast.Call) -> bool:
+        members = self._model.value(call).members
+        return any(isinstance(member, Instance) and self._model.is_module(member) for member in members)
 
     def _work_of_function(self, function: Function) -> Work:
         """What the body of a function of this file does, unless its name says that it runs seldom."""

@@ -25,7 +25,7 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
-    operand_in_charge,
+    operand_that_meets,
     scalar_type,
 )
 
@@ -78,7 +78,7 @@ def tensor_operation(left: Value, right: Value, op: type[ast.operator]) -> Value
 
 
 def _where(left: Value, right: Value, tensors: list[Tensor]) -> tuple[Device, str]:
-    charge = operand_in_charge(tensors)
+    charge = operand_that_meets(tensors)
     assert charge is not None
     sure = [value.tensor for value in (left, right) if value.tensor is not None and len(value.members) == 1]
     if len(tensors) == 2 and len(sure) == 1 and sure[0].device is not charge.device:

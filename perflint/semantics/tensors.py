@@ -30,6 +30,7 @@ from perflint.semantics.values import (
     Unknown,
     Value,
     operand_in_charge,
+    operand_that_meets,
     scalar_type,
 )
 
@@ -110,7 +111,17 @@ def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value
             arguments.has, lambda position: arguments.at(position).tensor is not None, arguments.literal
         )
     operands = _operands(arguments, receiver)
+    joined = arguments.get("tensors", 0) if name in _JOINS else None
+    if isinstance(joined, Sequence) and joined.items:
+        parts = [item.tensor for item in joined.items if item.tensor is not None]
+        host = operand_that_meets(parts) if len(parts) == len(joined.items) else None
+        if host is not None and host.device is Device.CPU:
+            operands = [operand.with_(device=Device.CPU, place="") for operand in operands]
     return _typed(facts, arguments, operands)
+
+
+_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "dstack", "stack"))
+"""They raise where their parts are on two devices."""
 
 
 def _typed(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> Value:

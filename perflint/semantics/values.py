@@ -437,6 +437,20 @@ def operand_in_charge(operands: Iterable[Tensor]) -> Tensor | None:
     return charge
 
 
+def operand_that_meets(operands: Iterable[Tensor]) -> Tensor | None:
+    """As `operand_in_charge`, for operations that raise where their operands are on two devices.
+
+    A host tensor with dimensions says where the others are whose place nobody knows.
+    """
+    given = tuple(operands)
+    charge = operand_in_charge(given)
+    if charge is not None and charge.device in (Device.UNKNOWN, Device.CALLER):
+        for tensor in given:
+            if tensor.device is Device.CPU and tensor.rank and tensor.evidence is Evidence.CERTAIN:
+                return tensor
+    return charge
+
+
 def same_place(tensor: Tensor, destination: Value) -> bool:
     """Whether a tensor is certainly where `destination`, a device or a tensor, says."""
     if not isinstance(destination, (DeviceValue, Tensor)) or destination.device is not tensor.device:

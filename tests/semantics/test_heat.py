@@ -571,6 +571,59 @@ def train(model: nn.Module, loader, should_log, every):
 """
 
 
+UNLIKELY = """
+from torch.utils.data import DataLoader
+tables = {}
+
+class Layer(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base_layer = base
+        self.inner = nn.Linear(3, 3)
+    def get_base_layer(self):
+        return self.inner
+    def merge(self, names):
+        for name in names:
+            self.get_base_layer().weight.sum().item()   # warm
+    def forward(self, x, key):
+        if key not in tables:
+            tables[key] = x.sum().item()        # cold
+            x.sum().item()                      # cold
+        if key not in tables:
+            x.sum().item()                      # hot
+        if 0:
+            x.sum().item()                      # cold
+        else:
+            x.sum().item()                      # hot
+        if not self.training:
+            count = x.sum().item()              # cold
+            raise ValueError(count)             # cold
+        elif x.ndim > 3:
+            x.sum().item()                      # hot
+        else:
+            count = x.sum().item()              # cold
+            raise ValueError(count)             # cold
+        for layer in [self.inner]:
+            if layer is key:
+                count = x.sum().item()          # cold
+                raise ValueError(count)         # cold
+        return x                                # hot
+
+def train(loader: DataLoader, model: nn.Module):
+    for x in loader:
+        loss = model(x)                         # hot
+        if not loss.isfinite():                 # hot
+            where = loss.argmax().item()        # cold
+            raise ValueError(where)             # cold
+        loss.backward()                         # hot
+"""
+
+
+@table(UNLIKELY)
+def test_what_hardly_ever_runs(case: Case) -> None:
+    check(case)
+
+
 @table(LOOPS)
 def test_loops(case: Case) -> None:
     check(case)

@@ -149,3 +149,35 @@ def test_bits(case: Case) -> None:
 @table(INDEXING)
 def test_indexing(case: Case) -> None:
     check(case)
+
+
+MEETINGS = """
+from numba import cuda as device_code
+import numba
+
+def f(x: Tensor, y: "tuple[torch.FloatTensor]"):
+    x + torch.eye(3)                            # -> cpu float
+    torch.ones(3) * x                           # -> cpu float
+    x + torch.tensor(1.0)                       # -> caller float
+    x + torch.ones(3, device=x.device)          # -> caller float
+    torch.cat([x, torch.zeros(1)])              # -> cpu
+    torch.cat((torch.zeros(1, dtype=torch.long), x.nonzero().flatten()))    # -> cpu int 1
+    torch.stack([x, x.sum()])                   # -> caller
+    y.shape[1]                                  # -> int
+
+@device_code.jit("(float32[:])")
+def kernel(x):
+    x                                           # -> ?
+    \"\"\"Arguments
+    x : torch.Tensor
+    \"\"\"
+
+@numba.njit
+def loop(x: Tensor):
+    x                                           # -> ?
+"""
+
+
+@table(MEETINGS)
+def test_host_tensors_say_where_the_others_are(case: Case) -> None:
+    check(case)

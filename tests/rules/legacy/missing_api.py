@@ -70,3 +70,9 @@ def modules(x: torch.Tensor) -> torch.Tensor:
     layer = Scale()
     layer.to("cuda")
     return layer(x).to("cuda")
+
+
+def built_with_a_library(store, x: torch.Tensor):
+    if torch.backends.cudnn.benchmark or not torch.backends.cudnn.enabled:
+        return torch.distributed.ProcessGroupNCCL(store, 0, 2)
+    return torch.distributed.ProcessGroupMPI.create([0, 1])
