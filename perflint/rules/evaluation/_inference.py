@@ -7,7 +7,7 @@ import re
 
 from perflint.findings import Confidence
 from perflint.rules.evaluation._escape import escapes
-from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS
+from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS, wants_gradient
 from perflint.rules.evaluation._runs import modes
 from perflint.rules.evaluation._scopes import Scope, Survey, last_name, words
 from perflint.semantics.structure import walk
@@ -15,6 +15,8 @@ from perflint.semantics.structure import walk
 _FEEDS_OTHERS = frozenset(
     {"embed", "embedding", "embeddings", "encode", "extract", "feature", "features", "teacher", "target"}
 )
+_LOSSES = frozenset({"_compute_loss", "compute_loss", "training_step"})
+"""Methods of trainers that return what is backpropagated."""
 _TRACES = frozenset({"export", "make_graphed_callables", "script", "trace"})
 _COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\(")
 
@@ -30,8 +32,19 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
         return None
     named = {word for around in scope.chain for word in words(around.name)}
     if escapes(survey, scope, within):
+        if _trains_around(survey, scope, within):
+            return None
         switched = any(mode.evaluating for mode in modes(survey, scope))
         if named & _FEEDS_OTHERS or not (switched or named & (EVALUATING_WORDS | GENERATING_WORDS)):
             return None
         return Confidence.LOW
     return Confidence.LOW if _COMPILES.search(survey.model.source.text) else Confidence.HIGH
+
+
+def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
+    """Whether what leaves a `with` goes on in code that computes gradients: its function, or a trainer's class."""
+    if within is scope.node:
+        return False
+    if wants_gradient(survey, scope.node):
+        return True
+    return any(other.name in _LOSSES for other in survey.siblings(scope))

@@ -142,7 +142,10 @@ def iterated(loop: ast.AST) -> Iterator[ast.expr]:
 
 
 def regions(survey: Survey) -> Iterator[Region]:
-    """The evaluations of a file."""
+    """The evaluations of a file; none where its models are another library's."""
+    roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
+    if "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES):
+        return
     for scope in survey.scopes:
         if is_other_code(survey, scope):
             continue
@@ -158,6 +161,7 @@ def regions(survey: Survey) -> Iterator[Region]:
             yield Region(survey, scope, None, found)
 
 
+_OTHER_LIBRARIES = frozenset({"flax", "jax", "keras", "mxnet", "paddle", "tensorflow"})
 _DEFINED = re.compile(r"def (\w+)\(")
 _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 

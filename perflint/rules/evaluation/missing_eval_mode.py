@@ -12,16 +12,21 @@ from perflint.rules.evaluation._contexts import in_context_that_evaluates
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
 from perflint.rules.evaluation._runs import Run, Surety, modes
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey, words
+from perflint.semantics.project import Module
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Instance
+from perflint.semantics.values import Const, Instance, Sequence, Value
 from perflint.source.concrete import cst
 
 _SET_ELSEWHERE = re.compile(
     r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("
 )
 _SAMPLED = frozenset({"bayes", "bayesian", "dropout", "ensemble", "mc", "montecarlo", "stochastic", "uncertainty"})
-_MODAL = re.compile(r"[Dd]ropout|BatchNorm|InstanceNorm|Transformer|MultiheadAttention|LSTM|GRU|RNN|RReLU|DropPath")
+_MODAL = re.compile(r"Dropout|BatchNorm|Transformer|RReLU")
+_MODAL_FUNCTION = re.compile(r"(?:F|(?:torch\.)?nn\.functional|torch)\.(?:\w*dropout\w*|rrelu\w*|batch_norm)")
+_DROPS_IF_ASKED = re.compile(r"(?:LSTM|GRU|RNN|MultiheadAttention)$")
+"""Layers whose dropout is off by default."""
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 
 
 class MissingEvalMode(Rule):
@@ -116,7 +121,8 @@ class MissingEvalMode(Rule):
         file = survey(site.model)
         for region in regions(file):
             sure = _confidence(region)
-            run = next((run for run in region.runs if run.surety is not Surety.PASSED), None)
+            shown = (run for run in region.runs if run.surety is not Surety.PASSED and _mode_matters(file, run))
+            run = next(shown, None)
             if sure is None or run is None:
                 continue
             name = site.text(run.call.func)
@@ -177,30 +183,56 @@ def _samples_on_purpose(scope: Scope) -> bool:
 
 def _mode_matters(file: Survey, run: Run) -> bool:
     """Whether the mode may change what a model does: not where its class is seen to lack such layers."""
-    value = file.model.value(run.call.func)
-    classes = [_class(file, member.cls) for member in value.members if isinstance(member, Instance)]
-    return not classes or any(node is None or _is_changed_by_mode(node) for node in classes)
+    made = [member for member in file.model.value(run.call.func).members if isinstance(member, Instance)]
+    return not made or any(_is_changed_by_mode(file, instance) for instance in made)
 
 
-def _class(file: Survey, name: str) -> ast.ClassDef | None:
-    """A class of the project by its full name."""
+def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> bool:
+    """Whether a module is a layer that the mode changes, or may hold one."""
+    if not instance.cls.startswith("torch.nn."):
+        found = _class(file, instance.cls)
+        return found is None or _holds_modal_layer(*found)
+    if instance.cls.rpartition(".")[2] in _CONTAINERS:
+        if not depth or instance.arguments is None:
+            return True
+        parts = [part for _, value in instance.arguments for part in _parts(value)]
+        return any(not isinstance(part, Instance) or _is_changed_by_mode(file, part, depth - 1) for part in parts)
+    if _DROPS_IF_ASKED.search(instance.cls):
+        rate = instance.argument("dropout")
+        return instance.arguments is None or (rate is not None and rate not in (Const(0), Const(0.0)))
+    return _MODAL.search(instance.cls) is not None
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    """What a container is made of: modules, or a list of them."""
+    if isinstance(value, Sequence):
+        return value.items if value.items is not None else (value.element,)
+    return value.members
+
+
+def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
+    """A class of the project by its full name, and the module that it is in."""
     module, _, qualname = name.rpartition(".")
     home = file.model.project.loaded(module)
     info = home.klass(qualname) if home is not None else None
-    return None if info is None else info.node
+    return None if home is None or info is None else (home, info.node)
 
 
-def _is_changed_by_mode(node: ast.ClassDef) -> bool:
+def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4) -> bool:
     """Whether a module class holds layers that the mode changes, or parts that are not torch's own."""
     for inner in walk(node):
-        if isinstance(inner, (ast.Name, ast.Attribute)):
-            name = last_name(inner)
-            if name == "training" or _MODAL.search(name):
-                return True
-        if isinstance(inner, ast.Call) and last_name(inner)[:1].isupper() and not _is_torchs_own(inner):
+        if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
             return True
+        if isinstance(inner, ast.Call) and last_name(inner)[:1].isupper():
+            name = dotted(inner.func)
+            if name.startswith(("nn.", "torch.nn.")):
+                if _DROPS_IF_ASKED.search(name):
+                    if any(keyword.arg in ("dropout", None) for keyword in inner.keywords):
+                        return True
+                elif _MODAL.search(name):
+                    return True
+                continue
+            part = home.klass(name) if name and depth else None
+            if part is None or _holds_modal_layer(home, part.node, depth - 1):
+                return True
     return False
-
-
-def _is_torchs_own(call: ast.Call) -> bool:
-    return dotted(call.func).startswith(("nn.", "torch.nn."))

@@ -39,8 +39,7 @@ class DeprecatedAmp(Rule):
 
     ## When it is fine
     Code that also runs on torch before 2.4 needs the old names in one branch: a branch or an
-    import whose alternative uses `torch.amp` or `torch.autocast` is only shown by the audit profile
-    or not at all.
+    import whose alternative uses `torch.amp` or `torch.autocast` is left alone.
 
     ## Bad
     ```python
@@ -99,7 +98,8 @@ class DeprecatedAmp(Rule):
         found = sorted(_amp.references(source.tree, names), key=lambda each: source.span(each.node))
         moved = _Imports(site.model, names, found)
         for reference in found:
-            fallback = _is_fallback(site.model, reference, names)
+            if _is_fallback(site.model, reference, names):
+                continue
             runs = _call_of(site.model, reference) is not None or not _names_a_type(site.model, reference.node)
             yield self.finding(
                 site,
@@ -108,8 +108,8 @@ class DeprecatedAmp(Rule):
                 # A warning at set-up is no less a warning.
                 heat=Heat.WARM,
                 severity=self.severity if runs else Severity.INFO,
-                confidence=Confidence.LOW if fallback else Confidence.HIGH,
-                fix=None if fallback else moved.fix(reference),
+                confidence=Confidence.HIGH,
+                fix=moved.fix(reference),
             )
 
 

@@ -24,6 +24,7 @@ _SYNCHRONIZE = tuple(
         *("cuda.Event", "cuda.Stream", "cuda.streams.Event", "cuda.streams.Stream", "cuda.ExternalStream"),
     )
 )
+_EVENTS = frozenset(f"torch.{name}.synchronize" for name in ("Event", "cuda.Event", "cuda.streams.Event"))
 _CLOCKS = frozenset(
     f"time.{name}{suffix}"
     for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
@@ -54,7 +55,8 @@ class ExplicitSynchronize(Rule):
     an H200, more where host work follows it.
 
     ## When it is fine
-    Beside a clock or an event timer, in profiling and benchmarks. Before the host reads memory that a
+    `event.synchronize()`, which waits for what was queued before the event and no more: shown by the audit
+    profile alone. Beside a clock or an event timer, in profiling and benchmarks. Before the host reads memory that a
     `non_blocking` copy fills. Around the warm-up and capture of CUDA graphs. Between streams,
     processes or libraries that share memory without events. Once, at the end.
 
@@ -105,10 +107,14 @@ class ExplicitSynchronize(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
             return
+        sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the device"
+        if site.target in _EVENTS:
+            # Who records events has chosen what to wait for; often the wait is over before it begins.
+            sure, awaited = Confidence.LOW, "the work before the event"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes the host wait for all work of the device{often(site)}",
-            confidence=Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM,
+            f"{quoted(site.text(site.node))} makes the host wait for {awaited}{often(site)}",
+            confidence=sure,
             help=advice(
                 site,
                 "Remove it: work on one stream runs in order. To time the device, record events and read them later.",

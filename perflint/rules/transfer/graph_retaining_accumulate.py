@@ -88,7 +88,7 @@ class GraphRetainingAccumulate(Rule):
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for call in calls_named(site, "backward"):
-            loss = _loss(call.node)
+            loss = _loss(model, call.node)
             loop = None if loss is None else loop_around(model, call.node)
             if loss is None or loop is None:
                 continue
@@ -107,10 +107,15 @@ class GraphRetainingAccumulate(Rule):
                 )
 
 
-def _loss(call: ast.Call) -> str | None:
-    """The plain name that a backward pass starts from: `loss.backward()`, `scaler.scale(loss).backward()`."""
+def _loss(model: Model, call: ast.Call) -> str | None:
+    """The plain name that a backward pass starts from.
+
+    `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`.
+    """
     assert isinstance(call.func, ast.Attribute)
     owner: ast.expr = call.func.value
+    if call.args and isinstance(call.args[0], ast.Name) and model.value(owner).tensor is None:
+        owner = call.args[0]
     if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr == "scale":
         owner = owner.args[0] if owner.args else owner
     if any(keyword.arg in ("retain_graph", "create_graph") for keyword in call.keywords):

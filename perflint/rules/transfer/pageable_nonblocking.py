@@ -91,6 +91,11 @@ def _confidence(site: CallSite) -> Confidence | None:
     receiver = site.node.func.value
     made = creator(site, receiver)
     wraps = isinstance(receiver, ast.Call) and site.model.target(receiver) in _WRAPS
+    if isinstance(receiver, ast.Call) and receiver.args and site.model.target(receiver) in (*_WRAPS, "torch.tensor"):
+        first = receiver.args[0]
+        if isinstance(first, (ast.List, ast.Tuple)) and not first.elts:
+            # Without elements nothing is copied.
+            return None
     if not wraps and (made is None or keyword(made, "pin_memory") is not None):
         return None
     return weakest(moved.confidence, Confidence.HIGH)

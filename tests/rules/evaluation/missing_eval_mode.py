@@ -130,3 +130,81 @@ def evaluate_in_context(model, loader, evaluating):
         for x, y in loader:
             hits += (model(x).argmax(1) == y).sum()
     return hits.item()
+
+
+# Models that are the same in both modes.
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(28, 128, 2, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(256, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+class DropsBetweenLayers(Recurrent):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(28, 128, 2, batch_first=True, bidirectional=True, dropout=0.2)
+
+
+class OfParts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.Sequential(Recurrent(), nn.ReLU())
+
+    def forward(self, x):
+        return self.parts(x)
+
+
+class OfModalParts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.Sequential(Net(), nn.ReLU())
+
+    def forward(self, x):
+        return self.parts(x)
+
+
+def modes_that_change_nothing(train_loader, test_loader):
+    linear = nn.Linear(784, 10).cuda()
+    stack = nn.Sequential(nn.Linear(784, 10), nn.Sequential(nn.LayerNorm(10), nn.ReLU())).cuda()
+    recurrent = Recurrent().cuda()
+    parts = OfParts().cuda()
+    for x, y in train_loader:
+        (linear(x) + stack(x) + recurrent(x) + parts(x)).sum().backward()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(linear(x), stack(x), recurrent(x), parts(x))
+
+
+def modes_that_change_something(train_loader, test_loader):
+    linear = nn.Linear(784, 10).cuda()
+    stack = nn.Sequential(nn.Linear(784, 10), nn.Sequential(nn.BatchNorm1d(10), nn.ReLU())).cuda()
+    for x, y in train_loader:
+        (linear(x) + stack(x)).sum().backward()
+    with torch.no_grad():
+        for x, y in test_loader:
+            linear(x)
+            print(stack(x))  # error: TPF503
+
+
+def part_of_parts(train_loader, test_loader):
+    model = OfModalParts().cuda()
+    for x, y in train_loader:
+        model(x).sum().backward()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(model(x))  # error: TPF503
+
+
+def asked_to_drop(train_loader, test_loader):
+    model = DropsBetweenLayers().cuda()
+    for x, y in train_loader:
+        model(x).sum().backward()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(model(x))  # error: TPF503

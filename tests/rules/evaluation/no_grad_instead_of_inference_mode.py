@@ -116,3 +116,24 @@ def export(model, loader, path):
         for x in loader:
             torch.onnx.export(model, (x,), path)
             model(x)
+
+
+def collect_and_train(model, teacher, loader, optimizer, evaluating):
+    teacher.eval()
+    for x in loader:
+        if evaluating:
+            with torch.no_grad():
+                target, _ = teacher(x).max(dim=1)
+        loss = F.mse_loss(model(x), target)
+        loss.backward()
+        optimizer.step()
+
+
+class PolicyTrainer:
+    def generate_and_score(self, inputs):
+        with torch.no_grad():
+            logits = self.model(inputs)
+        return {"logits": logits}
+
+    def compute_loss(self, inputs):
+        return (self.model(inputs) - self.generate_and_score(inputs)["logits"]).square().mean()

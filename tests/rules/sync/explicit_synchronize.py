@@ -88,3 +88,22 @@ def profiled(model: nn.Module, loader: DataLoader) -> None:
             model(x.cuda())
             torch.cuda.synchronize()
             profile.step()
+
+
+def in_order(model: nn.Module, loader: DataLoader) -> None:
+    ready = torch.cuda.Event()
+    for x, _ in loader:
+        model(x.cuda())
+        ready.record()
+        ready.synchronize()  # audit: TPF122
+
+
+_TABLES: dict[str, torch.Tensor] = {}
+
+
+class Cached(nn.Module):
+    def forward(self, x: torch.Tensor, key: str) -> torch.Tensor:
+        if key not in _TABLES:
+            _TABLES[key] = torch.ones(8, device=x.device)
+            torch.cuda.synchronize()
+        return x * _TABLES[key]

@@ -106,3 +106,14 @@ def with_gradients_off(model, loader, optimizer) -> torch.Tensor:
         with torch.no_grad():
             total += loss
     return total
+
+
+def accelerated(model, loader, optimizer, accelerator):
+    total = others = 0.0
+    for x in loader:
+        loss = model(x).sum()
+        total += accelerator.reduce(loss.detach().float(), reduction="sum")
+        others += loss.detach()
+        accelerator.backward(loss)
+        optimizer.step()
+    return total, others
