@@ -2,7 +2,8 @@
 
     python tools/generate_docs.py [--check]
 
-`docs/rules/<name>.md` is the docstring of a rule, `docs/rules/README.md` lists them all. In each
+`docs/rules/<name>.md` is the docstring of a rule with the score of its findings that somebody read
+(benchmarks/accuracy/judged.jsonl), `docs/rules/README.md` lists them all. In each
 Markdown file, a ```console block that holds one `$ perflint …` command gets that command's
 output, run in the project's folder. With `--check` nothing is written, and the exit status is 1
 where a file is out of date.
@@ -19,6 +20,10 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "accuracy"))
+
+from judged import JUDGED, scores, sentence
 
 from perflint.output.pages import facts, page
 from perflint.rules.base import Rule
@@ -69,8 +74,14 @@ def main() -> None:
 
 def rule_files() -> dict[Path, str]:
     """The page of each rule and the index."""
-    pages = {RULES / f"{rule.name}.md": page(rule) for rule in all_rules()}
+    judged = {code: sentence(score) for code, score in scores(JUDGED.read_text(encoding="utf-8")).items()}
+    pages = {RULES / f"{rule.name}.md": with_score(page(rule), judged.get(rule.code)) for rule in all_rules()}
     return {**pages, RULES / "README.md": index()}
+
+
+def with_score(text: str, said: str | None) -> str:
+    """A rule's page with what became of its findings when somebody read them."""
+    return text if said is None else f"{text}\n{said}\n"
 
 
 def index() -> str:

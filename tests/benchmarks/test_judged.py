@@ -11,7 +11,7 @@ from perflint.rules.registry import all_rules
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 
-from judged import JUDGED, table
+from judged import JUDGED, scores, sentence, table
 
 LINES = JUDGED.read_text(encoding="utf-8").splitlines()
 
@@ -31,6 +31,20 @@ def test_no_finding_is_counted_twice() -> None:
     assert max(places.values()) <= 3
 
 
+def _line(rule: str, true: bool, profile: str = "audit") -> str:
+    return json.dumps({"rule": rule, "true": true, "profile": profile})
+
+
 def test_the_table_counts() -> None:
-    lines = [json.dumps({"rule": rule, "true": true}) for rule, true in (("TPF101", True), ("TPF101", False))]
-    assert table("\n".join(lines)).splitlines()[-2:] == ["| TPF101 | 2 | 1 | 0.50 |", "| all | 2 | 1 | 0.50 |"]
+    lines = [_line("TPF101", True), _line("TPF101", False, "default"), _line("TPF105", True)]
+    assert table("\n".join(lines)).splitlines()[2:] == [
+        "| TPF101 | 2 | 1 | 0.50 | 1 | 0 | 0.00 |",
+        "| TPF105 | 1 | 1 | 1.00 | – | – | – |",
+        "| all | 3 | 2 | 0.67 | 1 | 0 | 0.00 |",
+    ]
+
+
+def test_the_page_of_a_rule_says_its_score() -> None:
+    found = scores("\n".join([_line("TPF101", True), _line("TPF101", False, "default"), _line("TPF105", True)]))
+    assert sentence(found["TPF101"]).endswith("1 of 2 findings true, 0 of 1 of those that the default profile shows.")
+    assert sentence(found["TPF105"]) == "Judged on real code: 1 of 1 findings true."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +32,12 @@ HINT = "run `python tools/generate_docs.py` and read the difference"
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page_is_up_to_date(path: Path) -> None:
     assert path.exists() and path.read_text(encoding="utf-8") == PAGES[path], HINT
+
+
+def test_pages_say_how_many_of_the_findings_that_were_read_are_true() -> None:
+    page = PAGES[generate_docs.RULES / "scalar-read-in-loop.md"]
+    assert re.search(r"\nJudged on real code: \d+ of \d+ findings true[^\n]*\.\n$", page)
+    assert generate_docs.with_score("# page\n", None) == "# page\n"
 
 
 def test_no_page_without_a_rule() -> None:
