@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._attention import attentions
+from perflint.rules.precision._region import region
 from perflint.rules.sync._words import quoted
+from perflint.rules.worth import cost
 from perflint.semantics.sites import FileSite, Site
 from perflint.source.concrete import cst
 
@@ -30,8 +32,9 @@ class AttentionByHand(Rule):
     ## Why is this bad
     The scores and the weights, of (batch, heads, tokens, tokens), are written to memory and read again, five times
     and more with a mask and dropout, and kept for the backward pass. `scaled_dot_product_attention` computes the
-    same in one kernel that keeps neither: faster the longer the sequences, and with memory that grows with their
-    length, not its square.
+    same in one kernel that keeps neither. A training step of six layers at 1024 tokens was 1.5 × slower for it under
+    bfloat16 autocast on an H200, and 8 % slower in float32; at 256 tokens 19 % and 4 %. It also took 3.1 times the
+    memory (4.0 GiB for 1.3), in float32 twice as much.
 
     ## When it is fine
     - Somebody reads the weights, here or by a hook: what returns or stores them is not reported.
@@ -80,7 +83,8 @@ class AttentionByHand(Rule):
     """
 
     code, name = "TPF303", "attention-by-hand"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("attention-by-hand-1024-step-bfloat16", "attention-by-hand-1024-step-float32")
     since = (2, 0)
     listens = (Files("softmax", "Softmax"),)
 
@@ -93,11 +97,13 @@ class AttentionByHand(Rule):
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for found in attentions(model):
+            half = region(model).half is not None
             hooked = "register_forward_hook" in model.source.text or "create_graph" in model.source.text
             yield self.finding(
                 Site(model, found.softmax),
                 f"{quoted(site.text(found.product))} is attention whose weights nothing else reads: they are written "
                 "to memory and read again, and kept for the backward pass",
+                severity=cost(f"attention-by-hand-1024-step-{'bfloat16' if half else 'float32'}").severity,
                 confidence=Confidence.LOW if found.biased or hooked else Confidence.MEDIUM,
                 help="Use `torch.nn.functional.scaled_dot_product_attention`.",
             )

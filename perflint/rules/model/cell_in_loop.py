@@ -28,7 +28,8 @@ class CellInLoop(Rule):
     ## Why is this bad
     Each step launches its own small products and element-wise kernels, forward and backward, from Python. `nn.LSTM`
     and `nn.GRU` give the whole sequence to cuDNN, which multiplies all inputs at once, and keeps the weights of the
-    state close to the processor through all steps.
+    state close to the processor through all steps. A training step on 128 steps of width 512 was 5.6 × slower with an
+    LSTMCell in a loop on an H200, and 11 × under bfloat16 autocast; with a GRUCell 5.9 × and 5.7 ×.
 
     ## When it is fine
     - The input of a step depends on the output of the one before: decoders that feed back what they said, attention
@@ -84,7 +85,13 @@ class CellInLoop(Rule):
     """
 
     code, name = "TPF304", "cell-in-loop"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = (
+        "lstm-cell-in-loop-float32",
+        "lstm-cell-in-loop-bfloat16",
+        "gru-cell-in-loop-float32",
+        "gru-cell-in-loop-bfloat16",
+    )
     listens = (Calls("torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:

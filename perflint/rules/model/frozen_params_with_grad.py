@@ -32,7 +32,8 @@ class FrozenParamsWithGrad(Rule):
     ## Why is this bad
     None of these raises an error, and the backward pass goes on through the whole model: it keeps all activations,
     computes a gradient for each weight, and no optimizer reads most of them. The gradients are not even reset
-    where the optimizer does that. A misspelt `= True` gives no gradient at all.
+    where the optimizer does that. Training the last layer of a ResNet-50 took 2.6 × as long on an H200 with the rest
+    not frozen, and 5.5 times the memory. A misspelt `= True` gives no gradient at all.
 
     ## When it is fine
     - An attribute of a class of the program's own (`self.require_grad`), or of an object that is no tensor.
@@ -72,7 +73,8 @@ class FrozenParamsWithGrad(Rule):
     """
 
     code, name = "TPF308", "frozen-params-with-grad"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("frozen-body-with-gradients-step",)
     listens = (Files("grad", "optim"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -107,6 +109,8 @@ class FrozenParamsWithGrad(Rule):
             yield self.finding(
                 Site(model, attribute),
                 f"{quoted(_text(model, assigned))}: {what}, so that {effect}",
+                # How much of the model it is stands elsewhere.
+                severity=Severity.WARNING,
                 confidence=confidence,
                 effect=self.effect if freezes else Effect.CORRECTNESS,
                 # It is said once, and holds for every step.

@@ -33,8 +33,10 @@ class NeedlessRetainGraph(Rule):
 
     ## Why is this bad
     A backward pass frees the activations as it goes. With `retain_graph=True` they all stay until the loss is
-    dropped, which is after the next forward pass has made new ones: at its peak the program holds two sets. It
-    often hides a mistake, too: a hidden state that should have been detached.
+    dropped: next to the gradients, and where the loss lives on in its variable, next to what the following forward
+    pass makes. Time is not what it costs: a training step of a GPT-2 took as long on an H200, with 9 % more memory at
+    its peak though the loss was dropped at once. It often hides a mistake, too: a hidden state that should have been
+    detached.
 
     ## When it is fine
     - Another loss of the same step shares a part of the graph (`generator(z)` in a GAN), as long as it is not the
@@ -89,6 +91,7 @@ class NeedlessRetainGraph(Rule):
 
     code, name = "TPF305", "needless-retain-graph"
     effect, severity = Effect.MEMORY, Severity.INFO
+    measured = ("retain-graph-step-gpt",)
     listens = (Files("retain_graph"),)
 
     def nominate(self, site: FileSite) -> bool:

@@ -25,7 +25,9 @@ class ReentrantCheckpoint(Rule):
     torch 2.13 still takes `use_reentrant=True` then, and warns. That form runs a backward pass inside of the
     backward pass: it recomputes the whole function where the new form stops at the last tensor that is needed, it
     keeps nothing of what autograd knows inside (hooks of DDP, `torch.autograd.grad`), and no gradient at all reaches
-    parameters inside where no input requires one. torch announces an error in place of the default.
+    parameters inside where no input requires one. torch announces an error in place of the default. What it costs
+    goes both ways: a training step of six layers was 5 % slower in float32 on an H200, but 22 % faster under bfloat16
+    autocast, where the host's work for the new form was what the step waited for.
 
     ## When it is fine
     - `use_reentrant` is passed, True or False, or comes in by `**kwargs` or `functools.partial`.
@@ -80,6 +82,7 @@ class ReentrantCheckpoint(Rule):
 
     code, name = "TPF307", "reentrant-checkpoint"
     effect, severity = Effect.COMPUTE, Severity.INFO
+    measured = ("reentrant-checkpoint-step-bfloat16",)
     since = (2, 1)
     listens = (Calls("torch.utils.checkpoint.checkpoint", _SEQUENTIAL),)
 

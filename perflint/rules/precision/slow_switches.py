@@ -13,6 +13,7 @@ from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import Names
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
+from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.source.concrete import cst
@@ -23,30 +24,29 @@ _ON_PURPOSE = re.compile(r"seed|determin|reprod|random|debug|test", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """What a switch does, and what to do instead."""
+    """What a switch does, what it costs, and what to do instead."""
 
     effect: Effect
+    row: str
     does: str
     cure: str
 
 
 _OFF = _Switch(
     Effect.COMPUTE,
+    "cudnn-off-step-resnet50-float32",
     "runs convolutions and recurrent layers by torch's own, slower kernels",
     "Leave cuDNN on; where one layer fails with it, switch it off around that layer with `cudnn.flags(enabled=False)`.",
 )
-_DETERMINISTIC = _Switch(
-    Effect.COMPUTE,
-    "lets cuDNN choose among its deterministic algorithms only",
-    "Set it by a flag, for the runs that must be repeated bit for bit.",
-)
 _ALGORITHMS = _Switch(
     Effect.COMPUTE,
+    "deterministic-algorithms-step-gpt",
     "forbids the faster algorithms of many operators, and fills new memory first",
     "Set it by a flag, for the runs that must be repeated bit for bit.",
 )
 _BLOCKING = _Switch(
     Effect.SYNC,
+    "launch-blocking-step-gpt",
     "makes the host wait for each kernel",
     "Set it on the command line, while you look for the kernel that fails.",
 )
@@ -56,21 +56,22 @@ class SlowSwitches(Rule):
     """A switch for debugging or for repeatable results is on, and nobody asks for it.
 
     ## What it does
-    Finds `torch.backends.cudnn.enabled = False`, `torch.backends.cudnn.deterministic = True`,
-    `torch.use_deterministic_algorithms(True)` and `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"` that no flag guards.
+    Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
+    `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"` that no flag guards.
 
     ## Why is this bad
-    They hold for the whole program. Without cuDNN, convolutions and recurrent layers take slower kernels.
-    Deterministic algorithms leave out the fast ones that add in any order, sort what they would have added at
-    once, and `use_deterministic_algorithms` also fills each new tensor. `CUDA_LAUNCH_BLOCKING` waits for each
-    kernel, so that the host prepares nothing while the device computes.
+    They hold for the whole program. Without cuDNN, convolutions and recurrent layers take slower kernels: a training
+    step of a ResNet-50 was 6.3 × slower on an H200, under bfloat16 autocast 8.9 ×. Deterministic algorithms leave out
+    the fast ones that add in any order, and each new tensor is filled first: 7 % in float32, 30 % under autocast, 13 %
+    for a GPT-2. `CUDA_LAUNCH_BLOCKING` waits for each kernel, so that the host prepares nothing while the device
+    computes: 1.6 × for a small network, 1.8 × for the GPT-2.
 
     ## When it is fine
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then a flag of the
       program should say so. What stands in a function that is named for seeds or determinism is reported with low
       confidence.
     - Around one layer that has no other way: `with torch.backends.cudnn.flags(enabled=False)` is not reported.
-    - `cudnn.benchmark` is not reported: whether it pays depends on how often shapes change.
+    - `cudnn.deterministic` and `cudnn.benchmark` are not reported: neither made a measurable difference.
 
     ## Bad
     ```python
@@ -109,7 +110,16 @@ class SlowSwitches(Rule):
     """
 
     code, name = "TPF358", "slow-switches"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = (
+        "cudnn-off-step-resnet50-float32",
+        "cudnn-off-step-resnet50-bfloat16",
+        "launch-blocking-step-gpt",
+        "launch-blocking-step-policy",
+        "deterministic-algorithms-step-resnet50-float32",
+        "deterministic-algorithms-step-resnet50-bfloat16",
+        "deterministic-algorithms-step-gpt",
+    )
     listens = (Files("cudnn", "deterministic", "CUDA_LAUNCH_BLOCKING"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -120,6 +130,7 @@ class SlowSwitches(Rule):
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
                 f"{quoted(site.text(statement))} {switch.does}, for the whole program",  # type: ignore[arg-type]
+                severity=cost(switch.row).severity,
                 confidence=Confidence.LOW if _is_on_purpose(model, statement) else Confidence.HIGH,
                 effect=switch.effect,
                 # It is said once, and holds for every step.
@@ -136,8 +147,6 @@ def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
                 full = names.full_name(target)
                 if full == f"{_CUDNN}enabled" and is_false(statement.value):
                     yield statement, _OFF
-                elif full == f"{_CUDNN}deterministic" and is_true(statement.value):
-                    yield statement, _DETERMINISTIC
             elif isinstance(target, ast.Subscript) and names.full_name(target.value) == "os.environ":
                 if _is_blocking(target.slice, statement.value):
                     yield statement, _BLOCKING

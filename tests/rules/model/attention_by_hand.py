@@ -8,7 +8,7 @@ from torch import nn
 
 
 def at_once(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)), dim=-1) @ v  # audit: TPF303
+    return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.size(-1)), dim=-1) @ v  # error: TPF303
 
 
 class Attention(nn.Module):
@@ -23,20 +23,20 @@ class Attention(nn.Module):
         scores = torch.matmul(q, k.transpose(-1, -2)) * self.scale
         if mask is not None:
             scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
-        weights = F.softmax(scores.float(), dim=-1).type_as(q)  # audit: TPF303
+        weights = F.softmax(scores.float(), dim=-1).type_as(q)  # error: TPF303
         weights = self.drop(weights)
         return torch.matmul(weights, v).transpose(1, 2).reshape(batch, tokens, width)
 
 
 def one_name(q, k, v):
     attn = q.bmm(k.transpose(1, 2))
-    attn = attn.softmax(dim=-1)  # audit: TPF303
+    attn = attn.softmax(dim=-1)  # error: TPF303
     return attn.bmm(v)
 
 
 def equations(q, k, v, scale: float):
     sim = torch.einsum("b h i d, b h j d -> b h i j", q, k) * scale
-    attn = sim.softmax(dim=-1)  # audit: TPF303
+    attn = sim.softmax(dim=-1)  # error: TPF303
     return torch.einsum("b h i j, b h j d -> b h i d", attn, v)
 
 

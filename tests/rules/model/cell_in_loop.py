@@ -15,14 +15,14 @@ class Encoder(nn.Module):
     def over_steps(self, x: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
         found = []
         for t in range(x.size(1)):
-            h, c = self.cell(x[:, t], (h, c))  # audit: TPF304
+            h, c = self.cell(x[:, t], (h, c))  # error: TPF304
             found.append(self.out(h))
         return torch.stack(found, dim=1)
 
     def over_parts(self, x: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         for row in x.unbind(1):
             row = torch.relu(row)
-            h = self.second(row, h)  # audit: TPF304
+            h = self.second(row, h)  # error: TPF304
         return h
 
     def teacher_forced(self, words: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
@@ -30,7 +30,7 @@ class Encoder(nn.Module):
         scores = []
         for i, word in enumerate(embedded):
             given = word + 1
-            h = self.second(given, h)  # audit: TPF304
+            h = self.second(given, h)  # error: TPF304
             scores.append(self.out(h).argmax(-1))
         return torch.stack(scores)
 

@@ -6,26 +6,26 @@ from torch import nn
 
 def freeze(model: nn.Module) -> None:
     for p in model.parameters():
-        p.require_grad = False  # audit: TPF308
+        p.require_grad = False  # error: TPF308
 
 
 def freeze_layer(layer: nn.Linear, x: torch.Tensor) -> None:
-    layer.weight.requires_grads = False  # audit: TPF308
-    layer.requires_grad = False  # audit: TPF308
-    x.require_grad = True  # audit: TPF308
+    layer.weight.requires_grads = False  # error: TPF308
+    layer.requires_grad = False  # error: TPF308
+    x.require_grad = True  # error: TPF308
 
 
 def freeze_named(net):
     for name, p in net.named_parameters():
         if "head" not in name:
-            p.require_grad = False  # audit: TPF308
+            p.require_grad = False  # error: TPF308
 
 
 class Tuned(nn.Module):
     def __init__(self, body: nn.Sequential):
         super().__init__()
         self.body = body
-        self.body.requires_grad = False  # audit: TPF308
+        self.body.requires_grad = False  # error: TPF308
         self.head = nn.Linear(8, 2)
 
     def forward(self, x):

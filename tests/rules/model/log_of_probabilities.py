@@ -6,26 +6,24 @@ from torch import nn
 
 
 def classes(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    first = F.nll_loss(torch.log(F.softmax(logits, dim=1)), y)  # audit: TPF306
-    second = logits.softmax(-1).log()  # audit: TPF306
-    third = torch.log(torch.softmax(logits, dim=-1) + 1e-8)  # audit: TPF306
+    first = F.nll_loss(torch.log(F.softmax(logits, dim=1)), y)  # error: TPF306
+    second = logits.softmax(-1).log()  # error: TPF306
+    third = torch.log(torch.softmax(logits, dim=-1) + 1e-8)  # error: TPF306
     return first + second.mean() + third.mean()
 
 
 def untyped(logits):
-    return logits.softmax(dim=-1).log()  # audit: TPF306
+    return logits.softmax(dim=-1).log()  # error: TPF306
 
 
 def by_name(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     probabilities = F.softmax(logits, dim=1)
-    logs = torch.log(probabilities)  # audit: TPF306
+    logs = torch.log(probabilities)  # error: TPF306
     return F.nll_loss(logs, y)
 
 
-def bits(logits: torch.Tensor, y: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    loss = F.binary_cross_entropy(torch.sigmoid(logits), y)  # audit: TPF306
-    loss = loss + F.binary_cross_entropy(logits.sigmoid(), y, weight, reduction="sum")  # audit: TPF306
-    return loss - torch.log(torch.sigmoid(logits)).mean()  # audit: TPF306
+def bits(logits: torch.Tensor) -> torch.Tensor:
+    return -torch.log(torch.sigmoid(logits)).mean()  # audit: TPF306
 
 
 class Model(nn.Module):
@@ -33,13 +31,9 @@ class Model(nn.Module):
         super().__init__()
         self.body = nn.Linear(8, 4)
         self.softmax = nn.Softmax(dim=1)
-        self.criterion = nn.BCELoss()
 
-    def forward(self, x, y):
-        x = self.body(x)
-        p = torch.sigmoid(x)
-        loss = self.criterion(p, y)  # audit: TPF306
-        return loss + torch.log(self.softmax(x)).mean()  # audit: TPF306
+    def forward(self, x):
+        return torch.log(self.softmax(self.body(x))).mean()  # error: TPF306
 
 
 # Look-alikes
@@ -49,6 +43,10 @@ def read_elsewhere(logits: torch.Tensor) -> torch.Tensor:
     p = F.softmax(logits, dim=-1)
     entropy = -(p * torch.log(p + 1e-8)).sum(-1)
     return entropy
+
+
+def entropies(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return F.binary_cross_entropy(torch.sigmoid(logits), y)
 
 
 def for_a_metric(logits: torch.Tensor, y: torch.Tensor):

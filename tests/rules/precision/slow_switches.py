@@ -6,24 +6,24 @@ import os
 import torch
 import torch.backends.cudnn as cudnn
 
-os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # audit: TPF358
-torch.backends.cudnn.enabled = False  # audit: TPF358
-cudnn.deterministic = True  # audit: TPF358
+os.environ["CUDA_LAUNCH_BLOCKING"] = "1"  # error: TPF358
+torch.backends.cudnn.enabled = False  # error: TPF358
+cudnn.deterministic = True
 
 
 def set_seed(seed: int) -> None:
     torch.manual_seed(seed)
-    cudnn.deterministic = True  # audit: TPF358
+    torch.use_deterministic_algorithms(True)  # audit: TPF358
     cudnn.benchmark = False
 
 
 def main() -> None:
-    torch.use_deterministic_algorithms(True)  # audit: TPF358
-    os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # audit: TPF358
+    torch.use_deterministic_algorithms(True)  # error: TPF358
+    os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # error: TPF358
 
 
 if __name__ == "__main__":
-    torch.use_deterministic_algorithms(True, warn_only=True)  # audit: TPF358
+    torch.use_deterministic_algorithms(True, warn_only=True)  # error: TPF358
     main()
 
 # Look-alikes
