@@ -9,7 +9,6 @@ one applies nothing.
 from __future__ import annotations
 
 import ast
-import tokenize
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from perflint.findings import Edit, Finding, Fix, Safety
+from perflint.fixes.comments import rescued
 from perflint.fixes.edits import in_newlines_of
 from perflint.fixes.imports import import_edits
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
@@ -122,8 +122,11 @@ class _Round:
         changed = rewrite(self.source, edits)
         if not _is_valid(changed.text, like=self.source.text):
             return "it would leave invalid Python"
-        if _drops_comment(self.source.text, changed):
+        kept = rescued(self.source, changed)
+        if kept is None:
             return "it would drop a comment"
+        if kept:
+            changed = rewrite(self.source, [*kept, *edits])
         statements = [statement for group in groups for statement in group.fix.imports]
         if statements:
             edited = Source(self.source.path, changed.text)
@@ -249,24 +252,3 @@ def _compiles(text: str, only_parse: bool) -> bool:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return True
-
-
-def _drops_comment(old: str, changed: Rewrite) -> bool:
-    """Whether a comment is gone that was not deleted along with its statement."""
-    deleted = [piece for stage in changed.stages for piece in stage if piece.new_start == piece.new_end]
-    before = Counter(
-        text for offset, text in _comments(old) if not any(piece.start <= offset < piece.end for piece in deleted)
-    )
-    return bool(before - Counter(text for _, text in _comments(changed.text)))
-
-
-@lru_cache(maxsize=8)
-def _comments(text: str) -> tuple[tuple[int, str], ...]:
-    """The comments of a valid text with their offsets."""
-    source = Source("", text)
-    offsets = Offsets(source)
-    return tuple(
-        (offsets.of(token.start[0], token.start[1] + 1), token.string)
-        for token in tokenize.generate_tokens(iter(source.lines).__next__)
-        if token.type == tokenize.COMMENT
-    )

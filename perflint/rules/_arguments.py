@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from perflint.findings import Edit, Span
+from perflint.fixes.edits import within
 from perflint.semantics.values import Instance
 from perflint.source.text import Source
+
+_COMMENT = re.compile(r"#[^\r\n]*")
 
 
 def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
@@ -24,14 +28,16 @@ def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
     return call.args[position]
 
 
-def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit | None:
-    """The edit that takes one argument out of a call; None where a comment would go with it."""
+def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:
+    """The edit that takes one argument out of a call."""
     written: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     given = sorted(written, key=lambda each: (each.lineno, each.col_offset))
     index, span = given.index(argument), source.span(argument)
     if index:
         before = source.span(given[index - 1])
-        span = Span(before.end_line, before.end_column, span.end_line, span.end_column)
+        between = Span(before.end_line, before.end_column, span.line, span.column)
+        comma = within(source, between, *_comma(source.segment(between)))
+        span = Span(comma.line, comma.column, span.end_line, span.end_column)
     elif len(given) > 1:
         after = source.span(given[1])
         span = Span(span.line, span.column, after.line, after.column)
@@ -43,4 +49,13 @@ def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) ->
             return Edit(whole, "()")
         rest = source.segment(Span(span.end_line, span.end_column, end.end_line, end.end_column))
         span = Span(span.line, span.column, span.end_line, span.end_column + len(rest) - len(rest.lstrip(" ,")))
-    return None if "#" in source.segment(span) else Edit(span, "")
+    return Edit(span, "")
+
+
+def _comma(text: str) -> tuple[int, int]:
+    """Where the comma between two arguments is, in what stands between them: brackets, white space, comments."""
+    at = 0
+    while text[at] != ",":
+        comment = _COMMENT.match(text, at)
+        at = at + 1 if comment is None else comment.end()
+    return at, at + 1

@@ -169,15 +169,36 @@ def test_only_the_wanted_safeties() -> None:
     assert fix(text, *toys, safeties=(SAFE, UNSAFE, DISPLAY)).text == "x = y = cc = 1\n"
 
 
-def test_a_comment_is_not_dropped() -> None:
-    whole = Span(1, 5, 3, 7)
-    text = "x = f(\n    1,  # why\n    2)\n"
+WHOLE = Span(2, 9, 4, 7)
+
+
+def commented(comment: str, new: str = "g(1, 2)") -> Outcome:
+    text = f"if y:\n    x = f(\n    1,  {comment}\n    2)\n"
 
     def toy(source: Source) -> list[Finding]:
-        return [finding(whole, "TPF001", Fix("f", SAFE, (Edit(whole, "g(1, 2)"),)))] if "f(" in source.text else []
+        return [finding(WHOLE, "TPF001", Fix("f", SAFE, (Edit(WHOLE, new),)))] if " f(" in source.text else []
 
-    outcome = fix(text, toy)
-    assert outcome.text == text and reasons(outcome) == ["it would drop a comment"]
+    return fix(text, toy)
+
+
+def test_a_comment_goes_above_its_statement() -> None:
+    assert commented("# why").text == "if y:\n    # why\n    x = g(1, 2)\n"
+    assert commented("# why", "g(\n1,  # why\n2)").text == "if y:\n    x = g(\n1,  # why\n2)\n"
+
+
+@pytest.mark.parametrize("comment", ["# type: ignore", "# noqa: TPF101", "# perflint: ignore[TPF101]", "# fmt: off"])
+def test_a_comment_that_speaks_of_its_line_is_not_moved(comment: str) -> None:
+    assert reasons(commented(comment)) == ["it would drop a comment"]
+
+
+def test_the_comment_of_an_argument_that_goes_stays() -> None:
+    gone = Span(1, 4, 2, 4)
+    text = "f(1,  # one\n  2, 3)  # all\n"
+
+    def toy(source: Source) -> list[Finding]:
+        return [finding(gone, "TPF001", Fix("f", SAFE, (Edit(gone, ""),)))] if "one\n  2" in source.text else []
+
+    assert fix(text, toy).text == "# one\nf(1, 3)  # all\n"
 
 
 def test_a_deleted_statement_takes_its_comment_along() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.rules._arguments import dropped
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
-from perflint.source.text import Source
 
 
 class PinMemoryDevice(Rule):
@@ -79,27 +79,7 @@ class PinMemoryDevice(Rule):
 
 
 def _fix(site: CallSite, given: ast.keyword) -> Fix | None:
-    """Take the argument out, with the comma before it, or after it where it is the first."""
     if not isinstance(given.value, ast.Constant) or given.value.value not in ("cuda", "cuda:0"):
         return None
-    source = site.model.source
-    span = source.span(given)
-    ordered = sorted([*map(source.span, site.node.args), *map(source.span, site.node.keywords)])
-    index = ordered.index(span)
-    if index:
-        before = ordered[index - 1]
-        taken = Span(before.end_line, before.end_column, span.end_line, span.end_column)
-    elif len(ordered) > 1:
-        after = ordered[1]
-        taken = Span(span.line, span.column, after.line, after.column)
-    else:
-        taken = span
-    if not _is_plain(source, taken, given):
-        return None
-    return Fix("Leave `pin_memory_device` out", Safety.SAFE, (Edit(taken, ""),))
-
-
-def _is_plain(source: Source, taken: Span, given: ast.keyword) -> bool:
-    """Whether nothing but the argument, a comma and white space would go: no comment."""
-    text = source.segment(taken).replace(source.segment(source.span(given)), "", 1)
-    return text.replace(",", "", 1).strip() == ""
+    edit = dropped(site.model.source, site.node, given)
+    return Fix("Leave `pin_memory_device` out", Safety.SAFE, (edit,))

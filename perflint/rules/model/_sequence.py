@@ -87,7 +87,7 @@ def _added_by(statement: ast.AST) -> ast.expr | None:
 
 def _pairs(model: Model, call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
     run: list[ast.expr] = []
-    for argument in _spread(call.args):
+    for argument in _spread(model, call.args):
         if isinstance(argument, ast.Starred):
             yield from pairwise(run)
             run = []
@@ -98,23 +98,23 @@ def _pairs(model: Model, call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
     yield from pairwise(run)
 
 
-def _spread(arguments: list[ast.expr]) -> Iterator[ast.expr]:
+def _spread(model: Model, arguments: list[ast.expr]) -> Iterator[ast.expr]:
     """The children that arguments spell, through `*[…]` and `OrderedDict([("name", …), …])`."""
     for argument in arguments:
         if isinstance(argument, ast.Starred) and isinstance(argument.value, (ast.List, ast.Tuple)):
-            yield from _spread(argument.value.elts)
-        elif _is_ordered(argument):
+            yield from _spread(model, argument.value.elts)
+        elif _is_ordered(model, argument):
             assert isinstance(argument, ast.Call)
             yield from _values(argument.args[0])
         else:
             yield argument
 
 
-def _is_ordered(node: ast.expr) -> bool:
+def _is_ordered(model: Model, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
-    return name == "OrderedDict"
+    return name == "OrderedDict" or model.target(node) == "collections.OrderedDict"
 
 
 def _values(node: ast.expr) -> Iterator[ast.expr]:

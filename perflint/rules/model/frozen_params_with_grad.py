@@ -105,7 +105,7 @@ class FrozenParamsWithGrad(Rule):
                 continue
             freezes = is_false(assigned.value)
             effect = "the backward pass goes on through what was meant to be frozen" if freezes else "nothing changes"
-            alone = len(assigned.targets) == 1 and "#" not in _text(model, assigned)
+            alone = len(assigned.targets) == 1
             yield self.finding(
                 Site(model, attribute),
                 f"{quoted(_text(model, assigned))}: {what}, so that {effect}",

@@ -171,7 +171,7 @@ def _is_call_of(model: Model, call: ast.Call, targets: tuple[str, ...], method: 
 def _fix(model: Model, split: _Split) -> Fix | None:
     """`torch.log(F.softmax(x, 1))` to `F.log_softmax(x, 1)`: the name, and nothing around it."""
     giver, text = split.giver, model.source.segment
-    if split.guarded or split.argument is not giver or "#" in text(_span(model, split.taker)):
+    if split.guarded or split.argument is not giver:
         return None
     at_home = model.target(giver) in ("", "torch.softmax", "torch.nn.functional.softmax", "torch.Tensor.softmax")
     if split.what != "softmax" or not at_home or not isinstance(giver.func, ast.Attribute):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule
@@ -135,11 +136,12 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
     start, end = source.span(loop), source.span(found.root)
     target, over = (source.segment(source.span(node)) for node in (loop.target, loop.iter))
     gradients = f"[{target}.grad for {target} in {over} if {target}.grad is not None]"
-    text = f"{found.name} = torch.nn.utils.get_total_norm({gradients})"
-    span = Span(start.line, start.column, end.end_line, end.end_column)
-    if "\n" in text or "#" in source.segment(span):
+    function = spell(source, "torch.nn.utils.get_total_norm", loop)
+    if function is None:
         return None
-    return Fix("Compute the norm on the device", Safety.UNSAFE, (Edit(span, text),), ("import torch",))
+    span = Span(start.line, start.column, end.end_line, end.end_column)
+    edit = Edit(span, f"{found.name} = {function.text}({gradients})")
+    return Fix("Compute the norm on the device", Safety.UNSAFE, (edit,), function.imports)
 
 
 def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
@@ -158,8 +160,44 @@ def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
         return None
     name = total.target.id
     root = after[0]
-    takes_root = ast.dump(root.value) in _roots(name) and _binds(root, name)
-    return _Textbook(loop, root, name) if takes_root and _is_second(loop) else None
+    takes_root = _is_root(model, root.value, name) and _binds(root, name)
+    if not takes_root or not _is_second(loop) or not _starts_at_zero(block[: block.index(loop)], name):
+        return None
+    return None if _is_read_later(model, loop, root) else _Textbook(loop, root, name)
+
+
+def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
+    """Whether a name holds nothing but zero behind some statements."""
+    for statement in reversed(before):
+        if any(isinstance(node, ast.Name) and node.id == name for node in walk(statement)):
+            zero = isinstance(statement, ast.Assign) and _binds(statement, name)
+            value = statement.value if zero and isinstance(statement, ast.Assign) else None
+            return isinstance(value, ast.Constant) and value.value == 0
+    return False
+
+
+def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:
+    """Whether what the loop binds besides the sum is read behind it, as the loop left it."""
+    sums = {node.id for node in walk(root) if isinstance(node, ast.Name)}
+    bound = {node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} - sums
+    inside = set(walk(loop))
+    reads = (
+        node
+        for node in walk(model.function(loop) or model.source.tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in bound and node not in inside
+    )
+    return any(node.lineno > loop.lineno and not _binds_anew(model, node) for node in reads)
+
+
+def _binds_anew(model: Model, read: ast.Name) -> bool:
+    """Whether a loop or comprehension around a read binds the name itself."""
+    return any(
+        isinstance(target, ast.Name) and target.id == read.id
+        for outer in model.ancestors(read)
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp))
+        for part in ([outer] if isinstance(outer, (ast.For, ast.AsyncFor)) else outer.generators)
+        for target in walk(part.target)
+    )
 
 
 def _without_missing(body: list[ast.stmt], name: str) -> list[ast.stmt]:
@@ -192,15 +230,13 @@ def _is_second(loop: ast.For) -> bool:
     return True
 
 
-def _roots(name: str) -> set[str]:
-    forms = (
-        f"{name} ** 0.5",
-        f"{name} ** (1.0 / 2)",
-        f"{name} ** (1. / 2.)",
-        f"{name} ** (1 / 2)",
-        f"math.sqrt({name})",
-    )
-    return {ast.dump(ast.parse(form, mode="eval").body) for form in forms}
+def _is_root(model: Model, node: ast.expr, name: str) -> bool:
+    """Whether an expression is the square root of a name."""
+    if isinstance(node, ast.Call):
+        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        return model.target(node) == "math.sqrt" and isinstance(given, ast.Name) and given.id == name
+    forms = (f"{name} ** 0.5", f"{name} ** (1.0 / 2)", f"{name} ** (1. / 2.)", f"{name} ** (1 / 2)")
+    return ast.dump(node) in {ast.dump(ast.parse(form, mode="eval").body) for form in forms}
 
 
 def _binds(statement: ast.Assign, name: str) -> bool:

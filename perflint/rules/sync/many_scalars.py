@@ -163,7 +163,7 @@ def _fix(model: Model, reads: list[Read]) -> Fix | None:
         kinds.add(read.value.kind)
     stack = spell(model.source, "torch.stack", reads[0].node)
     span = _whole(model, reads)
-    if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds or "#" in model.source.segment(span):
+    if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds:
         return None
     elements = [cst.Element(_written(model, tensor)) for tensor in tensors]
     stacked = cst.Call(cst.parse_expression(stack.text), [cst.Arg(cst.List(elements))])

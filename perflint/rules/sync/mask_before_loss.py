@@ -148,8 +148,6 @@ def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
     if ast.dump(compared.left) != ast.dump(labels) or not _is_number(site, compared.comparators[0]):
         return None
     texts = site.text(logits), site.text(labels)
-    if any("\n" in text for text in texts):
-        return None
     source = site.model.source
     edits = (
         Edit(source.span(found.input), f"{texts[0]}.flatten(0, -2)"),

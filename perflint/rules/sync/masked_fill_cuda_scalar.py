@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.source.concrete import code, cst
 
 _METHODS = ("torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
@@ -120,6 +121,9 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target == "torch.Tensor.masked_fill_" or site.node.keywords or site.has_unpacking:
+        return None
+    if any(isinstance(part, ast.NamedExpr) for part in walk(site.node)):
+        # The order of the operands changes, and what is named must be so before it is used.
         return None
     where = spell(site.model.source, "torch.where", site.node)
     operands = [code(argument.value) for argument in node.args]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
@@ -10,6 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
 
@@ -119,6 +121,9 @@ def _compared(value: Value) -> Confidence | None:
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target not in _BOTH or len(site.node.args) != 2 or site.node.keywords or site.has_unpacking:
+        return None
+    if any(isinstance(part, ast.NamedExpr) for part in walk(site.node)):
+        # The operands may change places, and what is named must be so before it is used.
         return None
     tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
     numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]

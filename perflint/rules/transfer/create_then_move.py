@@ -167,7 +167,7 @@ def _arguments(site: CallSite, moved: Move) -> list[str] | None:
     texts = [f"{name}={site.text(value)}" for name, value in given if value is not None]
     if moved.device is None:
         texts.insert(0, 'device="cuda"')
-    return None if any("\n" in text or "\r" in text for text in texts) else texts
+    return texts
 
 
 def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> cst.BaseExpression | None:

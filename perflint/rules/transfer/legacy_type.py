@@ -115,6 +115,6 @@ def _casts(site: CallSite, method: str) -> Fix | None:
     owner, whole = source.span(call.func.value), source.span(call)
     span = Span(owner.end_line, owner.end_column, whole.end_line, whole.end_column)
     text = source.segment(span)
-    if "\n" in text or "#" in text or ")" in text.split(".type", 1)[0]:
+    if ")" in text.split(".type", 1)[0]:
         return None
     return Fix("Cast it on the device", Safety.UNSAFE, (Edit(span, f".{method}()"),))

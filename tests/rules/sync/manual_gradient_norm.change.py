@@ -24,3 +24,22 @@ def change_norm(total):
     assert isinstance(total[0], float) and total[1].device.type == "cuda" and total[1].dim() == 0
     assert abs(total[0] - total[1].item()) < 1e-5 * total[0]
     assert total[0] != total[1].item()
+
+
+def kept_of_two_models(model: nn.Module, other: nn.Module):
+    total = 0.0
+    for p in model.parameters():
+        total += p.grad.norm(2).item() ** 2
+    for p in other.parameters():
+        total += p.grad.norm(2).item() ** 2
+    total = total ** 0.5
+    return total
+
+
+def kept_where_the_last_norm_is_read(model: nn.Module):
+    total = 0.0
+    for p in model.parameters():
+        norm = p.grad.norm(2)
+        total += norm.item() ** 2
+    total = total ** 0.5
+    return total, norm

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 def textbook(model: nn.Module) -> float:
     total_norm = 0.0
-    total_norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    total_norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     return total_norm
 
 
@@ -17,7 +17,7 @@ def each_step(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optim
     for x in loader:
         model(x.cuda()).sum().backward()
         total = 0
-        total = torch.nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+        total = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
         optimizer.step()
 
 
