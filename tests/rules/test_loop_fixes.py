@@ -186,3 +186,19 @@ def run():
     return sizes
 """
     assert both(RaggedLastBatch, text) == ([4, 4, 2], [4, 4])
+
+
+@pytest.mark.parametrize("adding", ["p.grad += g", "p.grad.add_(g)"])
+def test_gradients_that_the_file_adds_to_must_be_there(adding: str) -> None:
+    text = f"""
+import torch
+
+def update(model: torch.nn.Module, optimizer, gradients):
+    for p, g in zip(model.parameters(), gradients):
+        {adding}
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)
+"""
+    assert not lint(text, [ZeroGradMemset], "default")
+    assert len(lint(text, [ZeroGradMemset], "audit")) == 1
+    assert len(lint(text.replace(adding, "g.sum()"), [ZeroGradMemset], "audit")) == 1

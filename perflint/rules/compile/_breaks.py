@@ -94,7 +94,7 @@ def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
 def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str = "") -> Finding:
     """The finding for a break; `loses` says what is lost besides one graph."""
     model = site.model
-    row = cost("graph-breaks")
+    row = cost(rule.measured[0] if rule.measured else "graph-breaks")
     confidence = found.confidence
     if compiled.depth > _FAR:
         confidence = weakest(confidence, Confidence.MEDIUM)

@@ -50,7 +50,8 @@ class BreakInLoop(BreakRule):
     nor in a `try`: it gives up the function, which then runs eagerly as a whole, without a warning.
     One `print` in the loop over the layers of a model leaves that model's `forward` uncompiled; only
     what it calls is tried again, piece by piece. Twelve graph breaks, one in each layer of a 124 M
-    parameter GPT, made its compiled forward 1.5 times slower on an H200.
+    parameter GPT, made its compiled forward 1.5 times slower on an H200; in a loop over four small blocks
+    breaks cost from 3 % (a log call) to 43 % (a mask).
 
     ## When it is fine
     As for the rules of the kinds (`scalar-read`, `tensor-branch`, `print-or-log` and so on): under
@@ -107,7 +108,10 @@ class BreakInLoop(BreakRule):
 
     code, name = "TPF705", "break-in-loop"
     severity = Severity.ERROR
-    measured = ("graph-breaks",)
+    measured = (
+        "graph-breaks",
+        *(f"break-in-loop-{kind}" for kind in "item branch print debug mask clock random deepcopy size".split()),
+    )
     listens = tuple(dict.fromkeys(listen for kind in _KINDS for listen in kind.listens))
 
     def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:

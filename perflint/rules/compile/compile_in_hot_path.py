@@ -33,7 +33,8 @@ class CompileInHotPath(Rule):
     also for a lambda), so the program is right and warm; but each call costs the host half a
     millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06 and
     0.1 ms. Where a closure holds a number that changes, or the module is a new one each time, it is
-    compiled again as well, up to the limit of 8, and then runs eagerly.
+    compiled again as well, up to the limit of 8, and then runs eagerly. A forward of eight small blocks that
+    was compiled anew in each call took 4.6 times as long on an H200.
 
     ## When it is fine
     Once, behind a test whether it has been done (`if self.compiled is None`), in a function under
@@ -76,7 +77,8 @@ class CompileInHotPath(Rule):
     """
 
     code, name = "TPF711", "compile-in-hot-path"
-    effect, severity = Effect.RECOMPILE, Severity.INFO
+    effect, severity = Effect.RECOMPILE, Severity.ERROR
+    measured = ("compile-each-call",)
     listens = (Calls("torch.compile", "torch.nn.Module.compile"),)
     since = (2, 0)
 

@@ -30,7 +30,8 @@ class CounterRecompiles(Rule):
     `torch.compile` takes an integer attribute for a constant and guards it. The next call finds another
     number: the function is compiled again, until the limit of 8 is reached; from then on it runs
     eagerly, for good. On torch 2.13 fifteen calls of a module that counts them are compiled eight times,
-    and the other seven run uncompiled, with one warning.
+    and the other seven run uncompiled, with one warning. After that, a forward of eight small blocks took
+    1.4 times as long on an H200 as one that counts in a buffer.
 
     ## When it is fine
     Counting outside of the compiled function, or in a buffer: `self.steps += 1` of a tensor is part of
@@ -84,7 +85,8 @@ class CounterRecompiles(Rule):
     """
 
     code, name = "TPF712", "counter-recompiles"
-    effect, severity = Effect.RECOMPILE, Severity.WARNING
+    effect, severity = Effect.RECOMPILE, Severity.ERROR
+    measured = ("counter-recompiles",)
     listens = (Files("compile"),)
     since = (2, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence
+from perflint.findings import Confidence, Severity
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
@@ -71,6 +71,8 @@ class ScalarRead(BreakRule):
     """
 
     code, name = "TPF701", "scalar-read"
+    severity = Severity.ERROR
+    measured = ("graph-breaks", "break-once-item")
     listens = (Calls(*NUMBERS, *_COMPARED),)
     whole_graphs = True
 

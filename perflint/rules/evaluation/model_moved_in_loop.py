@@ -31,7 +31,8 @@ class ModelMovedInLoop(Rule):
     ## Why is this bad
     Where the model is there already, each call still walks over all of its parameters and buffers on the
     host. Where it is not, each step copies the whole model and waits. Loading reads it from the disk
-    besides. What that costs depends on the model; it has not been measured here.
+    besides. Moving a 124 M parameter GPT that was there already cost nothing that could be measured of a
+    training step on an H200: it is information.
 
     ## When it is fine
     - A model that is moved to the device for a phase and back to the host after it, to save memory:
@@ -74,6 +75,7 @@ class ModelMovedInLoop(Rule):
 
     code, name = "TPF504", "model-moved-in-loop"
     effect, severity = Effect.TRANSFER, Severity.INFO
+    measured = ("model-moved-step-gpt",)
     listens = (Calls(*_MOVES, _LOADS),)
 
     def nominate(self, site: CallSite) -> bool:

@@ -28,8 +28,8 @@ class CapturableUnneeded(Rule):
     ## Why is this bad
     A capturable optimizer keeps its step counters on the device and computes bias corrections there, in
     kernels of a few numbers for each parameter. Outside of a graph that is slower than arithmetic on the
-    host; the documentation says that it "can impair ungraphed performance". How much has not been
-    measured yet.
+    host; the documentation says that it "can impair ungraphed performance". Training of a 124 M
+    parameter GPT was 5 % slower for it on an H200.
 
     ## When it is fine
     - The step is captured, or compiled, in another file.
@@ -65,7 +65,8 @@ class CapturableUnneeded(Rule):
     """
 
     code, name = "TPF607", "capturable-unneeded"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.WARNING
+    measured = ("adamw-capturable-step-gpt",)
     listens = (Calls(*_CAPTURABLE),)
     since = (2, 0)
 

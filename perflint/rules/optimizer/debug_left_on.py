@@ -33,10 +33,10 @@ class DebugLeftOn(Rule):
 
     ## Why is this bad
     Anomaly detection stores a Python stack for every operation of the forward pass, and in the backward
-    pass asks after each operation whether its result holds a NaN, which makes the host wait for the
-    device each time. Users measured training 1.5 to 3 times as slow, and found the switch in code that
-    they had inherited. `gradcheck` runs the function twice for each number of its inputs. `emit_nvtx`
-    records an event for each operation.
+    pass asks after each operation whether its result holds a NaN, which makes the host wait for the device
+    each time. Training of a 124 M parameter GPT was 4.5 times slower for it on an H200; users found the
+    switch in code that they had inherited. `gradcheck` runs the function twice for each number of its
+    inputs. `emit_nvtx` records an event for each operation.
 
     ## When it is fine
     - A flag of the command line or of a configuration turns it on.
@@ -75,7 +75,8 @@ class DebugLeftOn(Rule):
     """
 
     code, name = "TPF606", "debug-left-on"
-    effect, severity = Effect.SYNC, Severity.INFO
+    effect, severity = Effect.SYNC, Severity.ERROR
+    measured = ("detect-anomaly-step-gpt",)
     listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -89,6 +90,7 @@ class DebugLeftOn(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {_what(site)}",
+            severity=Severity.INFO if site.target in (*_GRADCHECKS, *_RANGES) else None,
             confidence=_confidence(site),
             # It is said once, and holds for every step.
             heat=Heat.HOT,

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
@@ -27,8 +29,9 @@ class StatisticsEachStep(Rule):
     ## Why is this bad
     A histogram copies its tensor to the host, waits for it and counts there: for all parameters of a
     model, that moves the whole model over the bus. `wandb.watch` installs a hook on every parameter that
-    does so each `log_freq` batches. What that costs depends on the size of the model, and has not been
-    measured here.
+    does so each `log_freq` batches. A histogram of every gradient in each step made training of a 124 M
+    parameter GPT 59 times slower on an H200; a single one costs as much less as its tensor is smaller, and
+    is information.
 
     ## When it is fine
     - Under an interval: `if step % 500 == 0`, once per epoch.
@@ -75,7 +78,8 @@ class StatisticsEachStep(Rule):
     """
 
     code, name = "TPF605", "statistics-each-step"
-    effect, severity = Effect.TRANSFER, Severity.INFO
+    effect, severity = Effect.TRANSFER, Severity.ERROR
+    measured = ("histograms-step-gpt",)
     listens = (Calls(*_HISTOGRAMS, _WATCH),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -84,15 +88,25 @@ class StatisticsEachStep(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
             return
-        watch = site.target == _WATCH
+        watch, of_all = site.target == _WATCH, _is_for_each_parameter(site)
         does = "copies all that it watches to the host every few batches" if watch else "copies its data to the host"
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {does}{'' if watch else often(site)}",
+            severity=None if of_all else Severity.INFO,
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
             help="Pass a greater `log_freq`." if watch else "Gather it every few hundred steps.",
         )
+
+
+def _is_for_each_parameter(site: CallSite) -> bool:
+    """Whether a loop over parameters runs a call: for one tensor it costs as much less as that is smaller."""
+    return any(
+        goes_over_parameters(site.model, over)
+        for loop in loops_around(site.model, site.node)
+        for _, over in targets(loop)
+    )
 
 
 def _watches_often(site: CallSite) -> bool:

@@ -13,6 +13,7 @@ from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in
 from perflint.source.concrete import cst
@@ -28,12 +29,14 @@ class ZeroGradMemset(Rule):
     Each gradient is written with zeros, by one kernel for each parameter unless the optimizer was
     made with `foreach=True` or `fused=True`, and the next backward pass reads the zeros and adds to
     them. Dropped gradients cost nothing: the backward pass writes new ones. They also do not fill
-    memory while the next forward pass runs. What it costs of a step has not been measured yet.
+    memory while the next forward pass runs. In training of a 124 M parameter GPT
+    it cost 4 % of the step on an H200.
 
     ## When it is fine
     - A CUDA graph of the whole step reads and writes gradients at fixed addresses: files that speak
       of CUDA graphs are silent.
-    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there.
+    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there; where the file
+      adds to gradients itself (`p.grad += g`), only the audit profile shows it.
     - An optimizer with momentum or weight decay shall also move parameters that got no gradient.
     - One tensor's gradient (`x.grad.zero_()` for an adversarial example) is not reported.
 
@@ -69,7 +72,8 @@ class ZeroGradMemset(Rule):
     """
 
     code, name = "TPF602", "zero-grad-memset"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.WARNING
+    measured = ("zero-grad-memset-step-gpt",)
     listens = (Files("set_to_none", ".zero_()"),)
     since = (2, 0)
 
@@ -77,6 +81,7 @@ class ZeroGradMemset(Rule):
         return not captures(site.model.source.text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        needed = _are_added_to(site.model)
         for call in calls_named(site, "zero_grad", "zero_"):
             found = _looped(call) if _last(call) == "zero_" else _filled(call)
             if found is None:
@@ -85,10 +90,18 @@ class ZeroGradMemset(Rule):
                 call,
                 f"{quoted(call.text(call.node))} writes zeros into each gradient, to which the backward pass "
                 f"adds{often(call)}",
-                confidence=Confidence.MEDIUM if call.heat is Heat.HOT else found,
+                confidence=Confidence.LOW if needed else Confidence.MEDIUM if call.heat is Heat.HOT else found,
                 help="Drop the gradients: `zero_grad()` does, as does `p.grad = None`.",
                 fix=_fix(call),
             )
+
+
+def _are_added_to(model: Model) -> bool:
+    """Whether code of the file adds to gradients itself, which must be there for that."""
+    added = (each.target for each in model.nodes(ast.AugAssign))
+    called = (each.func for each in model.nodes(ast.Call) if isinstance(each.func, ast.Attribute))
+    written = [*added, *(func.value for func in called if func.attr in ("add_", "copy_"))]
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in written)
 
 
 def _last(site: CallSite) -> str:

@@ -40,7 +40,8 @@ class ManualGradientNorm(Rule):
     ## Why is this bad
     For each parameter the host waits until the device has computed the norm, and launches the next small
     kernel only then. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels and wait for
-    none. Over 300 parameters the loop took 6.7 times as long on an H200.
+    none. Over 300 parameters the loop took 6.7 times as long on an H200; training of a 124 M parameter GPT
+    was 32 % slower with it.
 
     ## When it is fine
     - Once per epoch, or under an interval; in tests, which are not reported.
@@ -82,6 +83,7 @@ class ManualGradientNorm(Rule):
 
     code, name = "TPF125", "manual-gradient-norm"
     effect, severity = Effect.SYNC, Severity.WARNING
+    measured = ("manual-gradient-norm-step-gpt",)
     listens = (Files(".grad"),)
 
     def nominate(self, site: FileSite) -> bool:
@@ -94,11 +96,11 @@ class ManualGradientNorm(Rule):
             read = next((part for part in walk(loop) if _reads_norm(part)), None)
             if not isinstance(read, ast.Call) or (isinstance(read.func, ast.Name) and _is_on_host(model, read)):
                 continue
-            row = cost("manual-gradient-norm")
+            row = cost("manual-gradient-norm-step-gpt")
             yield self.finding(
                 Site(model, read),
-                f"{quoted(site.text(read))} waits for the norm of each gradient by itself: {row.slower} {row.where} "
-                f"({row.shape})",
+                f"{quoted(site.text(read))} waits for the norm of each gradient by itself: training was {row.slower} "
+                f"{row.where} ({row.shape})",
                 confidence=Confidence.HIGH if model.heat(read) is Heat.HOT else Confidence.MEDIUM,
                 help="Use `torch.nn.utils.get_total_norm`, or what `clip_grad_norm_` returns.",
                 fix=_fix(model, loop),

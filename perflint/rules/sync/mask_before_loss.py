@@ -19,6 +19,7 @@ from perflint.source.concrete import cst
 _ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 _IGNORED = -100
 """What `ignore_index` is unless told otherwise."""
+_CURE = "Keep all rows, and give those that do not count the target of `ignore_index`."
 _PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
@@ -33,12 +34,13 @@ class MaskBeforeLoss(Rule):
     The number of rows depends on the data: the host waits for it twice in the forward pass and again in the
     backward pass, which counts the mask anew, and copies the rows. Shapes that vary break CUDA graphs and
     make `torch.compile` break or compile again. With targets of `ignore_index` (−100) the loss leaves these
-    rows out by itself.
+    rows out by itself. Leaving 15 % of the rows out with a mask made training of a 124 M parameter GPT
+    11 % slower on an H200, and that of a small network, which waits for its launches, 22 %.
 
     ## When it is fine
-    - Where the mask keeps few rows of many and what follows is dear: the loss of all rows over a large
-      vocabulary may cost more than the wait. Best is to select before the last layer, by positions that the
-      collate function knows.
+    - Where the mask keeps few rows of many and what follows is dear: with 85 % of the rows left out, the same
+      training was 5 % faster with the mask than with the loss of all rows over 50 304 words. Best is to
+      select before the last layer, by positions that the collate function knows.
     - `reduction="none"`, whose result has the selected rows alone, and losses that ignore nothing, such as
       `mse_loss`: TPF110 speaks of these.
     - Positions instead of a mask: `logits[rows]` does not wait.
@@ -86,7 +88,14 @@ class MaskBeforeLoss(Rule):
     """
 
     code, name = "TPF111", "mask-before-loss"
-    effect, severity = Effect.SYNC, Severity.INFO
+    effect, severity = Effect.SYNC, Severity.WARNING
+    measured = (
+        "mask-before-loss-padding",
+        "mask-before-loss-masked-words",
+        "mask-before-loss-policy",
+        "mask-before-loss-padding-host-work",
+        "mask-before-loss-masked-words-host-work",
+    )
     listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -103,7 +112,7 @@ class MaskBeforeLoss(Rule):
             f"How many rows {quoted(site.text(found.input))} and {quoted(site.text(found.target))} have depends on "
             f"data, so the host waits for the device to count{often(site)}",
             confidence=confidence,
-            help=advice(site, "Keep all rows, and give those that do not count the target of `ignore_index`."),
+            help=advice(site, _CURE, *self.measured),
             fix=_fix(site, found),
         )
 

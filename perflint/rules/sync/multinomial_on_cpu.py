@@ -24,7 +24,8 @@ class MultinomialOnCpu(Rule):
     The host waits until the device has computed the probabilities, copies the whole row (50 000 numbers for
     a language model), draws on one core, and copies the number back: the device has nothing to do
     meanwhile, once for each token. `torch.multinomial` draws on the device and, since torch 2.6, does not
-    wait.
+    wait. On an H200, sampling from a 124 M parameter GPT was 1.7 times slower for one sequence, and 16
+    times for 32 of them.
 
     ## When it is fine
     - With a `generator=` of the host, for numbers that are the same on every machine: not reported.
@@ -73,7 +74,8 @@ class MultinomialOnCpu(Rule):
     """
 
     code, name = "TPF134", "multinomial-on-cpu"
-    effect, severity = Effect.SYNC, Severity.INFO
+    effect, severity = Effect.SYNC, Severity.ERROR
+    measured = ("multinomial-on-host-gpt-1", "multinomial-on-host-gpt-32")
     listens = (Calls(*NAMES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -87,7 +89,7 @@ class MultinomialOnCpu(Rule):
             site,
             f"{quoted(site.text(site.node))} takes its probabilities to the host to draw from them{often(site)}",
             confidence=draw.confidence,
-            help=advice(site, "Draw on the device, which waits for nothing."),
+            help=advice(site, "Draw on the device, which waits for nothing.", *self.measured),
             fix=_fix(site, draw),
         )
 

@@ -36,6 +36,7 @@ _TAKES = {
         _Mask("src", "tgt_mask", 3, "tgt_is_causal", 9),
     ),
 }
+_CURE = "Say what it is: `{}=True` for the causal mask, else False."
 _CAUSAL = "torch.nn.Transformer.generate_square_subsequent_mask"
 
 
@@ -48,7 +49,8 @@ class TransformerCausalDetect(Rule):
 
     ## Why is this bad
     Without the hint, torch makes a causal mask of that size in each forward pass, compares it with the given
-    one on the device, and the host waits for the answer.
+    one on the device, and the host waits for the answer. Of training an encoder of six layers it took 5 %
+    with 128 tokens on an H200, and nothing that could be measured with 1024.
 
     ## When it is fine
     - With a hint: `is_causal=True` together with the causal mask, `is_causal=False` with any other. A wrong
@@ -100,7 +102,13 @@ class TransformerCausalDetect(Rule):
     """
 
     code, name = "TPF128", "transformer-causal-detect"
-    effect, severity = Effect.SYNC, Severity.INFO
+    effect, severity = Effect.SYNC, Severity.WARNING
+    measured = (
+        "causal-detect-128",
+        "causal-detect-1024",
+        "causal-detect-128-host-work",
+        "causal-detect-1024-host-work",
+    )
     listens = (Calls("torch.nn.Module.__call__"),)
     since = (2, 1)
 
@@ -122,7 +130,7 @@ class TransformerCausalDetect(Rule):
                     f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask, and the host waits"
                     f" for the outcome{often(site)}",
                     confidence=confidence,
-                    help=advice(site, f"Say what it is: `{place.told}=True` for the causal mask, else False."),
+                    help=advice(site, _CURE.format(place.told), *self.measured),
                     fix=_fix(node, site, place, given),
                 )
                 return

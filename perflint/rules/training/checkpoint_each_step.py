@@ -25,8 +25,8 @@ class CheckpointEachStep(Rule):
 
     ## Why is this bad
     All parameters are copied to the host, which waits for that, and written to the disk, while the device
-    has nothing to do. For most models that takes longer than the step. What it costs depends on the model
-    and the disk; it has not been measured here.
+    has nothing to do. For most models that takes longer than the step. In training of a 124 M parameter
+    GPT, saving into memory in each step made it 32 times slower on an H200; a disk comes on top.
 
     ## When it is fine
     - Under a condition: every so many steps, when the result is the best so far.
@@ -70,7 +70,8 @@ class CheckpointEachStep(Rule):
     """
 
     code, name = "TPF963", "checkpoint-each-step"
-    effect, severity = Effect.TRANSFER, Severity.INFO
+    effect, severity = Effect.TRANSFER, Severity.ERROR
+    measured = ("checkpoint-step-gpt",)
     listens = (Calls(*_SAVES),)
 
     def nominate(self, site: CallSite) -> bool:

@@ -13,16 +13,16 @@ class Net(nn.Module):
         self.fast = None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = torch.compile(self.layer)(x)  # audit: TPF711
-        return torch.compile(lambda t: t * 2)(x)  # audit: TPF711
+        x = torch.compile(self.layer)(x)  # error: TPF711
+        return torch.compile(lambda t: t * 2)(x)  # error: TPF711
 
 
 def train(model: nn.Module, loader, optimizer) -> None:
     for x in loader:
-        step = torch.compile(model, mode="reduce-overhead")  # audit: TPF711
+        step = torch.compile(model, mode="reduce-overhead")  # error: TPF711
         step(x.cuda()).sum().backward()
         optimizer.step()
-        model.compile()  # audit: TPF711
+        model.compile()  # error: TPF711
 
 
 # Look-alikes

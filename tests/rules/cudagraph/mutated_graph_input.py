@@ -6,15 +6,15 @@ from torch import nn
 
 @torch.compile(mode="reduce-overhead")
 def step(cache: torch.Tensor, k: torch.Tensor, position: int) -> torch.Tensor:
-    cache[:, position] = k  # audit: TPF807
+    cache[:, position] = k  # error: TPF807
     return cache.sum(1)
 
 
 class Update(nn.Module):
     def forward(self, x: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-        mean.mul_(0.9).add_(x.mean())  # audit: TPF807
-        mean.lerp_(x.mean(), 0.1)  # audit: TPF807
-        x += 1  # audit: TPF807
+        mean.mul_(0.9).add_(x.mean())  # error: TPF807
+        mean.lerp_(x.mean(), 0.1)  # error: TPF807
+        x += 1  # error: TPF807
         return x - mean
 
 

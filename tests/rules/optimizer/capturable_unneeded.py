@@ -5,16 +5,16 @@ from torch import nn, optim
 
 
 def alone(model: nn.Module):
-    return torch.optim.Adam(model.parameters(), capturable=True)  # audit: TPF607
+    return torch.optim.Adam(model.parameters(), capturable=True)  # error: TPF607
 
 
 def with_others(model: nn.Module):
-    return optim.AdamW(capturable=True, params=model.parameters(), lr=1e-3)  # audit: TPF607
+    return optim.AdamW(capturable=True, params=model.parameters(), lr=1e-3)  # error: TPF607
 
 
 class Learner:
     def __init__(self, net: nn.Module):
-        self.optimizer = optim.NAdam(  # audit: TPF607
+        self.optimizer = optim.NAdam(  # error: TPF607
             net.parameters(),
             lr=1e-3,
             capturable=True,

@@ -7,13 +7,13 @@ from torch import autograd
 from torch.autograd import gradcheck, set_detect_anomaly
 from torch.utils.data import DataLoader
 
-torch.autograd.set_detect_anomaly(True)  # audit: TPF606
+torch.autograd.set_detect_anomaly(True)  # error: TPF606
 
 
 def main(model: torch.nn.Module, loader: DataLoader) -> None:
-    set_detect_anomaly(mode=True)  # audit: TPF606
+    set_detect_anomaly(mode=True)  # error: TPF606
     for x in loader:
-        with autograd.detect_anomaly():  # audit: TPF606
+        with autograd.detect_anomaly():  # error: TPF606
             model(x).sum().backward()
 
 
@@ -30,7 +30,7 @@ def profiled(model: torch.nn.Module, loader: DataLoader) -> None:
 
 
 if __name__ == "__main__":
-    autograd.set_detect_anomaly(True)  # audit: TPF606
+    autograd.set_detect_anomaly(True)  # error: TPF606
 
 
 def asked_for(arguments: argparse.Namespace) -> None:

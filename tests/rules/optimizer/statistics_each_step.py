@@ -13,7 +13,7 @@ def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
         model(x).sum().backward()
         optimizer.step()
         for name, p in model.named_parameters():
-            writer.add_histogram(name, p)  # audit: TPF605
+            writer.add_histogram(name, p)  # error: TPF605
 
 
 def sent_away(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader
 def known_optimizer(model: nn.Module, loader: DataLoader) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
     for x in loader:
-        optimizer.zero_grad(set_to_none=False)  # audit: TPF602
+        optimizer.zero_grad(set_to_none=False)  # error: TPF602
         model(x).sum().backward()
         optimizer.step()
 
@@ -17,34 +17,34 @@ def unknown_optimizer(model, loader, optimizer) -> None:
     for x in loader:
         model(x).sum().backward()
         optimizer.step()
-        optimizer.zero_grad(False)  # audit: TPF602
+        optimizer.zero_grad(False)  # error: TPF602
 
 
 def of_a_module(model: nn.Module) -> None:
-    model.zero_grad(  # audit: TPF602
+    model.zero_grad(  # error: TPF602
         set_to_none=False,  # the default of old
     )
 
 
 def of_a_module_in_one_line(model: nn.Module) -> None:
-    model.zero_grad(set_to_none=False)  # audit: TPF602
+    model.zero_grad(set_to_none=False)  # error: TPF602
 
 
 def by_hand(model: nn.Module, loader: DataLoader) -> None:
     for x in loader:
         for p in model.parameters():
             if p.grad is not None:
-                p.grad.zero_()  # audit: TPF602
+                p.grad.zero_()  # error: TPF602
         model(x).sum().backward()
         for name, parameter in model.named_parameters():
-            parameter.grad.data.zero_()  # audit: TPF602
+            parameter.grad.data.zero_()  # error: TPF602
 
 
 class Descent(torch.optim.Optimizer):
     def zero(self) -> None:
         for group in self.param_groups:
             for p in group["params"]:
-                p.grad.zero_()  # audit: TPF602
+                p.grad.zero_()  # error: TPF602
 
 
 def dropped(model: nn.Module, loader: DataLoader, optimizer) -> None:

@@ -15,19 +15,19 @@ class Tagger(nn.Module):
     def forward(self, x: torch.Tensor, labels: torch.Tensor, mask: torch.Tensor):
         logits = self.head(x)
         kept = labels != -100
-        first = F.cross_entropy(logits[kept], labels[kept])  # audit: TPF111
+        first = F.cross_entropy(logits[kept], labels[kept])  # error: TPF111
         active = mask.view(-1) == 1
-        second = ce(logits.view(-1, 100)[active], labels.view(-1)[active])  # audit: TPF111
-        third = self.loss(logits[kept], labels[kept])  # audit: TPF111
+        second = ce(logits.view(-1, 100)[active], labels.view(-1)[active])  # error: TPF111
+        third = self.loss(logits[kept], labels[kept])  # error: TPF111
         positive = labels >= 0
-        fourth = self.plain(input=logits.log_softmax(-1)[positive], target=labels[positive])  # audit: TPF111
-        fifth = F.nll_loss(logits[labels > 0], labels[labels > 0])  # audit: TPF111
+        fourth = self.plain(input=logits.log_softmax(-1)[positive], target=labels[positive])  # error: TPF111
+        fifth = F.nll_loss(logits[labels > 0], labels[labels > 0])  # error: TPF111
         return first + second + third + fourth + fifth
 
 
 def library(logits: torch.Tensor, labels: torch.Tensor, pad: int):
     kept = labels != pad
-    return F.cross_entropy(  # audit: TPF111
+    return F.cross_entropy(  # error: TPF111
         logits[kept],  # the rows that count
         labels[kept],
         ignore_index=pad,
@@ -42,7 +42,7 @@ class Untyped(nn.Module):
     def forward(self, x, labels):
         logits = self.head(x)
         kept = labels != -100
-        return F.cross_entropy(logits[kept], labels[kept])  # audit: TPF111
+        return F.cross_entropy(logits[kept], labels[kept])  # error: TPF111
 
 
 # Look-alikes.

@@ -8,7 +8,7 @@ from torch import multinomial, nn
 def generate(model: nn.Module, ids: torch.Tensor, device: str, count: int):
     for _ in range(count):
         p = model(ids)[:, -1].softmax(-1)
-        token = torch.multinomial(p.cpu(), num_samples=1).to(device)  # audit: TPF134
+        token = torch.multinomial(p.cpu(), num_samples=1).to(device)  # error: TPF134
         ids = torch.cat([ids, token], dim=1)
     return ids
 
@@ -21,11 +21,11 @@ class Sampler(nn.Module):
     def forward(self, x: torch.Tensor, temperature: float):
         logits = self.head(x)
         p = F.softmax(logits / temperature, dim=-1)
-        first = th.multinomial(p.to("cpu"), 1).squeeze(1).to(x.device)  # audit: TPF134
-        second = p.cpu().multinomial(1, replacement=True).cuda()  # audit: TPF134
-        third = multinomial((p + 1e-6).cpu(), 4).to(device="cuda", non_blocking=True)  # audit: TPF134
+        first = th.multinomial(p.to("cpu"), 1).squeeze(1).to(x.device)  # error: TPF134
+        second = p.cpu().multinomial(1, replacement=True).cuda()  # error: TPF134
+        third = multinomial((p + 1e-6).cpu(), 4).to(device="cuda", non_blocking=True)  # error: TPF134
         fourth = (  # keep
-            torch.multinomial(p.detach().cpu(), 1)  # audit: TPF134
+            torch.multinomial(p.detach().cpu(), 1)  # error: TPF134
             .view(-1)
             .to(x)
         )

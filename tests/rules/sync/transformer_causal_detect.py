@@ -11,22 +11,22 @@ class Model(nn.Module):
         self.both = Transformer(64, 4)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor):
-        given = self.encoder(x, mask=mask)  # audit: TPF128
+        given = self.encoder(x, mask=mask)  # error: TPF128
         causal = nn.Transformer.generate_square_subsequent_mask(x.size(1), device=x.device)
-        made = self.encoder(x, causal)  # audit: TPF128
-        inline = self.encoder(  # audit: TPF128
+        made = self.encoder(x, causal)  # error: TPF128
+        inline = self.encoder(  # error: TPF128
             x,
             mask=self.both.generate_square_subsequent_mask(x.size(1)),
         )
-        asked = self.encoder(x, mask, is_causal=None)  # audit: TPF128
-        decoded = self.decoder(x, given, tgt_mask=causal)  # audit: TPF128
-        whole = self.both(x, x, tgt_mask=causal)  # audit: TPF128
-        source = self.both(x, x, mask, causal, src_is_causal=False)  # audit: TPF128
+        asked = self.encoder(x, mask, is_causal=None)  # error: TPF128
+        decoded = self.decoder(x, given, tgt_mask=causal)  # error: TPF128
+        whole = self.both(x, x, tgt_mask=causal)  # error: TPF128
+        source = self.both(x, x, mask, causal, src_is_causal=False)  # error: TPF128
         return given, made, inline, asked, decoded, whole, source
 
 
 def encode(encoder: nn.TransformerEncoder, x: torch.Tensor, mask: torch.Tensor):
-    return encoder(x.cuda(), mask)  # audit: TPF128
+    return encoder(x.cuda(), mask)  # error: TPF128
 
 
 # Look-alikes.

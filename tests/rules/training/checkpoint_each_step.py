@@ -10,14 +10,14 @@ def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer
     for x in loader:
         model(x.cuda()).sum().backward()
         optimizer.step()
-        torch.save(model.state_dict(), "last.pt")  # audit: TPF963
+        torch.save(model.state_dict(), "last.pt")  # error: TPF963
 
 
 def with_others(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
     for step, x in enumerate(loader):
         model(x.cuda()).sum().backward()
         optimizer.step()
-        torch.save({"model": model.state_dict(), "step": step}, f"{step}.pt")  # audit: TPF963
+        torch.save({"model": model.state_dict(), "step": step}, f"{step}.pt")  # error: TPF963
 
 
 def of_tensors(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
@@ -26,7 +26,7 @@ def of_tensors(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Opti
         optimizer.step()
         with open("log", "a") as file:
             file.write("step")
-            save_file(model.state_dict(), "last.safetensors")  # audit: TPF963
+            save_file(model.state_dict(), "last.safetensors")  # error: TPF963
 
 
 def now_and_then(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
