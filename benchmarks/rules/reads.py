@@ -125,7 +125,7 @@ def encoders() -> Iterator[Pair]:
             return left, right
 
         shape = f"TransformerEncoder, 6 layers of width 512, 8 × {size} tokens"
-        words = "encoder(x, mask=causal) against is_causal=True, training"
+        words = f"encoder(x, mask=causal) against is_causal=True, training with {size} tokens"
         yield from with_host_work(f"causal-detect-{size}", "TPF128", words, HALF, shape, trained)
 
 

@@ -110,7 +110,7 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str 
         confidence=confidence,
         heat=_heat(model, found.node),
         span=model.source.span(found.node),
-        help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where}.",
+        help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where} ({row.shape}).",
     )
 
 
