@@ -73,7 +73,8 @@ class DeprecatedAmp(Rule):
     Safe: the old names construct the new ones with the same values. Positional arguments of
     `autocast` become keywords. Where the names are imported, the import and all uses change
     together; where one of the uses cannot change, the others are spelled in full. Unsafe where
-    the file sets the default dtype of autocast, which the old `autocast` ignores.
+    the file sets the default dtype of autocast, which the old `autocast` ignores, and where it asks
+    with `isinstance` for the old class: scalers of today's class are then among those that it finds.
 
     ## How a GPU shows it
     It does not: the same kernels run. The warning shows on the host.
@@ -161,7 +162,7 @@ class _Imports:
         edits = _edits(self._model, reference, None if spelling is None else spelling.text)
         if spelling is None or edits is None:
             return None
-        return self._fix(edits, f"Use `{spelling.text}`", spelling.imports)
+        return self._fix(edits, f"Use `{spelling.text}`", spelling.imports, [reference])
 
     def _spell(self, reference: Reference) -> Spelling | None:
         root = reference.root.id
@@ -189,11 +190,12 @@ class _Imports:
         done = [edit for edit in edits if edit is not None]
         if any(left.span.overlaps(right.span) for left, right in combinations(done, 2)):
             return None
-        return self._fix(done, "Import from `torch.amp`", ())
+        used = [use for binding in bound for use in self._by_root.get(binding.local, [])]
+        return self._fix(done, "Import from `torch.amp`", (), used)
 
-    def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...]) -> Fix:
-        dtype_set = "set_autocast" in self._model.source.text
-        return Fix(message, Safety.UNSAFE if dtype_set else Safety.SAFE, tuple(edits), imports)
+    def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...], used: list[Reference]) -> Fix:
+        unsafe = "set_autocast" in self._model.source.text or any(_is_asked_for(self._model, use.node) for use in used)
+        return Fix(message, Safety.UNSAFE if unsafe else Safety.SAFE, tuple(edits), imports)
 
 
 def _exported(tree: ast.Module) -> set[str]:
@@ -311,6 +313,16 @@ def _names_a_type(model: Model, node: ast.expr) -> bool:
         if isinstance(outer, ast.stmt):
             return False
         inner = outer
+    return False
+
+
+def _is_asked_for(model: Model, node: ast.expr) -> bool:
+    """Whether it is asked if something is of a class: of today's class are more things than of the old one."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, ast.Call):
+            return isinstance(outer.func, ast.Name) and outer.func.id in ("isinstance", "issubclass")
+        if isinstance(outer, ast.stmt):
+            return False
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import isinf, nan
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
@@ -17,6 +18,9 @@ from perflint.source.concrete import cst
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _NEW = "torch.Tensor.new_tensor"
 _KEPT = frozenset({"dtype", "device", "requires_grad"})
+
+
+_LARGEST = 3.4028234663852886e38
 
 
 class ScalarToCuda(Rule):
@@ -63,8 +67,9 @@ class ScalarToCuda(Rule):
     `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
     `requires_grad` kept. It is safe for a number in the source: both infer the same dtype. It is
     unsafe for a variable, which may hold a NumPy scalar with a dtype of its own; where the move also
-    changed the dtype, because the number was rounded twice; and for `True` and `False` without
-    `dtype`, of which `torch.full` makes integers in TorchScript.
+    changed the dtype, because the number was rounded twice; for `True` and `False` without
+    `dtype`, of which `torch.full` makes integers in TorchScript; and for large ones, as
+    of a number that float32 cannot hold `torch.tensor` makes infinity, where `torch.full` raises.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
@@ -181,5 +186,9 @@ def _infers_same(made: ast.Call) -> bool:
         number = number.operand
     if not isinstance(number, ast.Constant):
         return False
-    # TorchScript makes an integer tensor of True.
-    return not isinstance(number.value, bool) or keyword(made, "dtype") is not None
+    if isinstance(number.value, bool):
+        # TorchScript makes an integer tensor of True.
+        return keyword(made, "dtype") is not None
+    # torch.full raises for what float32 cannot hold, where torch.tensor gives infinity.
+    size = abs(number.value) if isinstance(number.value, (int, float, complex)) else nan
+    return size <= _LARGEST or isinf(size)

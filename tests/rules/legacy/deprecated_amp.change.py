@@ -26,3 +26,16 @@ def case_given():
             return {"y": nn.Linear(3, 2).cuda()(torch.ones(3, device="cuda"))}
     finally:
         torch.set_autocast_dtype("cuda", torch.float16)
+
+
+def is_scaler(scaler):
+    return isinstance(scaler, torch.cuda.amp.GradScaler)
+
+
+def case_asked_for():
+    return {"today": is_scaler(torch.amp.GradScaler("cuda", enabled=False)), "other": is_scaler(3)}
+
+
+def change_asked_for(today):
+    """scalers of today's class are then among those that it finds"""
+    assert today == (False, True)

@@ -27,6 +27,37 @@ def case_switches():
         ]
 
 
+def switches():
+    return [
+        torch.backends.cuda.flash_sdp_enabled(),
+        torch.backends.cuda.math_sdp_enabled(),
+        torch.backends.cuda.mem_efficient_sdp_enabled(),
+        torch.backends.cuda.cudnn_sdp_enabled(),
+    ]
+
+
+def case_defaults():
+    found = []
+    with torch.backends.cuda.sdp_kernel():
+        found.append(switches())
+    with torch.backends.cuda.sdp_kernel(enable_flash=False):
+        found.append(switches())
+    with torch.backends.cuda.sdp_kernel(enable_math=False, enable_cudnn=False):
+        found.append(switches())
+    with torch.backends.cuda.sdp_kernel(enable_mem_efficient=False, enable_flash=True):
+        found.append(switches())
+    found.append(switches())
+    return found
+
+
+def case_decorator():
+    @torch.backends.cuda.sdp_kernel(enable_math=False)
+    def decorated():
+        return switches()
+
+    return decorated(), decorated(), switches()
+
+
 def kept_a_variable(flash=False):
     with torch.backends.cuda.sdp_kernel(enable_flash=flash):
         return torch.backends.cuda.flash_sdp_enabled()

@@ -39,3 +39,24 @@ def case_rounded():
 def change_rounded(made):
     """where the move also changed the dtype, because the number was rounded twice"""
     assert made[0].item() == torch.tensor(0.1).double().item() and made[1].item() == 0.1
+
+
+def large(x: torch.Tensor):
+    return torch.tensor(1e300, device=x.device)
+
+
+def case_large():
+    return {"made": large(torch.ones(2, device="cuda"))}
+
+
+def change_large(error):
+    """of a number that float32 cannot hold `torch.tensor` makes infinity, where `torch.full` raises"""
+    assert error[0] is None and "without overflow" in error[1]
+
+
+def case_moved():
+    x = torch.ones(2, device="cuda")
+    return {
+        "made": [torch.tensor(4.0).cuda(), torch.tensor(5).to(x.device), torch.as_tensor(2, device="cuda")],
+        "cast": [torch.tensor(6).to(x.device, torch.float16), torch.tensor(7).to(x), torch.tensor(8.0).type_as(x)],
+    }

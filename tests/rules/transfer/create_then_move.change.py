@@ -26,3 +26,12 @@ def change_leaf(leaf, kept):
 def case_values():
     made = noise(torch.ones(1, device="cuda"))
     return {"made": [(one.shape, one.dtype, one.device.type) for one in made]}
+
+
+def case_moved():
+    x = torch.ones(2, dtype=torch.float64, device="cuda")
+    return {
+        "moved": [torch.zeros(2).cuda(), torch.ones(3, dtype=torch.int32).to("cuda"), torch.eye(2).to(device=x.device)],
+        "cast": [torch.zeros(3).type_as(x), torch.ones(3).to(x), torch.eye(2).to(x.device, torch.float16)],
+        "behind": [torch.arange(6).view(2, 3).float().to(x.device), torch.zeros(2).half().to(x.device)],
+    }
