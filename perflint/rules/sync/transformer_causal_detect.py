@@ -13,6 +13,7 @@ from perflint.rules._methods import call_site
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.concrete import cst
 
@@ -55,6 +56,8 @@ class TransformerCausalDetect(Rule):
     ## When it is fine
     - With a hint: `is_causal=True` together with the causal mask, `is_causal=False` with any other. A wrong
       hint gives wrong results.
+    - Where the mask may be None, as the caller says (`mask=None` among the arguments): only the audit profile
+      shows it.
     - A mask for each head or sequence, of three dimensions, is not compared.
     - `src_key_padding_mask` alone is not compared in training; in evaluation mode an encoder with
       `enable_nested_tensor=True` looks whether the padding is at the ends, and skips it.
@@ -146,7 +149,28 @@ def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
     if mask in (NONE, Const(False)) or (mask.tensor is not None and mask.tensor.rank not in (None, 2)):
         return None
     operand = site.argument(place.operand, 0)
-    return None if operand is None else device_confidence(site.value(operand))
+    confidence = None if operand is None else device_confidence(site.value(operand))
+    if confidence is not None and _may_be_none(site, given):
+        # Who passes none on makes torch compare none.
+        return Confidence.LOW
+    return confidence
+
+
+def _may_be_none(site: CallSite, given: ast.expr) -> bool:
+    """Whether a mask is an argument of the function around the call, as it came, and None unless it is passed."""
+    function = site.model.function(given)
+    if not isinstance(given, ast.Name) or function is None:
+        return False
+    stored = (each for each in walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    return given.id in _left_out(function.args) and given.id not in {each.id for each in stored}
+
+
+def _left_out(arguments: ast.arguments) -> set[str]:
+    """The arguments whose default is None."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    pairs = [*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return {each.arg for each, value in pairs if isinstance(value, ast.Constant) and value.value is None}
 
 
 def _fix(node: cst.CSTNode, site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:

@@ -1,3 +1,5 @@
+from typing import Optional
+
 import torch
 import torch.nn as nn
 from torch.nn import Transformer, TransformerDecoder, TransformerDecoderLayer
@@ -28,6 +30,27 @@ class Model(nn.Module):
 
 def encode(encoder: nn.TransformerEncoder, x: torch.Tensor, mask: torch.Tensor):
     return encoder(x.cuda(), mask)
+
+
+class HandedOn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4), 6)
+
+    def forward(self, x: torch.Tensor, mask: Optional[torch.Tensor] = None, other: Optional[torch.Tensor] = None):
+        if other is None:
+            other = torch.zeros(8, 8, device=x.device)
+        handed_on = self.encoder(x, mask=mask)
+        return handed_on, self.encoder(x, mask=other)
+
+
+class HandedOnUntyped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4), 6)
+
+    def forward(self, x: torch.Tensor, mask=None):
+        return self.encoder(x, mask=mask)
 
 
 # Look-alikes.

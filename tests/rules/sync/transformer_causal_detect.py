@@ -1,3 +1,5 @@
+from typing import Optional
+
 import torch
 import torch.nn as nn
 from torch.nn import Transformer, TransformerDecoder, TransformerDecoderLayer
@@ -27,6 +29,27 @@ class Model(nn.Module):
 
 def encode(encoder: nn.TransformerEncoder, x: torch.Tensor, mask: torch.Tensor):
     return encoder(x.cuda(), mask)  # error: TPF128
+
+
+class HandedOn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4), 6)
+
+    def forward(self, x: torch.Tensor, mask: Optional[torch.Tensor] = None, other: Optional[torch.Tensor] = None):
+        if other is None:
+            other = torch.zeros(8, 8, device=x.device)
+        handed_on = self.encoder(x, mask=mask)  # audit: TPF128
+        return handed_on, self.encoder(x, mask=other)  # error: TPF128
+
+
+class HandedOnUntyped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4), 6)
+
+    def forward(self, x: torch.Tensor, mask=None):
+        return self.encoder(x, mask=mask)  # audit: TPF128
 
 
 # Look-alikes.
