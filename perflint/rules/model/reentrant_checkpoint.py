@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._names import Names
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Partial
 from perflint.source.concrete import cst
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
@@ -89,12 +91,15 @@ class ReentrantCheckpoint(Rule):
     def nominate(self, site: CallSite) -> bool:
         if any(keyword.arg is None or keyword.arg == "use_reentrant" for keyword in site.node.keywords):
             return False
-        if site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking):
-            return False
-        return not isinstance(site.value(site.node.func), Partial)
+        return not (site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking))
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         assert isinstance(node, cst.Call)
+        # What a name or an attribute was given may have `use_reentrant` bound, or stand for other functions too.
+        if Names(site.model.module.structure).full_name(site.node.func) != site.target:
+            return
+        if _is_for_a_version(site.model, site.node):
+            return
         changed = with_argument(node, "use_reentrant=False")
         fix = None
         if changed is not None:
@@ -106,3 +111,10 @@ class ReentrantCheckpoint(Rule):
             help="Pass `use_reentrant=False`.",
             fix=fix,
         )
+
+
+def _is_for_a_version(model: Model, node: ast.AST) -> bool:
+    """Whether a test of a version decides on a node: the other branch has what newer ones know."""
+    return any(
+        isinstance(outer, ast.If) and "version" in ast.unparse(outer.test).lower() for outer in model.ancestors(node)
+    )

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
@@ -16,6 +16,7 @@ from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
 
 _CUDNN = "torch.backends.cudnn."
@@ -68,8 +69,8 @@ class SlowSwitches(Rule):
 
     ## When it is fine
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then a flag of the
-      program should say so. What stands in a function that is named for seeds or determinism is reported with low
-      confidence.
+      program should say so. Tests, functions and files that are named for seeds or determinism, code that
+      restores what was before, and programs that also set `CUBLAS_WORKSPACE_CONFIG` are not reported.
     - Around one layer that has no other way: `with torch.backends.cudnn.flags(enabled=False)` is not reported.
     - `cudnn.deterministic` and `cudnn.benchmark` are not reported: neither made a measurable difference.
 
@@ -124,14 +125,17 @@ class SlowSwitches(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
+        # What cuBLAS needs to be deterministic stands only where somebody means it.
+        meant = "CUBLAS_WORKSPACE_CONFIG" in model.source.text
         for statement, switch in _switches(model):
-            if is_guarded(model, statement):
+            if meant and switch is not _OFF:
+                continue
+            if is_guarded(model, statement) or _is_on_purpose(model, statement):
                 continue
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
                 f"{quoted(site.text(statement))} {switch.does}, for the whole program",  # type: ignore[arg-type]
                 severity=cost(switch.row).severity,
-                confidence=Confidence.LOW if _is_on_purpose(model, statement) else Confidence.HIGH,
                 effect=switch.effect,
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
@@ -168,10 +172,17 @@ def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
 
 
 def _is_on_purpose(model: Model, node: ast.AST) -> bool:
-    """Whether a switch stands where somebody wants it: in tests, or in a function or class that is named for it."""
+    """Whether a switch stands where somebody wants it: in tests, in what is named for it, or until it is restored."""
     if in_tests(model) or _ON_PURPOSE.search(model.source.path.replace("\\", "/").rpartition("/")[2]):
+        return True
+    function = model.function(node)
+    if function is not None and sum(isinstance(each, ast.Call) and _is_switch(each) for each in walk(function)) > 1:
         return True
     return any(
         isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and _ON_PURPOSE.search(outer.name)
         for outer in model.ancestors(node)
     )
+
+
+def _is_switch(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "use_deterministic_algorithms"

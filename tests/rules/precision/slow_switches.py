@@ -11,12 +11,6 @@ torch.backends.cudnn.enabled = False  # error: TPF358
 cudnn.deterministic = True
 
 
-def set_seed(seed: int) -> None:
-    torch.manual_seed(seed)
-    torch.use_deterministic_algorithms(True)  # audit: TPF358
-    cudnn.benchmark = False
-
-
 def main() -> None:
     torch.use_deterministic_algorithms(True)  # error: TPF358
     os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # error: TPF358
@@ -27,6 +21,20 @@ if __name__ == "__main__":
     main()
 
 # Look-alikes
+
+
+def set_seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    cudnn.benchmark = False
+
+
+def for_a_while(out: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    torch.use_deterministic_algorithms(True)
+    try:
+        return out.scatter_add(0, index, out)
+    finally:
+        torch.use_deterministic_algorithms(False)
 
 
 def asked_for(args: argparse.Namespace) -> None:
