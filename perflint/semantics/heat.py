@@ -93,6 +93,7 @@ class HeatMap:
         self._named: dict[str, list[ast.Call]] = {}
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
+        self._runs_model: dict[FunctionInfo, bool] = {}
         self._work: dict[ast.stmt, Work] = {}
         """By the first statement of a block."""
         self._depth = 0
@@ -282,12 +283,32 @@ class HeatMap:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
             # One that gives a module only looks it up: `self.get_base_layer()`.
             runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
-            return work | _RUNS if runs else work
+            return work | _RUNS if runs and self._may_run(callee) else work
         return work
 
     def _gives_module(self, call: ast.Call) -> bool:
         members = self._model.value(call).members
         return any(isinstance(member, Instance) and self._model.is_module(member) for member in members)
+
+    def _may_run(self, function: Function) -> bool:
+        """Whether a method of a model may run it: not where its body calls no part of the model.
+
+        `self._fuse_batch_norm(layer)` works on weights alone.
+        """
+        module = self._model.module
+        info = module.function(function.line, function.column) if function.module == module.name else None
+        if info is None or isinstance(info.node, ast.Lambda) or not info.node.args.args:
+            return True
+        known = self._runs_model.get(info)
+        if known is None:
+            own = info.node.args.args[0].arg
+            known = self._runs_model[info] = any(
+                isinstance(node, ast.Call)
+                and own in names_in(node.func)
+                and not isinstance(self._model.value(node.func), Function)
+                for node in walk(info.node)
+            )
+        return known
 
     def _work_of_function(self, function: Function) -> Work:
         """What the body of a function of this file does, unless its name says that it runs seldom."""

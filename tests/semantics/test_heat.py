@@ -585,6 +585,18 @@ class Layer(nn.Module):
     def merge(self, names):
         for name in names:
             self.get_base_layer().weight.sum().item()   # warm
+    def fuse(self, layer):
+        return layer.weight.sum().item()                # warm
+    def fuse_all(self, layers):
+        for layer in layers:
+            self.fuse(layer)
+            layer.weight.sum().item()                   # warm
+    def act(self, x):
+        return self.policy(x)
+    def play(self, x):
+        for _ in range(9):
+            x = self.act(x)
+            x.sum().item()                              # hot
     def forward(self, x, key):
         if key not in tables:
             tables[key] = x.sum().item()        # cold
