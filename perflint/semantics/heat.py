@@ -283,15 +283,20 @@ class HeatMap:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
             # One that gives a module only looks it up: `self.get_base_layer()`.
             runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
-            return work | _RUNS if runs and self._may_run(callee) else work
+            return work | _RUNS if runs and (self._gets_tensor(call) or self._may_run(callee)) else work
         return work
 
     def _gives_module(self, call: ast.Call) -> bool:
         members = self._model.value(call).members
         return any(isinstance(member, Instance) and self._model.is_module(member) for member in members)
 
+    def _gets_tensor(self, call: ast.Call) -> bool:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        tensors = [self._model.value(argument).tensor for argument in given]
+        return any(tensor is not None and tensor.leaf != "parameter" for tensor in tensors)
+
     def _may_run(self, function: Function) -> bool:
-        """Whether a method of a model may run it: not where its body calls no part of the model.
+        """Whether a method of a model that gets no data may run it: not where its body calls no part of it.
 
         `self._fuse_batch_norm(layer)` works on weights alone.
         """
