@@ -178,5 +178,17 @@ def delete_statement(source: Source, statement: ast.stmt, body: Sequence[ast.stm
     return Edit(span, "pass")
 
 
+def with_last_comments(source: Source, span: Span) -> Span:
+    """The span of a compound statement with the comments below it that are indented as its body is."""
+    depth, end = len(indentation(source, span.line)), span
+    for number in range(span.end_line + 1, len(source.lines) + 1):
+        line = source.lines[number - 1].rstrip()
+        if line.strip() and (not line.lstrip().startswith("#") or len(indentation(source, number)) <= depth):
+            break
+        if line.strip():
+            end = Span(span.line, span.column, number, len(line) + 1)
+    return end
+
+
 def _starts_line(source: Source, span: Span) -> bool:
     return not source.lines[span.line - 1][: span.column - 1].strip(" \t\f")

@@ -11,6 +11,7 @@ from perflint.fixes.edits import (
     delete_statement,
     replace,
     with_argument,
+    with_last_comments,
     within,
 )
 from perflint.fixes.rewrite import rewrite
@@ -131,3 +132,17 @@ def delete(text: str, path: tuple[int, ...], index: int) -> str:
 )
 def test_delete_statement(before: str, path: tuple[int, ...], index: int, after: str) -> None:
     assert delete(before, path, index) == after
+
+
+@pytest.mark.parametrize(
+    ("below", "last"),
+    [
+        ("        # last\n    y = 1\n", 3),
+        ("\n        # one\n\n        # two\n    # not this\n", 6),
+        ("    # not this\n        # nor this\n", 2),
+        ("", 2),
+    ],
+)
+def test_a_block_ends_with_its_comments(below: str, last: int) -> None:
+    source = Source("example.py", "    for x in y:\n        z()\n" + below)
+    assert with_last_comments(source, Span(1, 5, 2, 12)).end_line == last

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Fix, Safety
-from perflint.fixes.edits import in_newlines_of, indentation, insert, replace
+from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules.sync._places import block_of, inside, statement_of
 from perflint.rules.sync._scalars import SCALAR_READ, Read
@@ -34,8 +34,8 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     if found is None:
         return None
     source = site.model.source
-    end = found.loop.end_lineno
-    if end is None or end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
+    end = with_last_comments(source, source.span(found.loop)).end_line
+    if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
     call = source.concrete(site.node)
     assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
@@ -61,6 +61,8 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if loop is None or loop.orelse or _in_suite(model, loop):
         return None
     name = statement.target.id
+    if _is_of_others(model, loop, name):
+        return None
     uses = [n for n in walk(loop) if isinstance(n, ast.Name) and n.id == name]
     start = _start(model, loop, name)
     if uses != [statement.target] or start is None:
@@ -69,6 +71,12 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     # Truth values add up to whole numbers in Python, to a truth value on the device.
     counts = added == "int" and read.value.tensor is not None and read.value.tensor.kind is Kind.INT
     return _Sum(name, loop, added) if added == "float" or counts else None
+
+
+def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:
+    """Whether other functions may read the name while the loop runs."""
+    scope = model.function(loop) or model.source.tree
+    return any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(scope))
 
 
 def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span
-from perflint.fixes.edits import indentation, replace
+from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import indentation, replace, with_last_comments
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._scalars import READS, REDUNDANT_ANY_GUARD, owned
@@ -18,7 +18,6 @@ from perflint.source.concrete import code, cst
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.source.text import Source
 
 
 class RedundantAnyGuard(Rule):
@@ -97,24 +96,12 @@ class RedundantAnyGuard(Rule):
 def _fix(model: Model, guard: Guard) -> Fix:
     """The body in place of the `if`, with all its comments."""
     source = model.source
-    span = _with_last_comments(source, source.span(guard.statement))
+    span = with_last_comments(source, source.span(guard.statement))
     written = cst.parse_statement(source.segment(span) + "\n")
     assert isinstance(written, cst.If)
     lines = textwrap.indent("\n".join(_lines(written)), indentation(source, span.line))
     edit = replace(source, span, lines.lstrip())
     return Fix("Drop the `if`", _safety(model, guard), (edit,))
-
-
-def _with_last_comments(source: Source, span: Span) -> Span:
-    """The span of a compound statement with the comments below it that are indented as its body is."""
-    depth, end = len(indentation(source, span.line)), span
-    for number in range(span.end_line + 1, len(source.lines) + 1):
-        line = source.lines[number - 1].rstrip()
-        if line.strip() and (not line.lstrip().startswith("#") or len(indentation(source, number)) <= depth):
-            break
-        if line.strip():
-            end = Span(span.line, span.column, number, len(line) + 1)
-    return end
 
 
 def _lines(statement: cst.If) -> Iterator[str]:

@@ -68,7 +68,8 @@ class ScalarReadInLoop(Rule):
     ## Fix safety
     Unsafe, and for sums only: `total += loss.item()` becomes `total += loss.detach().double()`, with
     `total = float(total)` after the loop. The sum is the same, in double precision as a Python float
-    is (some devices other than GPUs by NVIDIA and AMD know no doubles); what a failing kernel raises
+    is (some devices other than GPUs by NVIDIA and AMD know no doubles); one of floats that began as `0`
+    is `0.0` where the loop never turns; what a failing kernel raises
     shows up later; a debugger sees a tensor. Where anything in the loop uses the sum, there is no fix.
 
     ## How a GPU shows it

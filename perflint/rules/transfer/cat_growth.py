@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._places import block_of
@@ -14,7 +15,7 @@ from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 
@@ -74,7 +75,8 @@ class CatGrowth(Rule):
 
     ## Fix safety
     Unsafe: `out` becomes a list while the loop runs and one `torch.cat` follows it. The values are the
-    same. All parts are in memory until the end, and shapes that do not fit raise after the loop.
+    same. All parts are in memory until the end, and shapes that do not fit raise after the loop. There is
+    none where a part may be written to before the loop ends.
 
     ## How a GPU shows it
     A profile shows `CatArrayBatchedCopy` kernels that take longer from turn to turn, and the caching
@@ -149,10 +151,12 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         return None
     if any(isinstance(each, ast.Starred) for each in more) or not all(_is_literal(each) for each in others):
         return None
-    end = found.loop.end_lineno
-    if end is None or not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
+    end = with_last_comments(source, source.span(found.loop)).end_line
+    if not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
     if any(use for use in names(found.loop, found.name) if use not in set(walk(found.statement))):
+        return None
+    if _may_change_later(model, found.loop, more[0]):
         return None
     before = indentation(source, found.loop.lineno)
     call = source.segment(source.span(site.node.func))
@@ -165,6 +169,37 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         insert(end + 1, 1, in_newlines_of(source, end, closing)),
     )
     return Fix("Gather in a list and concatenate once", Safety.UNSAFE, edits)
+
+
+def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
+    """Whether what a list would hold may be written to before the loop ends, which a copy by `cat` does not see."""
+    inside = list(_body(loop))
+    used = names_in(part)
+    bound = {node.id for node in walk(loop) if _is_stored(node)}
+    if not used & bound and not any(isinstance(node, ast.Call) for node in walk(part)):
+        # The same object in each turn.
+        return True
+    return any(
+        (root := _written(node)) is not None and (model.value(root).tensor is not None or names_in(root) & used)
+        for node in inside
+    )
+
+
+def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _written(node: ast.AST) -> ast.expr | None:
+    """What a node writes to in place."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        return node.value
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and node.func.attr[-2:] != "__":
+            return node.func.value
+        return next((item.value for item in node.keywords if item.arg == "out"), None)
+    return None
 
 
 def _argument(site: CallSite, node: ast.expr | ast.keyword) -> str:

@@ -49,3 +49,31 @@ def case_seen():
 def change_seen(kinds, waits):
     """a debugger sees a tensor"""
     assert kinds == (["float"] * 3, ["Tensor"] * 3)
+
+
+def losses(model: nn.Module, loader: DataLoader):
+    total = 0
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+def case_began_as_a_whole_number():
+    model = nn.Linear(3, 2).cuda()
+    return {"none": str(losses(model, [])), "some": losses(model, batches())}
+
+
+def change_began_as_a_whole_number(none, waits):
+    """one of floats that began as `0` is `0.0` where the loop never turns"""
+    assert none == ("0", "0.0")
+
+
+def kept_where_others_read_the_sum(model: nn.Module, loader: DataLoader):
+    global total
+    total = 0.0
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        total += loss.item()

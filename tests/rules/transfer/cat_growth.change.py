@@ -32,3 +32,27 @@ def change_misfit(turns):
     assert turns == ([0], [0, 1, 2])
 
 
+def kept_the_same_buffer(buffer: torch.Tensor, parts):
+    found = torch.zeros(0, device="cuda")
+    for part in parts:
+        buffer.copy_(part)
+        found = torch.cat([found, buffer])
+    return found
+
+
+def kept_what_is_written_to_later(parts):
+    found = torch.zeros(0, device="cuda")
+    for part in parts:
+        y = part * 2
+        found = torch.cat([found, y])
+        y[0] = 1
+    return found
+
+
+def kept_a_view_of_what_is_written_to(parts, sums: torch.Tensor):
+    found = torch.zeros(0, device="cuda")
+    for part in parts:
+        row = sums[:2]
+        sums += part
+        found = torch.cat([found, row])
+    return found
