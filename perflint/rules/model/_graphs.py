@@ -8,10 +8,10 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules.sync._places import inside
-from perflint.rules.transfer._loops import Loop
+from perflint.rules.transfer._loops import Loop, body_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Class, Const, Dtype, Function, Instance, Scalar, Value
+from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data shape size dtype device ndim numel dim".split())
 _NO_GRADIENT = ("no_grad", "inference_mode")
@@ -70,7 +70,7 @@ class Turn:
                 continue
             places = self.bindings.get(use.id)
             if places is None:
-                if not self._is_plain(use) and not self._is_local_to_comprehension(use):
+                if not self._is_fresh(use) and not self._is_local_to_comprehension(use):
                     return None
                 continue
             if self._is_carried(use.id, places):
@@ -146,11 +146,51 @@ class Turn:
     def _is_plain(self, node: ast.expr) -> bool:
         """Whether something from outside of the loop has no graph: an object, a number, a function."""
         value: Value = self.model.value(node)
-        if isinstance(value, (Instance, Const, Scalar, Function, Class, Dtype)):
+        if isinstance(value, (Instance, Const, Scalar, Function, Class, DeviceValue, Dtype)):
             return True
         if isinstance(node, ast.Attribute):
             return isinstance(self.model.value(node.value), Instance) and not _is_self(node.value)
         return False
+
+    @cached_property
+    def _before(self) -> dict[str, list[Binding]]:
+        """What the function binds outside of the loop."""
+        found: dict[str, list[Binding]] = {}
+        inner = set(walk(self.loop))
+        for node in walk(body_of(self.model, self.loop)):
+            if node not in inner:
+                for name, value in _bound(node):
+                    found.setdefault(name, []).append(Binding(node, value, True))
+        return found
+
+    def _is_fresh(self, node: ast.expr, depth: int = 6) -> bool:
+        """Whether something from before the loop is data: nothing with parameters has seen it."""
+        if isinstance(node, ast.Constant) or self._is_plain(node):
+            return True
+        if depth == 0:
+            return False
+        if isinstance(node, ast.Name):
+            places = self._before.get(node.id, [])
+            return bool(places) and all(
+                self._is_off(place.statement) or self._is_fresh(place.value, depth - 1) for place in places
+            )
+        if isinstance(node, ast.Attribute):
+            return node.attr in _LEAVES_GRAPH
+        if isinstance(node, ast.Call):
+            return self._is_fresh_call(node, depth)
+        parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        arithmetic = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Tuple, ast.List, ast.Slice))
+        return arithmetic and all(self._is_fresh(each, depth - 1) for each in parts)
+
+    def _is_fresh_call(self, call: ast.Call, depth: int) -> bool:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _LEAVES_GRAPH:
+            return True
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if any(keyword.arg == "requires_grad" for keyword in call.keywords) or not self._is_harmless(call):
+            return False
+        if isinstance(call.func, ast.Attribute) and not self.model.target(call).startswith(_HARMLESS):
+            given.append(call.func.value)
+        return all(self._is_fresh(each, depth - 1) for each in given)
 
     def _is_local_to_comprehension(self, use: ast.Name) -> bool:
         for outer in inside(self.model, use):
@@ -163,11 +203,26 @@ class Turn:
         """Whether a turn may see what the one before gave to a name."""
         first = places[0]
         own = {use.id for use in self._uses_of(first) if isinstance(use, ast.Name)}
-        if name in own or isinstance(first.statement, ast.AugAssign) or not first.certain:
+        if name in own or isinstance(first.statement, ast.AugAssign):
+            return True
+        if not first.certain and not self._is_read_in_branch(name, first):
             return True
         start = (first.value.lineno, first.value.col_offset)
         reads = (node for node in walk(self.loop) if isinstance(node, ast.Name) and node.id == name)
         return any(isinstance(read.ctx, ast.Load) and (read.lineno, read.col_offset) < start for read in reads)
+
+    def _is_read_in_branch(self, name: str, place: Binding) -> bool:
+        """Whether a name that one branch binds is read in that branch alone."""
+        inner: ast.AST = place.statement
+        for outer in inside(self.model, place.statement):
+            if isinstance(outer, ast.If):
+                branch = outer.body if inner in outer.body else outer.orelse
+                within = {part for each in branch for part in walk(each)}
+                return not any(
+                    isinstance(node, ast.Name) and node.id == name and node not in within for node in walk(self.loop)
+                )
+            inner = outer
+        return False
 
     def _is_certain(self, node: ast.AST, name: str) -> bool:
         inner = node

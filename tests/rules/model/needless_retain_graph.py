@@ -67,6 +67,22 @@ def detached_state(cell: nn.LSTMCell, chunks, optimizer):
         optimizer.step()
 
 
+def in_one_branch(model, loader, optimizer, device: torch.device, mode: str):
+    weight = torch.ones(3).to(device)
+    for batch in loader:
+        x = batch[0].to(device)
+        output = model.network(x)
+        if model.two_losses:
+            target = model.target(x)
+            first = model.first(output, target)
+            loss = first + model.second(output, weight)
+        else:
+            loss = model.first(output, x)
+        if mode == "train":
+            loss.backward(retain_graph=True)  # audit: TPF305
+            optimizer.step()
+
+
 # Look-alikes
 
 
@@ -102,6 +118,23 @@ def features_from_before(encoder, heads, x, optimizer):
     features = encoder(x)
     for head in heads:
         loss = head(features).sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+
+def now_and_then(encoder, head, loader, optimizer):
+    for i, x in enumerate(loader):
+        if i % 4 == 0:
+            features = encoder(x)
+        loss = head(features).sum()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+
+
+def noise_from_before(generator, critic, optimizer):
+    made = generator(torch.randn(8, 64))
+    for _ in range(5):
+        loss = critic(made * 2).mean()
         loss.backward(retain_graph=True)
         optimizer.step()
 
