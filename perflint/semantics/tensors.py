@@ -181,7 +181,7 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
 def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[Device, str]:
     given = arguments.keyword("device")
     if rule in ("cpu-factory", "like") and given is not None and given != NONE:
-        return device_of(given), place_of(given)
+        return chosen_device(given), place_of(given)
     if rule == "cpu-factory":
         return Device.UNKNOWN if arguments.unpacked else Device.CPU, ""
     if rule == "host":
@@ -231,6 +231,12 @@ def device_of(value: Value) -> Device:
     return Device.UNKNOWN
 
 
+def chosen_device(value: Value) -> Device:
+    """The device of what is made there: who names one that is not known leaves it to others to choose."""
+    device = device_of(value)
+    return Device.CALLER if device is Device.UNKNOWN and isinstance(value, Unknown) else device
+
+
 _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
 
 
@@ -269,7 +275,7 @@ def _kind_of_numbers(values: Iterable[Value]) -> Kind:
 
 
 def _to(tensor: Tensor, arguments: Arguments) -> Value:
-    device, kind, place = tensor.device, tensor.kind, tensor.place
+    device, kind, place, evidence = tensor.device, tensor.kind, tensor.place, tensor.evidence
     for value in arguments.values():
         for member in value.members:
             if isinstance(member, Dtype):
@@ -284,9 +290,12 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
         device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
     keyword = arguments.keyword("device")
     if isinstance(keyword, Unknown):
-        device, place = Device.UNKNOWN, ""
+        device, place = Device.CALLER, ""
     pinned = tensor.pinned and device is tensor.device
-    return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=pinned)
+    if device in (Device.CUDA, Device.MODEL, Device.CALLER) and evidence is Evidence.USE:
+        # What is moved is a tensor, whatever else it could have been before.
+        evidence = Evidence.CONVENTION
+    return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=pinned, evidence=evidence)
 
 
 def _cpu(tensor: Tensor, arguments: Arguments) -> Value:
@@ -383,7 +392,7 @@ def _tensor_constructor(arguments: Arguments) -> Value:
     data = arguments.get("data", 0) or UNKNOWN
     given = arguments.keyword("device")
     if given is not None and given != NONE:
-        device = device_of(given)
+        device = chosen_device(given)
     else:
         device = Device.UNKNOWN if arguments.unpacked else Device.CPU
     place = "" if given is None else place_of(given)

@@ -172,10 +172,12 @@ def _sink(sink: str) -> str:
 
 
 def _is_of_failure(site: Site) -> bool:
-    """Whether the text is made for an exception or a failed assertion only."""
+    """Whether the text is made for an exception or a failed assertion only, or where a plain text does not do."""
     inner: ast.AST = site.node
     for outer in inside(site.model, site.node):
         if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Assert) and inner is outer.msg):
+            return True
+        if isinstance(outer, ast.IfExp) and inner is outer.orelse and isinstance(outer.body, ast.Constant):
             return True
         inner = outer
     return False
