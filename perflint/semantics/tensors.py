@@ -181,7 +181,7 @@ def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands:
 def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[Device, str]:
     given = arguments.keyword("device")
     if rule in ("cpu-factory", "like") and given is not None and given != NONE:
-        return chosen_device(given), place_of(given)
+        return device_of(given), place_of(given)
     if rule == "cpu-factory":
         return Device.UNKNOWN if arguments.unpacked else Device.CPU, ""
     if rule == "host":
@@ -229,12 +229,6 @@ def device_of(value: Value) -> Device:
         named = value.default is not None and device_of(value.default) is Device.CUDA
         return Device.CUDA if value.type == "int" or named else Device.UNKNOWN
     return Device.UNKNOWN
-
-
-def chosen_device(value: Value) -> Device:
-    """The device of what is made there: who names one that is not known leaves it to others to choose."""
-    device = device_of(value)
-    return Device.CALLER if device is Device.UNKNOWN and isinstance(value, Unknown) else device
 
 
 _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
@@ -290,7 +284,7 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
         device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
     keyword = arguments.keyword("device")
     if isinstance(keyword, Unknown):
-        device, place = Device.CALLER, ""
+        device, place = Device.UNKNOWN, ""
     pinned = tensor.pinned and device is tensor.device
     if device in (Device.CUDA, Device.MODEL, Device.CALLER) and evidence is Evidence.USE:
         # What is moved is a tensor, whatever else it could have been before.
@@ -392,7 +386,7 @@ def _tensor_constructor(arguments: Arguments) -> Value:
     data = arguments.get("data", 0) or UNKNOWN
     given = arguments.keyword("device")
     if given is not None and given != NONE:
-        device = chosen_device(given)
+        device = device_of(given)
     else:
         device = Device.UNKNOWN if arguments.unpacked else Device.CPU
     place = "" if given is None else place_of(given)

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
 from perflint.rules.sync._words import advice, often, quoted
-from perflint.semantics.sites import CallSite, TruthSite
+from perflint.semantics.compiling import is_skipped
+from perflint.semantics.sites import CallSite, Site, TruthSite
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst
@@ -40,8 +41,9 @@ class TruthOfTensor(Rule):
 
     ## When it is fine
     Tests of what the host knows: shapes, `is None`, `isinstance`, flags. Tensors on the host, NumPy
-    arrays. Tests that run seldom, and under `torch.compiler.is_compiling()`. A loop that must stop
-    when it has converged: there, test every tenth iteration.
+    arrays. Tests that run seldom, and under `torch.compiler.is_compiling()`. Checks of arguments that
+    `not is_compiling()` keeps for eager runs, where they wait knowingly: low confidence. A loop that must
+    stop when it has converged: there, test every tenth iteration.
 
     ## Bad
     ```python
@@ -92,10 +94,18 @@ class TruthOfTensor(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
-            confidence=read.confidence,
+            confidence=Confidence.LOW if _is_eager_check(site) else read.confidence,
             help=advice(site, _cure(site), *self.measured),
             fix=async_assert(site.model, read),
         )
+
+
+def _is_eager_check(site: Site) -> bool:
+    """Whether it only decides to raise, in code that `is_compiling()` keeps for eager runs: kept knowingly."""
+    branch = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.stmt)), None)
+    if not isinstance(branch, ast.If) or not all(isinstance(each, ast.Raise) for each in branch.body):
+        return False
+    return is_skipped(site.model.module.structure.parents, site.node)
 
 
 def _what(site: TruthSite | CallSite) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Effect, Finding, Heat, Severity, Span
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
+from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
@@ -28,8 +29,11 @@ class IndexLoop(Rule):
 
     ## Why is this bad
     Each turn launches several kernels for one row: n times the launches of the same operation on the
-    whole tensor, each too small for the device. Maintainers who wrote such loops anew report gains of 12
-    to 300 times for the function. It has not been measured here.
+    whole tensor, each too small for the device. On an H200 the training step of a ResNet-50 took 22 %
+    longer where its 64 images were normalised one by one, 33 % longer where the loss of a segmentation went
+    over 21 classes one by one, and 7 % longer for a GPT-2 whose mask of 1024 rows was filled row by row; a
+    small network took 3.4 times as long where the 256 rows of its output were read in a loop. Maintainers who
+    wrote such loops anew report gains of 12 to 300 times for the function.
 
     ## When it is fine
     - Recurrences: a turn reads what the one before has written. They are not reported.
@@ -71,7 +75,13 @@ class IndexLoop(Rule):
     """
 
     code, name = "TPF208", "index-loop"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = (
+        "rows-in-a-loop-resnet50",
+        "classes-in-a-loop-segmentation",
+        "rows-in-a-loop-policy",
+        "mask-row-by-row-gpt",
+    )
     listens = (Files("for "),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -100,10 +110,19 @@ class IndexLoop(Rule):
             at,
             f"{made} is computed{of} row by row: each turn of the loop launches kernels of its own{seldom}",
             confidence=found.confidence,
+            severity=_severity(found),
             heat=heat,
             span=span,
             help="Compute all rows at once, or with `torch.func.vmap`.",
         )
+
+
+def _severity(found: Rows) -> Severity:
+    """As it was measured: for rows that are computed, and for those that are only filled."""
+    if found.confidence is Confidence.LOW:
+        # Rows on the host: nobody timed them.
+        return Severity.INFO
+    return Severity.ERROR if found.read is not None else cost("mask-row-by-row-gpt").severity
 
 
 def _header(model: Model, loop: ast.For) -> Span:

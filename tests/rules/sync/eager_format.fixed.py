@@ -88,3 +88,7 @@ def other_text(name: str, count: int) -> str:
 def others_named(loss: torch.Tensor, epoch: int) -> str:
     values = {"epoch": epoch, "loss": loss.cuda()}
     return "{epoch} {{loss}}".format(**values) + "%(epoch)d" % values
+
+
+def checked(x: torch.Tensor, holds: bool) -> str:
+    return "x is positive" if holds else f"x must be positive, got {x.cuda()}"

@@ -111,3 +111,19 @@ def names(x: torch.Tensor, options: dict[str, int], count: int) -> bool:
 
 def anything(options: dict[str, bool]) -> bool:
     return any(options.values()) or all(value for value in options.values())
+
+
+class CheckedInEagerRuns(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.compiler.is_compiling() and (x < 0).any():
+            raise ValueError("negative")
+        if not torch.compiler.is_compiling() and (x > 9).all():
+            x = x / 9
+        return x
+
+
+def moved(x: torch.Tensor, scale: float | torch.Tensor) -> torch.Tensor:
+    if isinstance(scale, float):
+        scale = torch.tensor([scale])
+    scale = scale.to(x.device)
+    return x if (scale == 1).all() else x * scale

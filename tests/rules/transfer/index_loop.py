@@ -7,7 +7,7 @@ from torch import nn
 class Normalise(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = torch.empty_like(x)
-        for i in range(x.shape[0]):  # audit: TPF208
+        for i in range(x.shape[0]):  # error: TPF208
             out[i] = x[i] / x[i].norm()
         return out
 
@@ -15,7 +15,7 @@ class Normalise(nn.Module):
 class Columns(nn.Module):
     def forward(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         out = torch.zeros_like(x)
-        for column in range(x.size(1)):  # audit: TPF208
+        for column in range(x.size(1)):  # error: TPF208
             scaled = x[:, column] * weights[column]
             out[:, column] = torch.relu(x[:, column] + scaled)
         return out
@@ -24,7 +24,7 @@ class Columns(nn.Module):
 class Distances(nn.Module):
     def forward(self, x: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
         distances = x.new_zeros(x.shape[0], centers.shape[0])
-        for k in range(len(centers)):  # audit: TPF208
+        for k in range(len(centers)):  # error: TPF208
             distances[:, k] = (x - centers[k]).square().sum(-1)
         return distances
 
@@ -36,7 +36,7 @@ def _posterized(image: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
 class Gathered(nn.Module):
     def forward(self, x: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
         images = []
-        for i in range(x.shape[0]):  # audit: TPF208
+        for i in range(x.shape[0]):  # error: TPF208
             images.append(_posterized(x[i], levels[i]))
         return torch.stack(images)
 
@@ -44,7 +44,7 @@ class Gathered(nn.Module):
 class ClassLoss(nn.Module):
     def forward(self, x: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
         total = x.new_zeros(())
-        for c in range(x.shape[1]):  # audit: TPF208
+        for c in range(x.shape[1]):  # error: TPF208
             errors = (x[:, c] - (wanted == c).float()).abs()
             errors[:, 1:] = errors[:, 1:] - errors[:, :-1]
             total += errors.mean()
@@ -54,7 +54,7 @@ class ClassLoss(nn.Module):
 class Boxes(nn.Module):
     def forward(self, x: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
         masks = torch.zeros_like(x)
-        for mask, box in zip(masks, boxes.long()):  # audit: TPF208
+        for mask, box in zip(masks, boxes.long()):  # error: TPF208
             mask[box[1] : box[3], box[0] : box[2]] = 1
         return masks
 
@@ -63,7 +63,7 @@ class BlockMask(nn.Module):
     def forward(self, x: torch.Tensor, block: int) -> torch.Tensor:
         length = x.shape[1]
         mask = x.new_full((length, length), float("-inf"))
-        for i in range(length):  # audit: TPF208
+        for i in range(length):  # error: TPF208
             last = i // block
             mask[i, : (last + 1) * block] = 0
         return mask
@@ -72,7 +72,7 @@ class BlockMask(nn.Module):
 class Branches(nn.Module):
     def forward(self, x: torch.Tensor, flipped: list[bool]) -> torch.Tensor:
         parts = [x[i].softmax(-1).amax() for i in range(x.shape[0])]
-        first = torch.stack([x[i].softmax(-1).amax() for i in range(x.shape[0])])  # audit: TPF208
+        first = torch.stack([x[i].softmax(-1).amax() for i in range(x.shape[0])])  # error: TPF208
         return first + parts[0]
 
 
