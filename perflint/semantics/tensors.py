@@ -269,15 +269,15 @@ def _kind_of_numbers(values: Iterable[Value]) -> Kind:
 
 
 def _to(tensor: Tensor, arguments: Arguments) -> Value:
-    device, kind, place, evidence = tensor.device, tensor.kind, tensor.place, tensor.evidence
+    device, kind, place, moved = tensor.device, tensor.kind, tensor.place, False
     for value in arguments.values():
         for member in value.members:
             if isinstance(member, Dtype):
                 kind = member.kind
             elif isinstance(member, Tensor):
-                device, kind, place = member.device, member.kind, member.place
+                device, kind, place, moved = member.device, member.kind, member.place, True
             elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int"):
-                device, place = device_of(member), place_of(member)
+                device, place, moved = device_of(member), place_of(member), True
     first = arguments.at(0)
     if isinstance(first, Unknown) and arguments.positional and arguments.keyword("device") is None:
         # A device or a dtype: nothing is known of the place any more.
@@ -286,9 +286,11 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
     if isinstance(keyword, Unknown):
         device, place = Device.UNKNOWN, ""
     pinned = tensor.pinned and device is tensor.device
-    if device in (Device.CUDA, Device.MODEL, Device.CALLER) and evidence is Evidence.USE:
+    if moved and device in (Device.CUDA, Device.MODEL, Device.CALLER):
         # What is moved is a tensor, whatever else it could have been before.
-        evidence = Evidence.CONVENTION
+        evidence = max(tensor.evidence, Evidence.CONVENTION)
+    else:
+        evidence = tensor.evidence
     return tensor.with_(device=device, kind=kind, place=place, leaf="", pinned=pinned, evidence=evidence)
 
 

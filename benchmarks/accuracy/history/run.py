@@ -2,7 +2,8 @@
 
     python benchmarks/accuracy/history/run.py MIRRORS [--show missed|noisy|traps]
 
-MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
+Two sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`) and our own
+(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first. MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
 projects that are not there are left out, and named. No code is kept here: the files before and after each
 commit are taken from the mirrors, and checked one by one, without the rest of their projects.
 
@@ -56,10 +57,12 @@ def main() -> None:
     parser.add_argument("mirrors", type=Path, metavar="MIRRORS")
     parser.add_argument("--show", choices=["missed", "noisy", "traps"], help="list what costs the score")
     options = parser.parse_args()
-    cases = [case for case in read("cases.jsonl") if case["confidence"] == "high" and case["modern"]]
-    traps = [trap for trap in read("traps.jsonl") if trap["verdict"] == "fp"]
-    with tempfile.TemporaryDirectory(prefix="perflint-history-") as folder:
-        score(Path(folder), options.mirrors, cases, traps, options.show)
+    for title, prefix in (("Given", ""), ("Our own", "own_")):
+        cases = [case for case in read(f"{prefix}cases.jsonl") if case["confidence"] == "high" and case["modern"]]
+        traps = [trap for trap in read(f"{prefix}traps.jsonl") if trap["verdict"] == "fp"]
+        print(f"\n{title}\n")
+        with tempfile.TemporaryDirectory(prefix="perflint-history-") as folder:
+            score(Path(folder), options.mirrors, cases, traps, options.show)
 
 
 def read(name: str) -> list[Case]:

@@ -6,10 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import in_context_that_evaluates
-from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
+from perflint.rules.evaluation._loops import (
+    EVALUATING_WORDS,
+    Region,
+    defines,
+    is_other_code,
+    loops_over_data,
+    regions,
+    wants_gradient,
+)
 from perflint.rules.evaluation._runs import Run, Surety, modes
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey, words
 from perflint.semantics.project import Module
@@ -35,7 +44,8 @@ class MissingEvalMode(Rule):
     ## What it does
     Looks for functions named for evaluation, and loops over held-out data, that run a model
     although nothing in the function, around it, in its class or in its callers of the same
-    file calls `eval()` or `train(False)` on it.
+    file calls `eval()` or `train(False)` on it. Also models whose weights a file loads and which
+    it runs, while nothing in it trains and nothing switches a mode.
 
     ## Why is this bad
     First of all the results are wrong: dropout keeps dropping, and batch normalisation
@@ -115,7 +125,7 @@ class MissingEvalMode(Rule):
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        return defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
+        return defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS) or _loads(text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         file = survey(site.model)
@@ -125,15 +135,57 @@ class MissingEvalMode(Rule):
             run = next(shown, None)
             if sure is None or run is None:
                 continue
-            name = site.text(run.call.func)
-            yield self.finding(
-                site,
-                f"`{name}` is evaluated in training mode: dropout drops and batch normalisation learns from this data",
-                confidence=sure,
-                heat=region.heat,
-                span=site.model.source.span(run.call),
-                help=f"call `{run.receiver or name}.eval()` before, and `.train()` when training goes on",
+            yield self._finding(site, run.call, run.receiver, sure, region.heat)
+        for call in _runs_of_loaded(file):
+            heat = site.model.heat(call)
+            yield self._finding(
+                site, call, dotted(call.func), Confidence.MEDIUM, Heat.WARM if heat is Heat.COLD else heat
             )
+
+    def _finding(self, site: FileSite, call: ast.Call, receiver: str, sure: Confidence, heat: Heat) -> Finding:
+        name = site.text(call.func)
+        return self.finding(
+            site,
+            f"`{name}` is evaluated in training mode: dropout drops and batch normalisation learns from this data",
+            confidence=sure,
+            heat=heat,
+            span=site.model.source.span(call),
+            help=f"call `{receiver or name}.eval()` before, and `.train()` when training goes on",
+        )
+
+
+def _loads(text: str) -> bool:
+    return "load_state_dict(" in text or "torch.load(" in text
+
+
+def _runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
+    """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode."""
+    text = file.model.source.text
+    if not _loads(text) or _SET_ELSEWHERE.search(text) or any(scope.modes for scope in file.scopes):
+        return
+    if in_tests(file.model) or wants_gradient(file, file.model.source.tree):
+        return
+    loaded = _loaded(file)
+    for scope in file.scopes:
+        if is_other_code(file, scope) or _samples_on_purpose(scope):
+            continue
+        for call in scope.calls:
+            run = Run(call, dotted(call.func), Surety.PROVEN)
+            if run.receiver in loaded and _mode_matters(file, run):
+                loaded = loaded - {run.receiver}
+                yield call
+
+
+def _loaded(file: Survey) -> frozenset[str]:
+    """The names of what gets weights: by `load_state_dict`, or as a whole by `torch.load`."""
+    found: set[str] = set()
+    for call in file.all(ast.Call):
+        around = file.model.parent(call)
+        if last_name(call) == "load_state_dict" and isinstance(call.func, ast.Attribute):
+            found.add(dotted(call.func.value))
+        elif file.model.target(call) == "torch.load" and isinstance(around, ast.Assign):
+            found.update(map(dotted, around.targets))
+    return frozenset(found - {"", "self"})
 
 
 def _confidence(region: Region) -> Confidence | None:
