@@ -3,7 +3,9 @@
     python benchmarks/accuracy/history/run.py MIRRORS [--show missed|noisy|traps]
 
 Two sets are scored one after the other: the given one (`cases.jsonl`, `traps.jsonl`) and our own
-(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first. MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
+(`own_cases.jsonl`, `own_traps.jsonl`), which has more of the kinds that are rare in the first.
+
+MIRRORS is a folder with git mirrors of the projects, `owner+name` each (`git clone --mirror`); cases of
 projects that are not there are left out, and named. No code is kept here: the files before and after each
 commit are taken from the mirrors, and checked one by one, without the rest of their projects.
 
