@@ -100,6 +100,8 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
     read = next((each for each in reads if _dump(each) != _dump(product.made)), None)
     if product.filled is not None and not _holds_rows(model, turns, product.filled):
         return None
+    if product.filled is None and _is_ragged(model, turns, product.made):
+        return None
     if read is None and (product.filled is None or any(_reads_a_list(model, part) for part in _work(body))):
         return None
     tensors = [product.filled] if product.filled is not None else []
@@ -402,3 +404,14 @@ def _reads_a_list(model: Model, statement: ast.AST) -> bool:
         isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and model.value(part.value).tensor is None
         for part in walk(statement)
     )
+
+
+def _is_ragged(model: Model, turns: _Turns, made: ast.expr) -> bool:
+    """Whether rows that are joined may differ in length: by a slice that differs, or by a number out of a list."""
+    for part in walk(made):
+        if isinstance(part, ast.Slice) and names_in(part) & turns.names:
+            return True
+        if isinstance(part, ast.Subscript) and names_in(part.slice) & turns.names:
+            if model.value(part.value).tensor is None:
+                return True
+    return False

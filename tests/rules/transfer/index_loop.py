@@ -162,6 +162,16 @@ class Ragged(nn.Module):
         return torch.cat(rows)
 
 
+class Unpadded(nn.Module):
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor, widths: list[int]) -> torch.Tensor:
+        rows = []
+        for row, length in zip(x, lengths):
+            rows.append(torch.relu(row[:length]))
+        whole = torch.cat(rows)
+        coded = torch.cat([nn.functional.one_hot(x[:, i].long(), widths[i]) for i in range(x.shape[1])], -1)
+        return whole.sum() + coded.sum()
+
+
 class ListOfResults(nn.Module):
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         found = []
