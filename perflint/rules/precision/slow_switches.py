@@ -20,6 +20,7 @@ from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
 
 _CUDNN = "torch.backends.cudnn."
+_TRIES = re.compile(r"debug|test", re.IGNORECASE)
 _ON_PURPOSE = re.compile(r"seed|determin|reprod|random|debug|test", re.IGNORECASE)
 
 
@@ -37,7 +38,8 @@ _OFF = _Switch(
     Effect.COMPUTE,
     "cudnn-off-step-resnet50-float32",
     "runs convolutions and recurrent layers by torch's own, slower kernels",
-    "Leave cuDNN on; where one layer fails with it, switch it off around that layer with `cudnn.flags(enabled=False)`.",
+    "Leave cuDNN on: `cudnn.deterministic = True` makes it repeatable. Where one layer fails with it, switch it off "
+    "around that layer with `cudnn.flags(enabled=False)`.",
 )
 _ALGORITHMS = _Switch(
     Effect.COMPUTE,
@@ -71,6 +73,7 @@ class SlowSwitches(Rule):
     - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then a flag of the
       program should say so. Tests, functions and files that are named for seeds or determinism, code that
       restores what was before, and programs that also set `CUBLAS_WORKSPACE_CONFIG` are not reported.
+      `cudnn.enabled = False` is reported there too: repeatable results do not need it.
     - Around one layer that has no other way: `with torch.backends.cudnn.flags(enabled=False)` is not reported.
     - `cudnn.deterministic` and `cudnn.benchmark` are not reported: neither made a measurable difference.
 
@@ -130,7 +133,7 @@ class SlowSwitches(Rule):
         for statement, switch in _switches(model):
             if meant and switch is not _OFF:
                 continue
-            if is_guarded(model, statement) or _is_on_purpose(model, statement):
+            if is_guarded(model, statement) or _is_on_purpose(model, statement, switch):
                 continue
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
@@ -171,15 +174,17 @@ def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
     )
 
 
-def _is_on_purpose(model: Model, node: ast.AST) -> bool:
+def _is_on_purpose(model: Model, node: ast.AST, switch: _Switch) -> bool:
     """Whether a switch stands where somebody wants it: in tests, in what is named for it, or until it is restored."""
-    if in_tests(model) or _ON_PURPOSE.search(model.source.path.replace("\\", "/").rpartition("/")[2]):
+    # Repeatable results do not need cuDNN off.
+    words = _TRIES if switch is _OFF else _ON_PURPOSE
+    if in_tests(model) or words.search(model.source.path.replace("\\", "/").rpartition("/")[2]):
         return True
     function = model.function(node)
     if function is not None and sum(isinstance(each, ast.Call) and _is_switch(each) for each in walk(function)) > 1:
         return True
     return any(
-        isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and _ON_PURPOSE.search(outer.name)
+        isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and words.search(outer.name)
         for outer in model.ancestors(node)
     )
 

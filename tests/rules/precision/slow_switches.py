@@ -20,6 +20,13 @@ if __name__ == "__main__":
     torch.use_deterministic_algorithms(True, warn_only=True)  # error: TPF358
     main()
 
+
+def seed_everything(seed: int) -> None:
+    torch.manual_seed(seed)
+    cudnn.deterministic = True
+    cudnn.enabled = False  # error: TPF358
+
+
 # Look-alikes
 
 
