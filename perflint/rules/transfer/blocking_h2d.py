@@ -21,6 +21,9 @@ from perflint.source.concrete import cst
 _CHOOSES = ("torch.where", "torch.Tensor.where")
 
 
+_NEW = frozenset("to cuda clone size dim numel item tolist sum mean min max argmax any all".split())
+
+
 class BlockingH2d(Rule):
     """
     ## What it does
@@ -68,8 +71,8 @@ class BlockingH2d(Rule):
 
     ## Fix safety
     `non_blocking=True` is added only where the tensor is the loop variable of a
-    `DataLoader(pin_memory=True)` and the loop does not write to it on the host afterwards; there it
-    is safe. Elsewhere the host memory might be reused before the copy has read it, so nothing is
+    `DataLoader(pin_memory=True)` and the loop does not write to it on the host, by its name or that of
+    a view; there it is safe. Elsewhere the host memory might be reused before the copy has read it, so nothing is
     offered.
 
     ## How a GPU shows it
@@ -240,13 +243,41 @@ def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
 
 
 def _writes(loop: ast.For, name: str) -> bool:
-    """Whether the body of a loop changes a tensor in place: a store into it, or a method that ends in "_"."""
+    """Whether the body of a loop changes a tensor in place, by its name or by one for the same memory."""
+    aliases = _aliases(loop, name)
+    return any((written := _written(node)) is not None and _base(written) in aliases for node in walk(loop))
+
+
+def _written(node: ast.AST) -> ast.expr | None:
+    """What a node writes to: a store into it, a method that ends in "_", an argument `out`."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+        return node.func.value
+    return next((item.value for item in node.keywords if item.arg == "out"), None)
+
+
+def _aliases(loop: ast.For, name: str) -> set[str]:
+    """The names that a loop gives to a tensor, to views of it and to arrays of its memory."""
+    found = {name}
     for node in walk(loop):
-        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _root(node) == name:
-            return True
-        if isinstance(node, ast.AugAssign) and _root(node.target) == name:
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _root(node.func.value) == name:
-            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-                return True
-    return False
+        if isinstance(node, (ast.Assign, ast.NamedExpr)) and not _is_new(node.value) and _base(node.value) in found:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                found |= names_in(target)
+    return found
+
+
+def _is_new(node: ast.expr) -> bool:
+    """Whether an expression ends in a method that makes something of its own."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NEW
+
+
+def _base(node: ast.expr) -> str:
+    """The name that attributes, items and methods are of."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

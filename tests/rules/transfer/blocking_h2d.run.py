@@ -28,3 +28,18 @@ def kept_where_the_host_writes_again(dataset):
 
 def kept_where_nothing_is_pinned(dataset):
     return [images.to(DEVICE) for images, _ in DataLoader(dataset)]
+
+
+def kept_where_the_host_writes_by_another_name(dataset):
+    total = torch.zeros(()).to(DEVICE)
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        rows = images.view(-1)
+        total = total + images.to(DEVICE).sum()
+        rows.zero_()
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        images.numpy()[0] = 1
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        torch.add(images, 1, out=images)
+    return total
