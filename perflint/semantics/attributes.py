@@ -194,6 +194,10 @@ def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
 
 
 def _of_union(frame: Frame, value: Union, name: str) -> Value:
+    known = [inner for inner in value.members if not isinstance(inner, Unknown)]
+    if name in torch_api.tensor_only_methods() and any(isinstance(inner, Tensor) for inner in known):
+        # What is not known is used as a tensor, and is where the tensor is that it might be.
+        return union(attribute(frame, inner, name) for inner in known)
     return union(attribute(frame, inner, name) for inner in value.members)
 
 

@@ -217,6 +217,9 @@ def device_of(value: Value) -> Device:
     """The device that a `device=` argument means."""
     if isinstance(value, Union):
         known = {device_of(member) for member in value.members if member != NONE}
+        if known == {Device.CALLER, Device.UNKNOWN} and all(map(_names_device, value.members)):
+            # `device: torch.device | str`: the caller's, however it is named.
+            return Device.CALLER
         return known.pop() if len(known) == 1 else Device.UNKNOWN
     if isinstance(value, DeviceValue):
         return value.device
@@ -229,6 +232,10 @@ def device_of(value: Value) -> Device:
         named = value.default is not None and device_of(value.default) is Device.CUDA
         return Device.CUDA if value.type == "int" or named else Device.UNKNOWN
     return Device.UNKNOWN
+
+
+def _names_device(value: Value) -> bool:
+    return isinstance(value, DeviceValue) or value == NONE or scalar_type(value) == "str"
 
 
 _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
