@@ -9,7 +9,7 @@ from perflint.findings import Confidence
 from perflint.rules.evaluation._escape import escapes
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS, wants_gradient
 from perflint.rules.evaluation._runs import modes
-from perflint.rules.evaluation._scopes import Scope, Survey, last_name, words
+from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, last_name, words
 from perflint.semantics.structure import walk
 
 _FEEDS_OTHERS = frozenset(
@@ -42,9 +42,15 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
 
 
 def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """Whether what leaves a `with` goes on in code that computes gradients: its function, or a trainer's class."""
+    """Whether what leaves a `with` goes on in code that computes gradients: its loop or function, a trainer's class."""
     if within is scope.node:
         return False
-    if wants_gradient(survey, scope.node):
+    for outer in survey.model.ancestors(within):
+        if isinstance(outer, LOOPS):
+            return wants_gradient(survey, outer)
+        if outer is scope.node:
+            break
+    below = (node for node in scope.node.body if node.lineno > getattr(within, "lineno", 0))
+    if any(wants_gradient(survey, node) for node in below):
         return True
     return any(other.name in _LOSSES for other in survey.siblings(scope))

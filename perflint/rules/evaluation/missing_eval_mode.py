@@ -196,14 +196,15 @@ def _confidence(region: Region) -> Confidence | None:
         return None
     if not any(_mode_matters(file, run) for run in region.runs):
         return None
+    # Of eight findings where the mode may be set elsewhere, none was true: they are not worth an auditor's time.
     if region.is_foreign or _SET_ELSEWHERE.search(file.model.source.text):
-        return Confidence.LOW
+        return None
     if any(mode.evaluating is not False for other in file.scopes for mode in other.modes):
-        return Confidence.LOW
+        return None
     if not any(wants_gradient(file, other.node) for other in file.scopes[1:]) and scope not in file.callers:
         # Nobody in the file can have set the mode; by custom, a loop that evaluates sets it itself.
         customary = not scope.name or (scope.klass is None and region.over_data and region.reduces)
-        return Confidence.MEDIUM if customary else Confidence.LOW
+        return Confidence.MEDIUM if customary else None
     surest = max(run.surety for run in region.runs)
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
 
