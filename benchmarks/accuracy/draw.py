@@ -8,6 +8,7 @@ call it by, and writes what it says to FILE, one finding a line. The second draw
 `--count` findings that nobody has judged, half of them, where there are as many, from those that the default
 profile shows, `random.Random(0).sample` of each half sorted by place; and prints them with their code. What was
 judged before is taken from the sample, not from what is drawn from: one more drawing goes on where it stood.
+`--more N` draws again, from what the default profile shows and nobody has judged.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--rule", action="append", default=[], metavar="TPF…", help="only rules that begin so")
     parser.add_argument("--count", type=int, default=25, help="how many of each rule (default: 25)")
     parser.add_argument("--context", type=int, default=6, help="lines of code before and after (default: 6)")
+    parser.add_argument("--more", type=int, metavar="N", help="instead, N more of what the default profile shows")
     options = parser.parse_args()
     if options.source:
         found = [finding for source in options.source for finding in collect(*source.rsplit("=", 1))]
@@ -44,7 +46,9 @@ def main() -> None:
     judged = {place(each) for each in read(JUDGED)}
     for rule, findings in by_rule(found, tuple(options.rule)):
         print(f"\n######## {rule}: {len(findings)} findings, {sum(map(is_default, findings))} by default")
-        for finding in draw(findings, options.count):
+        unread = [finding for finding in findings if place(finding) not in judged]
+        drawn = draw(findings, options.count) if options.more is None else more(unread, options.more)
+        for finding in drawn:
             if place(finding) not in judged:
                 print(shown(finding, options.context))
 
@@ -89,6 +93,12 @@ def draw(findings: list[Finding], count: int) -> list[Finding]:
     of_first = min(len(first), max(count - count // 2, count - len(rest)))
     of_rest = min(len(rest), count - of_first)
     return [*Random(0).sample(first, of_first), *Random(0).sample(rest, of_rest)]
+
+
+def more(unread: list[Finding], count: int) -> list[Finding]:
+    """A second sample, of findings that nobody has judged and that the default profile shows."""
+    first = [each for each in unread if is_default(each)]
+    return Random(1).sample(first, min(count, len(first)))
 
 
 def shown(finding: Finding, context: int) -> str:

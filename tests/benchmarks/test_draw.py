@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 
-from draw import Finding, by_rule, collect, draw, is_default, shown
+from draw import Finding, by_rule, collect, draw, is_default, more, shown
 
 CODE = """\
 import torch
@@ -39,6 +39,11 @@ def test_where_one_half_is_too_small_the_other_gives_more() -> None:
     found = [finding(line, default=line >= 3) for line in range(100)]
     assert [sum(map(is_default, draw(found, 25))), len(draw(found, 25))] == [22, 25]
     assert len(draw(found[:7], 25)) == 7
+
+
+def test_more_is_drawn_from_what_the_default_profile_shows() -> None:
+    found = [finding(line, default=line % 10 == 0) for line in range(1000)]
+    assert [is_default(each) for each in more(found, 7)] == [True] * 7 and len(more(found[:3], 7)) == 1
 
 
 def test_a_line_is_drawn_from_once_for_each_rule() -> None:
