@@ -33,6 +33,10 @@ def without_fused(model: nn.Module):
     return AdamW(model.parameters(), lr=1e-3, fused=True)
 
 
+def without_fused_of_few_kernels(model: nn.Module):
+    return SGD(model.parameters(), lr=0.1, fused=True)
+
+
 def on_the_device():
     weights = [torch.zeros(8, device="cuda", requires_grad=True) for _ in range(3)]
     return optim.Adam(weights, fused=True)

@@ -30,12 +30,16 @@ class Learner:
 
 
 def without_fused(model: nn.Module):
-    return AdamW(model.parameters(), lr=1e-3)  # audit: TPF601
+    return AdamW(model.parameters(), lr=1e-3)  # error: TPF601
+
+
+def without_fused_of_few_kernels(model: nn.Module):
+    return SGD(model.parameters(), lr=0.1)  # audit: TPF601
 
 
 def on_the_device():
     weights = [torch.zeros(8, device="cuda", requires_grad=True) for _ in range(3)]
-    return optim.Adam(weights)  # audit: TPF601
+    return optim.Adam(weights)  # error: TPF601
 
 
 def of_one_number():
