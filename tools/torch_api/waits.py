@@ -105,7 +105,8 @@ def heard_elsewhere() -> frozenset[str]:
 def lines() -> list[str]:
     """The TOML lines: one operator a line."""
     elsewhere = heard_elsewhere()
-    rows = [row for row in (*_always(), *_rows()) if row["name"] not in elsewhere]
+    # A call of a module is heard for its class.
+    rows = [row for row in (*_always(), *_rows()) if row["of"] or row["name"] not in elsewhere]
     rows.sort(key=lambda row: (row["name"], row["of"], row["when"]))
     return ["", "operators = [", *(f"    {{ {_written(row)} }}," for row in rows), "]"]
 

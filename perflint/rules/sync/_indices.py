@@ -89,8 +89,16 @@ def _kind(node: ast.expr, value: Value) -> Index:
     if scalar_type(value) in ("int", "bool") or (isinstance(value, Array) and value.rank == 0):
         return Index.INTEGER
     if isinstance(value, Array) or (isinstance(value, Sequence) and value.type in ("list", "range")):
-        return Index.LIST
+        return Index.VIEW if _holds_slices(value) else Index.LIST
     return Index.MASK if _is_called_mask(node) else Index.UNKNOWN
+
+
+def _holds_slices(value: Value) -> bool:
+    """Whether a list is meant as the tuple of its slices: `x[[slice(None), slice(0, 3)]]`."""
+    if not isinstance(value, Sequence):
+        return False
+    members = value.element.members
+    return any(member == Const(...) or getattr(member, "type", "") == "slice" for member in members)
 
 
 def _is_called_mask(node: ast.expr) -> bool:

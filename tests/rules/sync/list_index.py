@@ -38,6 +38,13 @@ def host_mask(x: torch.Tensor):
 # Look-alikes.
 
 
+def of_slices(x: torch.Tensor, count: int):
+    y = x.cuda()
+    most = [slice(None)] * y.ndim
+    most[0] = slice(0, count)
+    return y[most], y[[slice(None), 3, ...]], y[[slice(0, 3) for _ in y.shape]]
+
+
 class Slices(nn.Module):
     def forward(self, x: torch.Tensor):
         return x[:, 0], x[:, 1:3], x[0, 2], x[..., None], x[(0, 2)], x[:, ::2]
