@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from perflint.frozen import dataclass
+from perflint.rules._statements import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 
@@ -88,17 +89,13 @@ def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | N
         return argument
     if not isinstance(argument, ast.Name):
         return None
-    statement = _statement(model, taker)
+    statement = statement_of(model, taker)
     if statement is None or not _always_runs(model, taker, statement):
         return None
     definition = _definition(model, statement, argument.id)
     if definition is None or not _is_last_use(model, definition, statement, argument):
         return None
     return definition.value if isinstance(definition.value, ast.Call) else None
-
-
-def _statement(model: Model, node: ast.AST) -> ast.stmt | None:
-    return next((each for each in model.ancestors(node) if isinstance(each, ast.stmt)), None)
 
 
 def _always_runs(model: Model, node: ast.AST, statement: ast.stmt) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
+from perflint.rules._statements import statement_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
 from perflint.rules.sync._words import quoted
@@ -105,7 +106,8 @@ class NeedlessRetainGraph(Rule):
             return
         steppers = _steppers(model)
         for call in retaining:
-            loop = loop_around(model, _statement(model, call))
+            statement = statement_of(model, call)
+            loop = None if statement is None else loop_around(model, statement)
             if loop is None or not _steps_after(loop, call) or not _is_alone(model, loop, call, steppers):
                 continue
             yield self.finding(
@@ -127,10 +129,6 @@ def _retains(call: ast.Call) -> bool:
     if _last(call) not in ("backward", "manual_backward"):
         return False
     return any(keyword.arg == "retain_graph" and is_true(keyword.value) for keyword in call.keywords)
-
-
-def _statement(model: Model, node: ast.AST) -> ast.stmt:
-    return next(outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt))
 
 
 def _a_forward_keeps(model: Model) -> bool:

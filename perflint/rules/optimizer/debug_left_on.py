@@ -9,8 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import delete_statement
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
+from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const

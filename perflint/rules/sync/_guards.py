@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
-from perflint.rules.sync._places import statement_of
+from perflint.rules._statements import statement_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Kind, Tensor, scalar_type

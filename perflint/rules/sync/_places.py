@@ -1,4 +1,4 @@
-"""Where an expression stands: its statement, its block, the loops around it."""
+"""Where an expression stands: what is around it, and which loops."""
 
 from __future__ import annotations
 
@@ -19,23 +19,6 @@ def inside(model: Model, node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(outer, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
             return
         yield outer
-
-
-def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
-    """The innermost statement that a node belongs to."""
-    if isinstance(node, ast.stmt):
-        return node
-    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
-
-
-def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements among which a statement stands, itself included; only itself where that cannot be told."""
-    parent = model.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
 
 
 def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:

@@ -9,9 +9,9 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
+from perflint.rules._statements import block_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
-from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._statements import statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
@@ -102,7 +103,7 @@ class TruthOfTensor(Rule):
 
 def _is_eager_check(site: Site) -> bool:
     """Whether it only decides to raise, in code that `is_compiling()` keeps for eager runs: kept knowingly."""
-    branch = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.stmt)), None)
+    branch = statement_of(site.model, site.node)
     if not isinstance(branch, ast.If) or not all(isinstance(each, ast.Raise) for each in branch.body):
         return False
     return is_skipped(site.model.module.structure.parents, site.node)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
+from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
@@ -116,7 +116,7 @@ def _timed(site: CallSite) -> _Timed | None:
         return None
     if not isinstance(end.right, ast.Name):
         return None
-    statement = next((outer for outer in model.ancestors(end) if isinstance(outer, ast.stmt)), None)
+    statement = statement_of(model, end)
     if statement is None:
         return None
     block = block_of(model, statement)

@@ -9,8 +9,8 @@ from typing import TypeGuard
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
+from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import block_of
 from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
 from perflint.semantics.model import Model

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site, calls_named
+from perflint.rules._statements import statement_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
@@ -137,7 +138,8 @@ def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, 
         else:
             continue
         found = None if name == loss else _with_graph(model, value, loss)
-        if found is not None and loop_around(model, _statement(model, node)) is loop and not _off(model, node):
+        statement = None if found is None or _off(model, node) else statement_of(model, node)
+        if found is not None and statement is not None and loop_around(model, statement) is loop:
             yield found, name, held
 
 
@@ -145,10 +147,6 @@ def _is_rebound(loop: Loop, loss: str, *between: ast.expr) -> bool:
     """Whether a name is bound anew between two places of a loop: `loss = loss.item()`."""
     lines = sorted(node.lineno for node in between)
     return any(isinstance(use.ctx, ast.Store) and lines[0] < use.lineno < lines[-1] for use in names(loop, loss))
-
-
-def _statement(model: Model, node: ast.AST) -> ast.AST:
-    return node if isinstance(node, ast.stmt) else next(o for o in model.ancestors(node) if isinstance(o, ast.stmt))
 
 
 def _appends(node: ast.AST) -> bool:
