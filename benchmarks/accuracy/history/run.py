@@ -50,7 +50,7 @@ CODES = {
     "repeated-work": ("",),
     "other": ("",),
 }
-"""The beginnings of the codes that speak of a kind; other kinds are waits."""
+"""The beginnings of the codes that speak of a kind; other kinds are waits (`cuda-graph`: also TPF8)."""
 
 
 def main() -> None:
@@ -138,6 +138,8 @@ def family(kind: str) -> Callable[[Finding], bool]:
     """Whether a finding is of what a kind is about."""
     if kind in CODES:
         return lambda finding: finding["code"].startswith(CODES[kind])
+    if kind == "cuda-graph":
+        return lambda finding: finding["code"].startswith("TPF8") or finding["effect"] in WAITS
     effects = COPIES if kind == "redundant-copy" else WAITS
     return lambda finding: finding["effect"] in effects
 
