@@ -29,6 +29,16 @@ def in_tests(model: Model) -> bool:
     return name.startswith(("test_", "conftest")) or not {"test", "tests"}.isdisjoint(folders)
 
 
+def is_self(node: ast.AST | None) -> bool:
+    """Whether an expression is the plain name `self`."""
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def is_self_or_cls(node: ast.AST | None) -> bool:
+    """Whether an expression is the plain name `self` or `cls`."""
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
 def is_true(node: ast.expr | None) -> bool:
     """Whether an argument is a literal True."""
     return isinstance(node, ast.Constant) and node.value is True

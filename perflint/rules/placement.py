@@ -8,6 +8,7 @@ from enum import Enum
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.semantics.sites import CallSite, Site, device_confidence
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
     NONE,
     Const,
@@ -40,6 +41,11 @@ def weakest(*confidences: Confidence) -> Confidence:
     return min(confidences, key=_ORDER.index)
 
 
+def surest(*confidences: Confidence) -> Confidence:
+    """The most of several confidences."""
+    return max(confidences, key=_ORDER.index)
+
+
 def lowered(confidence: Confidence) -> Confidence:
     """One step less, LOW at the least."""
     return _ORDER[max(_ORDER.index(confidence) - 1, 0)]
@@ -55,7 +61,7 @@ def place_confidence(value: Value) -> Confidence | None:
     places = [confidence for confidence in found if confidence is not None]
     if not places:
         return None
-    best = max(places, key=_ORDER.index)
+    best = surest(*places)
     return best if len(places) == len(found) else lowered(best)
 
 
@@ -255,9 +261,7 @@ def _is_device(value: Value) -> bool:
 
 def names_device(node: ast.expr) -> bool:
     """Whether an expression of unknown value calls itself a device."""
-    if isinstance(node, ast.Call):
-        node = node.func
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     return "device" in name.lower() or name == "dev"
 
 

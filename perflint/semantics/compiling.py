@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.frame import Budget, Frame
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Reader:
     def _decorated(self, info: FunctionInfo) -> None:
         place = (self._module.name, info.node.lineno, info.node.col_offset)
         for decorator in getattr(info.node, "decorator_list", ()):
-            name = _last_name(decorator)
+            name = last_name(decorator)
             if name in _OPAQUE or "disable" in name:
                 self._opaque.add(place)
             options = self._decorator(decorator)
@@ -261,12 +262,6 @@ def _short(node: ast.expr) -> str:
     return text if len(text) <= _LONGEST else "…"
 
 
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 # What tracing passes over
 
 _TRUE_WHILE_TRACING = frozenset({"is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"})
@@ -287,7 +282,7 @@ def decided(test: ast.expr) -> bool | None:
         return (not ends) if all(each is (not ends) for each in known) else None
     if isinstance(test, ast.Name) and test.id == "TYPE_CHECKING":
         return False
-    name = _last_name(test) if isinstance(test, ast.Call) else ""
+    name = last_name(test) if isinstance(test, ast.Call) else ""
     if name in _TRUE_WHILE_TRACING:
         return True
     return False if name in _FALSE_WHILE_TRACING | _NEVER_ASKED else None

@@ -7,7 +7,7 @@ import ast
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.project import Module
-from perflint.semantics.structure import FunctionInfo, walk
+from perflint.semantics.structure import FunctionInfo, last_name, walk
 from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Unknown, Value
 
 _KEEPING = frozenset(
@@ -37,14 +37,8 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
 def is_wrapped(info: FunctionInfo) -> bool:
     """Whether a function has decorators that may change what it returns."""
     if info.wrapped is None:
-        info.wrapped = any(_last_name(node) not in _KEEPING for node in getattr(info.node, "decorator_list", ()))
+        info.wrapped = any(last_name(node) not in _KEEPING for node in getattr(info.node, "decorator_list", ()))
     return info.wrapped
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _wrapper(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:

@@ -53,7 +53,7 @@ def why(model: Model, node: ast.expr) -> Why:
 def quote(model: Model, node: ast.AST) -> str:
     """The code of an expression, or the first line of a statement, in backquotes and not too long."""
     assert isinstance(node, (ast.expr, ast.stmt, ast.arg))
-    text = model.source.segment(model.source.span(node)).strip()
+    text = model.source.written(node).strip()
     if isinstance(node, (ast.expr, ast.arg)):
         return quoted(text)
     first, *more = text.splitlines()

@@ -32,7 +32,7 @@ class Site:
 
     def text(self, node: ast.expr) -> str:
         """The source text of an expression."""
-        return self.model.source.segment(self.model.source.span(node))
+        return self.model.source.written(node)
 
     def value(self, node: ast.expr) -> Value:
         """What the model believes of an expression."""

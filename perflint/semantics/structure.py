@@ -161,6 +161,20 @@ def path_of(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(parts)]) if parts else node.id
 
 
+def last_name(node: ast.AST) -> str:
+    """The name that a call, an attribute or a plain name ends in; empty for anything else."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def root_of(node: ast.AST) -> str:
+    """The plain name that a chain of attributes, items and calls begins with; empty for anything else."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def scan(tree: ast.Module) -> Structure:
     """The structure of a file."""
     walker = _Walker()

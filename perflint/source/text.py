@@ -35,7 +35,7 @@ class Source:
         self.text = text
         if tree is not None:
             self.tree = tree
-        self._concrete: dict[ast.AST, cst.CSTNode] = {}
+        self._concrete: dict[ast.AST, cst.BaseExpression] = {}
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -78,11 +78,15 @@ class Source:
             ]
         )
 
-    def concrete(self, node: ast.expr) -> cst.CSTNode:
+    def written(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
+        """The text of a node."""
+        return self.segment(self.span(node))
+
+    def concrete(self, node: ast.expr) -> cst.BaseExpression:
         """The libcst node of an expression, parsed when first asked for and kept."""
         found = self._concrete.get(node)
         if found is None:
             from perflint.source.concrete import parse_expression
 
-            found = self._concrete[node] = parse_expression(self.segment(self.span(node)))
+            found = self._concrete[node] = parse_expression(self.written(node))
         return found

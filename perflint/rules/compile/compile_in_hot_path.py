@@ -11,7 +11,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import last_name, names_in, walk
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst
@@ -104,7 +104,7 @@ def _is_done_once(model: Model, call: ast.Call) -> bool:
         if isinstance(outer, (ast.Try, ast.With)):
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return any(_last_name(each) in _CACHES for each in outer.decorator_list) or call in outer.decorator_list
+            return any(last_name(each) in _CACHES for each in outer.decorator_list) or call in outer.decorator_list
         if isinstance(outer, (ast.For, ast.AsyncFor)) and names_in(outer.target) & names_in(call):
             # Each layer of a model, each turn another.
             return True
@@ -116,14 +116,8 @@ def _asks_whether_done(test: ast.expr) -> bool:
     for node in walk(test):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], _TESTS):
             return True
-        if isinstance(node, ast.Call) and _last_name(node) in ("hasattr", "isinstance", "getattr"):
+        if isinstance(node, ast.Call) and last_name(node) in ("hasattr", "isinstance", "getattr"):
             return True
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return True
     return False
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

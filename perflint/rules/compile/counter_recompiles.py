@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import is_self
 from perflint.rules.base import Files, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.rules.sync._words import quoted
@@ -112,15 +113,16 @@ class CounterRecompiles(Rule):
 
 def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
     """The places that change an integer or grow a list that outlives the call."""
+    written = model.source.written
     for statement in model.nodes(ast.AugAssign):
         target = statement.target
         if isinstance(target, (ast.Attribute, ast.Name)) and _outlives(model, target) and _counts(model, statement):
-            yield target, f"{quoted(_text(model, statement))} changes a number that is guarded,", Confidence.HIGH
+            yield target, f"{quoted(written(statement))} changes a number that is guarded,", Confidence.HIGH
     for assignment in model.nodes(ast.Assign):
         assigned = assignment.targets[0]
         if isinstance(assigned, ast.Attribute) and _outlives(model, assigned):
             if _is_next(model, assigned, assignment.value):
-                yield assigned, f"{quoted(_text(model, assignment))} changes a number that is guarded,", Confidence.HIGH
+                yield assigned, f"{quoted(written(assignment))} changes a number that is guarded,", Confidence.HIGH
     for call in model.nodes(ast.Call):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in GROWS - {"update", "add"}:
@@ -128,13 +130,13 @@ def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
             if isinstance(held, ast.Attribute) and _outlives(model, held):
                 value = model.value(held)
                 if isinstance(value, Sequence) and value.type == "list":
-                    yield call, f"{quoted(_text(model, call))} grows a list whose length is guarded,", Confidence.MEDIUM
+                    yield call, f"{quoted(written(call))} grows a list whose length is guarded,", Confidence.MEDIUM
 
 
 def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
     """Whether a target belongs to `self`, or to the module's globals."""
     if isinstance(target, ast.Attribute):
-        return isinstance(target.value, ast.Name) and target.value.id == "self"
+        return is_self(target.value)
     function = model.function(target)
     if function is None:
         return False
@@ -159,7 +161,3 @@ def _is_next(model: Model, target: ast.Attribute, value: ast.expr) -> bool:
     if path_of(left) != path_of(target):
         return False
     return scalar_type(model.value(left)) == "int" and scalar_type(model.value(value.right)) == "int"
-
-
-def _text(model: Model, node: ast.expr | ast.stmt) -> str:
-    return model.source.segment(model.source.span(node))

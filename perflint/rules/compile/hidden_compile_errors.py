@@ -96,7 +96,7 @@ class HiddenCompileErrors(Rule):
                 if what:
                     yield self.finding(
                         site,
-                        f"{quoted(site.model.source.segment(site.model.source.span(assignment)))} {what}",
+                        f"{quoted(site.model.source.written(assignment))} {what}",
                         confidence=Confidence.HIGH,
                         heat=Heat.WARM,
                         span=site.model.source.span(assignment),

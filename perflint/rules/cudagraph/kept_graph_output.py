@@ -137,7 +137,7 @@ def _of_replay(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
             return None
         again = [call for call in replays(model) if loop_around(model, call) is loop]
         if again and not _is_rebound(loop, path):
-            where = f"`{model.source.segment(model.source.span(again[0]))}`"
+            where = f"`{model.source.written(again[0])}`"
             return f"the next {where} writes to the same memory", Confidence.HIGH
     return None
 

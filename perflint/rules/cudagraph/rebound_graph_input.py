@@ -96,7 +96,7 @@ class ReboundGraphInput(Rule):
                     continue
                 seen.add(assignment)
                 is_number = _is_number(model, block, path)
-                text = model.source.segment(model.source.span(assignment))
+                text = model.source.written(assignment)
                 yield self.finding(
                     site,
                     f"{quoted(text)} does not reach the graph of line {block.capture.call.lineno}: it goes on reading"

@@ -85,7 +85,7 @@ class PersistentWorkersOff(Rule):
             return
         yield self.finding(
             site,
-            f"`for … in {quoted(model.source.segment(model.source.span(loop.iter))).strip('`')}` starts "
+            f"`for … in {quoted(model.source.written(loop.iter)).strip('`')}` starts "
             f"{f'{count} workers' if count else 'the workers'} of this loader anew each time",
             confidence=Confidence.MEDIUM if count else Confidence.LOW,
             # Once an epoch.

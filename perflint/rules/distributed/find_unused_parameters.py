@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
 from perflint.rules.base import Calls, Rule
@@ -86,7 +86,7 @@ class FindUnusedParameters(Rule):
         if not self.nominate(site):
             return
         keyword = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")
-        edit: Edit | None = dropped(site.model.source, site.node, keyword)
+        edit = dropped(site.model.source, site.node, keyword)
         yield self.finding(
             site,
             "`find_unused_parameters=True` walks over the whole graph before each backward pass: leave it out unless "
@@ -95,5 +95,5 @@ class FindUnusedParameters(Rule):
             confidence=Confidence.LOW,
             heat=Heat.HOT,
             help="Leave it out, or pass `static_graph=True` where the same ones are unused in each step.",
-            fix=None if edit is None else Fix("Leave it out", Safety.UNSAFE, (edit,)),
+            fix=Fix("Leave it out", Safety.UNSAFE, (edit,)),
         )

@@ -125,7 +125,7 @@ def _knows_rank(site: CallSite) -> bool:
             if isinstance(block, list) and inner in block:
                 before = block[: block.index(inner)]
                 if any(
-                    isinstance(each, ast.If) and _leaves(each) and _RANK.search(_text(model, each.test))
+                    isinstance(each, ast.If) and _leaves(each) and _RANK.search(model.source.written(each.test))
                     for each in before
                 ):
                     return True
@@ -140,12 +140,3 @@ def _is_program(outer: ast.If | ast.IfExp | ast.BoolOp) -> bool:
 
 def _leaves(branch: ast.If) -> bool:
     return isinstance(branch.body[-1], (ast.Return, ast.Continue))
-
-
-def _speaks(model: Model, outer: ast.If | ast.IfExp | ast.BoolOp) -> bool:
-    test = outer if isinstance(outer, ast.BoolOp) else outer.test
-    return _RANK.search(_text(model, test)) is not None
-
-
-def _text(model: Model, node: ast.expr) -> str:
-    return model.source.segment(model.source.span(node))

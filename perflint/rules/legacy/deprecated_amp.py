@@ -238,7 +238,7 @@ def _edits(model: Model, reference: Reference, spelling: str | None) -> list[Edi
         if spelling is not None:
             new = new.with_changes(func=cst.parse_expression(spelling))
         return [replace(model.source, model.source.span(call), new)]
-    name = model.source.segment(model.source.span(reference.node)) if spelling is None else spelling
+    name = model.source.written(reference.node) if spelling is None else spelling
     if reference.member.startswith("custom") and _is_decorator(model, reference.node):
         name += f'(device_type="{reference.device}")'
     elif not _names_a_type(model, reference.node):

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance
 
-_SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
+SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
+"""Functions that make probabilities."""
 _PRODUCTS = frozenset({"matmul", "bmm", "einsum"})
 _TURNS = frozenset({"transpose", "permute", "swapaxes", "swapdims", "t", "mT", "T", "adjoint"})
 _PASSES_ON = frozenset({"to", "type_as", "type", "float", "half", "bfloat16", "contiguous", "view", "reshape"})
@@ -53,7 +54,7 @@ def is_softmax(model: Model, call: ast.Call) -> bool:
         if not isinstance(made, Instance) or made.cls != "torch.nn.Softmax":
             return False
         return made.argument("dim") == Const(-1)
-    if target not in _SOFTMAX:
+    if target not in SOFTMAX:
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "softmax"
         if target or not named or len(call.args) + len(call.keywords) > 2:
             return False
@@ -86,11 +87,6 @@ def _argument(model: Model, call: ast.Call) -> ast.expr | None:
         assert isinstance(call.func, ast.Attribute)
         return call.func.value
     return call.args[0] if call.args else None
-
-
-def _name(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _consumer(model: Model, node: ast.expr, function: ast.AST) -> ast.expr | None:
@@ -127,7 +123,7 @@ def _outermost(model: Model, node: ast.expr) -> ast.expr:
             if not isinstance(call, ast.Call) or call.func is not parent:
                 return node
             node = call
-        elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and "drop" in _name(parent).lower():
+        elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and "drop" in last_name(parent).lower():
             node = parent
         else:
             return node
@@ -149,7 +145,7 @@ def _product_around(model: Model, node: ast.expr) -> ast.expr | None:
     if isinstance(parent, ast.Attribute) and parent.attr in _PRODUCTS:
         call = model.parent(parent)
         return call if isinstance(call, ast.Call) and call.func is parent else None
-    if isinstance(parent, ast.Call) and _name(parent) in _PRODUCTS and _operands(parent)[:1] == [node]:
+    if isinstance(parent, ast.Call) and last_name(parent) in _PRODUCTS and _operands(parent)[:1] == [node]:
         return parent
     return None
 
@@ -192,7 +188,7 @@ class _Chain:
             self.biased = True
 
     def _leads_from_call(self, call: ast.Call) -> bool:
-        name = _name(call)
+        name = last_name(call)
         if name in _PRODUCTS:
             method = isinstance(call.func, ast.Attribute) and name != "einsum" and len(_operands(call)) == 1
             operands = _operands(call)

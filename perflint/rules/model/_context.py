@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.rules._methods import is_self
 from perflint.rules.model._layers import is_norm
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -30,14 +31,10 @@ def touches_bias(model: Model, cls: str) -> bool:
     Code that asks first, as in `if m.bias is not None`, does not.
     """
     for node in model.nodes(ast.Attribute):
-        if node.attr == "bias" and not _is_self(node.value):
+        if node.attr == "bias" and not is_self(node.value):
             if not _is_another(model, node.value, cls) and not _is_asked(model, node):
                 return True
     return False
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _is_another(model: Model, node: ast.expr, cls: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.frozen import dataclass
+from perflint.rules._methods import is_self_or_cls
 from perflint.rules.sync._places import inside
 from perflint.rules.transfer._loops import Loop, body_of
 from perflint.semantics.model import Model
@@ -149,7 +150,7 @@ class Turn:
         if isinstance(value, (Instance, Const, Scalar, Function, Class, DeviceValue, Dtype)):
             return True
         if isinstance(node, ast.Attribute):
-            return isinstance(self.model.value(node.value), Instance) and not _is_self(node.value)
+            return isinstance(self.model.value(node.value), Instance) and not is_self_or_cls(node.value)
         return False
 
     @cached_property
@@ -266,7 +267,3 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _stored(target: ast.expr) -> Iterator[str]:
     yield from (each.id for each in walk(target) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")

@@ -59,7 +59,7 @@ def _is_plain_sequential(model: Model, names: Names, definition: ast.ClassDef) -
     if [names.full_name(base) for base in definition.bases] != [_SEQUENTIAL]:
         return False
     methods = {each.name for each in definition.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    return "forward" not in methods and "self[" not in model.source.segment(model.source.span(definition))
+    return "forward" not in methods and "self[" not in model.source.written(definition)
 
 
 def _added(model: Model, definition: ast.ClassDef) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -96,9 +96,12 @@ class AttentionByHand(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        for found in attentions(model):
-            half = region(model).half is not None
-            hooked = "register_forward_hook" in model.source.text or "create_graph" in model.source.text
+        written = [*attentions(model)]
+        if not written:
+            return
+        half = region(model).half is not None
+        hooked = "register_forward_hook" in model.source.text or "create_graph" in model.source.text
+        for found in written:
             yield self.finding(
                 Site(model, found.softmax),
                 f"{quoted(site.text(found.product))} is attention whose weights nothing else reads: they are written "

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.rules._methods import is_false
+from perflint.rules._methods import is_false, is_self_or_cls
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.rules.sync._words import quoted
@@ -87,17 +87,17 @@ class FrozenParamsWithGrad(Rule):
 
     def _spellings(self, model: Model) -> Iterator[Finding]:
         for attribute in model.nodes(ast.Attribute):
-            if not isinstance(attribute.ctx, ast.Store) or _is_self(attribute.value):
+            if not isinstance(attribute.ctx, ast.Store) or is_self_or_cls(attribute.value):
                 continue
             assigned = model.parent(attribute)
             if not isinstance(assigned, ast.Assign):
                 continue
             if attribute.attr in _TYPOS:
                 confidence, what = _holds_gradients(model, attribute), "torch has no such attribute"
-                fix = Edit(model.source.span(attribute), f"{_text(model, attribute.value)}.requires_grad")
+                fix = Edit(model.source.span(attribute), f"{model.source.written(attribute.value)}.requires_grad")
             elif attribute.attr == "requires_grad":
                 confidence, what = _is_module(model, attribute), "a module has no such attribute, its parameters have"
-                call = f"{_text(model, attribute.value)}.requires_grad_({_text(model, assigned.value)})"
+                call = f"{model.source.written(attribute.value)}.requires_grad_({model.source.written(assigned.value)})"
                 fix = Edit(model.source.span(assigned), call)
             else:
                 continue
@@ -108,7 +108,7 @@ class FrozenParamsWithGrad(Rule):
             alone = len(assigned.targets) == 1
             yield self.finding(
                 Site(model, attribute),
-                f"{quoted(_text(model, assigned))}: {what}, so that {effect}",
+                f"{quoted(model.source.written(assigned))}: {what}, so that {effect}",
                 # How much of the model it is stands elsewhere.
                 severity=Severity.WARNING,
                 confidence=confidence,
@@ -131,23 +131,14 @@ class FrozenParamsWithGrad(Rule):
         body = trained.value.id
         if not any(isinstance(call.func, ast.Name) and call.func.id == body for call in model.nodes(ast.Call)):
             return
+        written = model.source.written(trained)
         yield self.finding(
             Site(model, given),
-            f"only {quoted(_text(model, trained))} is trained, but the backward pass computes gradients for all of "
-            f"`{body}`",
+            f"only {quoted(written)} is trained, but the backward pass computes gradients for all of `{body}`",
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
-            help=f"Freeze the rest before: `{body}.requires_grad_(False)`, then "
-            f"`{_text(model, trained)}.requires_grad_(True)`.",
+            help=f"Freeze the rest before: `{body}.requires_grad_(False)`, then `{written}.requires_grad_(True)`.",
         )
-
-
-def _text(model: Model, node: ast.AST) -> str:
-    return model.source.segment(model.source.span(node))  # type: ignore[arg-type]
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 def _holds_gradients(model: Model, attribute: ast.Attribute) -> Confidence | None:
@@ -187,7 +178,7 @@ def _parameters_of(node: ast.expr) -> ast.Attribute | None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "parameters":
         return None
     owner = node.func.value
-    if isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and not _is_self(owner.value):
+    if isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and not is_self_or_cls(owner.value):
         return owner
     return None
 

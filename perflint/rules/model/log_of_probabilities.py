@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Files, Rule
+from perflint.rules.model._attention import SOFTMAX
 from perflint.rules.model._flow import source_of
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -16,7 +17,6 @@ from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
-_SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.Tensor.softmax")
 _SIGMOID = ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
 _LOG = ("torch.log", "torch.special.log", "torch.Tensor.log")
 
@@ -127,7 +127,7 @@ def _logarithm(model: Model, call: ast.Call) -> _Split | None:
     giver = None if inner is None else source_of(model, call, inner)
     if inner is None or giver is None:
         return None
-    if _is_call_of(model, giver, _SOFTMAX, "softmax", "torch.nn.Softmax"):
+    if _is_call_of(model, giver, SOFTMAX, "softmax", "torch.nn.Softmax"):
         return _Split(call, inner, giver, "softmax", guarded)
     if _is_call_of(model, giver, _SIGMOID, "sigmoid", "torch.nn.Sigmoid"):
         return _Split(call, inner, giver, "sigmoid", guarded)
@@ -170,18 +170,14 @@ def _is_call_of(model: Model, call: ast.Call, targets: tuple[str, ...], method: 
 
 def _fix(model: Model, split: _Split) -> Fix | None:
     """`torch.log(F.softmax(x, 1))` to `F.log_softmax(x, 1)`: the name, and nothing around it."""
-    giver, text = split.giver, model.source.segment
+    giver, written = split.giver, model.source.written
     if split.guarded or split.argument is not giver:
         return None
     at_home = model.target(giver) in ("", "torch.softmax", "torch.nn.functional.softmax", "torch.Tensor.softmax")
     if split.what != "softmax" or not at_home or not isinstance(giver.func, ast.Attribute):
         return None
-    head, whole = text(_span(model, giver.func.value)), text(_span(model, giver))
+    head, whole = written(giver.func.value), written(giver)
     if not whole.startswith(head):
         return None
     new = head + whole[len(head) :].replace("softmax", "log_softmax", 1)
-    return Fix("Use `log_softmax`", Safety.UNSAFE, (Edit(_span(model, split.taker), new),))
-
-
-def _span(model: Model, node: ast.expr) -> Span:
-    return model.source.span(node)
+    return Fix("Use `log_softmax`", Safety.UNSAFE, (Edit(model.source.span(split.taker), new),))

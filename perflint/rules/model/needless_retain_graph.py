@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import statement_of
@@ -16,7 +16,7 @@ from perflint.rules.sync._words import quoted
 from perflint.rules.transfer._loops import Loop, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import cst
 
 _KEEPS_STATE = re.compile(r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph")
@@ -120,13 +120,8 @@ class NeedlessRetainGraph(Rule):
             )
 
 
-def _last(call: ast.Call) -> str:
-    func = call.func
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-
-
 def _retains(call: ast.Call) -> bool:
-    if _last(call) not in ("backward", "manual_backward"):
+    if last_name(call) not in ("backward", "manual_backward"):
         return False
     return any(keyword.arg == "retain_graph" and is_true(keyword.value) for keyword in call.keywords)
 
@@ -147,12 +142,12 @@ def _steppers(model: Model) -> set[str]:
     return {
         function.name
         for function in model.nodes(ast.FunctionDef)
-        if any(isinstance(node, ast.Call) and _last(node) in _TAKES for node in walk(function))
+        if any(isinstance(node, ast.Call) and last_name(node) in _TAKES for node in walk(function))
     }
 
 
 def _takes_gradients(call: ast.Call, steppers: set[str]) -> bool:
-    name = _last(call)
+    name = last_name(call)
     if name == "step" and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) != "self":
         return False
     if name in _TAKES or name in steppers:
@@ -214,7 +209,6 @@ def _started(turn: Turn, call: ast.Call) -> list[ast.expr]:
     return found
 
 
-def _fix(model: Model, call: ast.Call) -> Fix | None:
+def _fix(model: Model, call: ast.Call) -> Fix:
     keyword = next(each for each in call.keywords if each.arg == "retain_graph")
-    edit: Edit | None = dropped(model.source, call, keyword)
-    return None if edit is None else Fix("Drop `retain_graph=True`", Safety.UNSAFE, (edit,))
+    return Fix("Drop `retain_graph=True`", Safety.UNSAFE, (dropped(model.source, call, keyword),))

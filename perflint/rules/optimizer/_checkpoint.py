@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._methods import calls_named
-from perflint.rules.placement import place_confidence
+from perflint.rules.placement import place_confidence, weakest
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk
@@ -45,11 +45,7 @@ def loaded_onto_device(site: FileSite) -> Iterator[Loaded]:
         place = None if load is None else _place(site.model, load)
         if load is not None and place is not None:
             name = source.id if isinstance(source, ast.Name) else ""
-            yield Loaded(load, call, name, place[0], min(sure, place[1], key=_rank))
-
-
-def _rank(confidence: Confidence) -> int:
-    return (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index(confidence)
+            yield Loaded(load, call, name, place[0], weakest(sure, place[1]))
 
 
 def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:

@@ -54,10 +54,3 @@ def derived_names(loop: ast.For) -> set[str]:
         if isinstance(node, ast.Assign) and names_in(node.value) & found:
             found |= {name for target in node.targets for name in names_in(target)}
     return found
-
-
-def root(node: ast.expr) -> str:
-    """The plain name that a chain of attributes, items and calls begins with; empty for others."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""

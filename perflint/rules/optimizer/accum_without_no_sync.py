@@ -145,5 +145,5 @@ def _steps(model: Model, call: ast.Call) -> bool:
     target = call_site(model, call).target
     if target:
         return target in ("torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step")
-    said = model.source.segment(model.source.span(call)).lower()
+    said = model.source.written(call).lower()
     return "optim" in said or "scaler" in said

@@ -89,5 +89,5 @@ class CapturableUnneeded(Rule):
             # It is made once, but steps each time.
             heat=Heat.HOT,
             help="Leave `capturable` out.",
-            fix=None if edit is None else Fix("Leave `capturable` out", Safety.UNSAFE, (edit,)),
+            fix=Fix("Leave `capturable` out", Safety.UNSAFE, (edit,)),
         )

@@ -185,8 +185,7 @@ def _without_foreach(site: CallSite) -> Fix | None:
         return None
     if site.target in _FUSED and site.argument("fused") is None:
         return Fix("Use the fused form", Safety.UNSAFE, (Edit(source.span(keyword), "fused=True"),))
-    edit = dropped(source, site.node, keyword)
-    return None if edit is None else Fix("Use the default form", Safety.UNSAFE, (edit,))
+    return Fix("Use the default form", Safety.UNSAFE, (dropped(source, site.node, keyword),))
 
 
 def _with_fused(site: CallSite, node: cst.CSTNode) -> Fix | None:

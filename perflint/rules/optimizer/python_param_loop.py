@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
 from perflint.rules.base import Files, Rule
-from perflint.rules.optimizer._parameters import derived_names, parameter_loops, root
+from perflint.rules.optimizer._parameters import derived_names, parameter_loops
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import children
+from perflint.semantics.structure import children, root_of
 from perflint.source.concrete import cst
 
 _UPDATES = frozenset(
@@ -119,7 +119,7 @@ def _updates(site: FileSite, loop: ast.For) -> Iterator[CallSite]:
         if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _UPDATES:
-            if root(node.func) in names:
+            if root_of(node.func) in names:
                 yield call_site(site.model, node)
         stack += children(node)
 

@@ -15,7 +15,7 @@ from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import names_in
+from perflint.semantics.structure import last_name, names_in
 from perflint.source.concrete import cst
 
 
@@ -83,7 +83,7 @@ class ZeroGradMemset(Rule):
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         needed = _are_added_to(site.model)
         for call in calls_named(site, "zero_grad", "zero_"):
-            found = _looped(call) if _last(call) == "zero_" else _filled(call)
+            found = _looped(call) if last_name(call.node) == "zero_" else _filled(call)
             if found is None:
                 continue
             yield self.finding(
@@ -102,11 +102,6 @@ def _are_added_to(model: Model) -> bool:
     called = (each.func for each in model.nodes(ast.Call) if isinstance(each.func, ast.Attribute))
     written = [*added, *(func.value for func in called if func.attr in ("add_", "copy_"))]
     return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in written)
-
-
-def _last(site: CallSite) -> str:
-    assert isinstance(site.node.func, ast.Attribute)
-    return site.node.func.attr
 
 
 def _set_to_none(site: CallSite) -> ast.expr | ast.keyword | None:
@@ -152,6 +147,7 @@ def _owner_of_gradient(call: ast.Call) -> str | None:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    given = _set_to_none(site) if _last(site) == "zero_grad" else None
-    edit = dropped(site.model.source, site.node, given) if given is not None else None
-    return None if edit is None else Fix("Drop the gradients", Safety.UNSAFE, (edit,))
+    given = _set_to_none(site) if last_name(site.node) == "zero_grad" else None
+    if given is None:
+        return None
+    return Fix("Drop the gradients", Safety.UNSAFE, (dropped(site.model.source, site.node, given),))

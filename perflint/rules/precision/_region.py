@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
+from perflint.rules._methods import is_false
 from perflint.rules._names import Names
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk
@@ -113,7 +114,7 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
     if full in _AUTOCAST:
         yield from _of_autocast(call, names)
     elif full in _SCALERS:
-        if not _is_false(_keyword(call, "enabled")):
+        if not is_false(_keyword(call, "enabled")):
             yield Evidence(Format.FLOAT16, call)
     elif full == "torch.set_float32_matmul_precision":
         if any(isinstance(arg, ast.Constant) and arg.value in ("high", "medium") for arg in call.args):
@@ -130,9 +131,9 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
 def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
     device = _keyword(call, "device_type") or (call.args[0] if call.args else None)
     on_host = isinstance(device, ast.Constant) and device.value == "cpu"
-    if on_host or _is_false(_keyword(call, "enabled")):
+    if on_host or is_false(_keyword(call, "enabled")):
         return
-    if names.full_name(call.func) == "torch.cuda.amp.autocast" and call.args and _is_false(call.args[0]):
+    if names.full_name(call.func) == "torch.cuda.amp.autocast" and call.args and is_false(call.args[0]):
         return
     dtypes = [_DTYPES.get(names.full_name(each)) for each in (*call.args, *(k.value for k in call.keywords))]
     yield Evidence(next((dtype for dtype in dtypes if dtype), Format.FLOAT16), call)
@@ -156,10 +157,6 @@ def _of_options(call: ast.Call) -> Iterator[Evidence]:
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 # Other places

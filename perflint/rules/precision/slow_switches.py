@@ -137,7 +137,7 @@ class SlowSwitches(Rule):
                 continue
             yield self.finding(
                 Site(model, statement),  # type: ignore[arg-type]
-                f"{quoted(site.text(statement))} {switch.does}, for the whole program",  # type: ignore[arg-type]
+                f"{quoted(model.source.written(statement))} {switch.does}, for the whole program",
                 severity=cost(switch.row).severity,
                 effect=switch.effect,
                 # It is said once, and holds for every step.

@@ -28,7 +28,7 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     if name is None:
         return None
     parts = [read.node] if message is None else [read.node, message]
-    arguments = [cst.Arg(_argument(model, part)) for part in parts]
+    arguments = [cst.Arg(model.source.concrete(part)) for part in parts]
     new = cst.Call(cst.parse_expression(name.text), arguments)
     edit = replace(model.source, model.source.span(statement), new)
     return Fix("Check on the device with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports)
@@ -45,9 +45,3 @@ def _is_one_truth(model: Model, read: Read) -> bool:
     owner, _, name = model.target(read.node).rpartition(".")
     arguments = len(read.node.args) + len(read.node.keywords)
     return name in ("all", "any") and (owner, arguments) in (("torch.Tensor", 0), ("torch", 1))
-
-
-def _argument(model: Model, node: ast.expr) -> cst.BaseExpression:
-    written = model.source.concrete(node)
-    assert isinstance(written, cst.BaseExpression)
-    return written

@@ -8,6 +8,7 @@ from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.semantics.sites import SubscriptSite
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
     NONE,
     Array,
@@ -105,7 +106,7 @@ def _is_called_mask(node: ast.expr) -> bool:
     """Whether an index of unknown dtype is at least called a mask."""
     while isinstance(node, (ast.Subscript, ast.Call)):
         node = node.value if isinstance(node, ast.Subscript) else node.func
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    name = last_name(node)
     return bool({"mask", "masks"} & set(name.lower().split("_")))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from perflint.findings import Heat
 from perflint.semantics.model import Model
+from perflint.semantics.sites import Site
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -34,6 +36,11 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
             if inner is not first or below is not first.iter:
                 yield outer
         below, inner = inner, outer
+
+
+def repeats(site: Site) -> bool:
+    """Whether a place runs often, or stands in a loop."""
+    return site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
 
 
 def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -119,7 +119,7 @@ class DistributionsValidate(Rule):
                 continue
             if len(node.targets) != 1 or not (isinstance(node.value, ast.Constant) and node.value.value is False):
                 continue
-            text = source.segment(source.span(target))
+            text = source.written(target)
             yield self.finding(
                 site,
                 f"{quoted(site.text(target) + ' = False')} replaces the method, and the checks stay on",

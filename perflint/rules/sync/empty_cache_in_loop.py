@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import delete_statement
 from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import inside, loops_around
+from perflint.rules.sync._places import inside, loops_around, repeats
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
@@ -89,7 +89,7 @@ class EmptyCacheInLoop(Rule):
     )
 
     def nominate(self, site: CallSite) -> bool:
-        return _repeats(site) and not _is_meant(site)
+        return repeats(site) and not _is_meant(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
@@ -109,10 +109,6 @@ class EmptyCacheInLoop(Rule):
             ),
             fix=_fix(site),
         )
-
-
-def _repeats(site: CallSite) -> bool:
-    return site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
 
 
 def _is_meant(site: CallSite) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import loops_around
+from perflint.rules.sync._places import repeats
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
@@ -102,7 +102,7 @@ class ExplicitSynchronize(Rule):
     listens = (Calls(*_SYNCHRONIZE),)
 
     def nominate(self, site: CallSite) -> bool:
-        return _repeats(site) and not _is_needed(site.model, site.node)
+        return repeats(site) and not _is_needed(site.model, site.node)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
@@ -121,10 +121,6 @@ class ExplicitSynchronize(Rule):
                 *self.measured,
             ),
         )
-
-
-def _repeats(site: CallSite) -> bool:
-    return site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
 
 
 def _is_needed(model: Model, node: ast.expr) -> bool:

@@ -136,7 +136,7 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
         return None
     source = model.source
     start, end = source.span(loop), source.span(found.root)
-    target, over = (source.segment(source.span(node)) for node in (loop.target, loop.iter))
+    target, over = (source.written(node) for node in (loop.target, loop.iter))
     gradients = f"[{target}.grad for {target} in {over} if {target}.grad is not None]"
     function = spell(source, "torch.nn.utils.get_total_norm", loop)
     if function is None:

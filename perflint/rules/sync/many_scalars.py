@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import weakest
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.rules.sync._words import advice, often, quoted
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _FEWEST = 3
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 
 class ManyScalars(Rule):
@@ -94,7 +94,7 @@ class ManyScalars(Rule):
             site,
             f"{quoted(site.text(site.node))} is the first of {len(reads)} scalar reads in a row, a round trip to the"
             f" device each{often(site)}",
-            confidence=min((read.confidence for read in reads), key=_ORDER.index),
+            confidence=weakest(*(read.confidence for read in reads)),
             help=advice(site, "Stack them and read all at once: `torch.stack([…]).tolist()`.", *self.measured),
             fix=_fix(site.model, reads),
         )
@@ -166,7 +166,7 @@ def _fix(model: Model, reads: list[Read]) -> Fix | None:
     span = _whole(model, reads)
     if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds:
         return None
-    elements = [cst.Element(_written(model, tensor)) for tensor in tensors]
+    elements = [cst.Element(model.source.concrete(tensor)) for tensor in tensors]
     stacked = cst.Call(cst.parse_expression(stack.text), [cst.Arg(cst.List(elements))])
     assignment = cst.Assign(
         [cst.AssignTarget(cst.Tuple([cst.Element(cst.Name(name)) for name in names], lpar=[], rpar=[]))],
@@ -179,12 +179,6 @@ def _fix(model: Model, reads: list[Read]) -> Fix | None:
 def _call(read: Read) -> ast.Call:
     assert isinstance(read.node, ast.Call)
     return read.node
-
-
-def _written(model: Model, node: ast.expr) -> cst.BaseExpression:
-    written = model.source.concrete(node)
-    assert isinstance(written, cst.BaseExpression)
-    return written
 
 
 def _whole(model: Model, reads: list[Read]) -> Span:

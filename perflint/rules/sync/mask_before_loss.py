@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._bindings import alone
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered
+from perflint.rules.placement import lowered, surest
 from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.sync.nonzero_family import indexed
@@ -16,7 +16,6 @@ from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Const, scalar_type
 from perflint.source.concrete import cst
 
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 _IGNORED = -100
 """What `ignore_index` is unless told otherwise."""
 _CURE = "Keep all rows, and give those that do not count the target of `ignore_index`."
@@ -125,7 +124,7 @@ def _confidence(site: CallSite, found: MaskedLoss) -> Confidence | None:
         if (confidence := indexed(SubscriptSite(site.model, each, "load"))) is not None
     ]
     if known:
-        return max(known, key=_ORDER.index)
+        return surest(*known)
     if _comparison(site, found.mask) is None:
         return None
     # What compares something that may be anything with a number is a mask, where logits have it for an index.

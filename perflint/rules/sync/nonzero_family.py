@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered, operand_confidence
+from perflint.rules.placement import lowered, operand_confidence, surest
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._words import advice, often, quoted
@@ -128,16 +128,12 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     if receiver is None or (mask is None and masks[0].value.tensor is not None):
         return None
     # A mask of the device can only select from a tensor of the device: either tells of both.
-    confidence = lowered(receiver) if mask is None else max(mask, lowered(receiver), key=_rank)
+    confidence = lowered(receiver) if mask is None else surest(mask, lowered(receiver))
     if not masks[0].is_bool:
         confidence = lowered(confidence)
     if site.mode == "store" and site.stored is not None and isinstance(site.value(site.stored), Unknown):
         return Confidence.LOW
     return confidence
-
-
-def _rank(confidence: Confidence) -> int:
-    return (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index(confidence)
 
 
 def _stores_elements(site: SubscriptSite, found: list[Part]) -> bool:

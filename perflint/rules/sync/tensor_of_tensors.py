@@ -9,12 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import surest
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value
 from perflint.source.concrete import cst
 
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 _DEEPEST = 3
 
 
@@ -105,7 +105,7 @@ def elements_confidence(value: Value, depth: int) -> Confidence | None:
             confidence = device_confidence(element) if inner is None else inner
             if confidence is not None:
                 found.append(confidence)
-    return max(found, key=_ORDER.index, default=None)
+    return surest(*found) if found else None
 
 
 def _fix(site: CallSite, data: ast.expr) -> Fix | None:

@@ -14,7 +14,7 @@ from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import names_in, root_of, walk
 from perflint.semantics.values import Device, Value
 from perflint.source.concrete import cst
 
@@ -245,7 +245,7 @@ def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
 def _writes(loop: ast.For, name: str) -> bool:
     """Whether the body of a loop changes a tensor in place, by its name or by one for the same memory."""
     aliases = _aliases(loop, name)
-    return any((written := _written(node)) is not None and _base(written) in aliases for node in walk(loop))
+    return any((written := _written(node)) is not None and root_of(written) in aliases for node in walk(loop))
 
 
 def _written(node: ast.AST) -> ast.expr | None:
@@ -265,7 +265,7 @@ def _aliases(loop: ast.For, name: str) -> set[str]:
     """The names that a loop gives to a tensor, to views of it and to arrays of its memory."""
     found = {name}
     for node in walk(loop):
-        if isinstance(node, (ast.Assign, ast.NamedExpr)) and not _is_new(node.value) and _base(node.value) in found:
+        if isinstance(node, (ast.Assign, ast.NamedExpr)) and not _is_new(node.value) and root_of(node.value) in found:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 found |= names_in(target)
     return found
@@ -274,10 +274,3 @@ def _aliases(loop: ast.For, name: str) -> set[str]:
 def _is_new(node: ast.expr) -> bool:
     """Whether an expression ends in a method that makes something of its own."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NEW
-
-
-def _base(node: ast.expr) -> str:
-    """The name that attributes, items and methods are of."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""

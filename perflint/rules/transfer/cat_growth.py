@@ -159,7 +159,7 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
     if _may_change_later(model, found.loop, more[0]):
         return None
     before = indentation(source, found.loop.lineno)
-    call = source.segment(source.span(site.node.func))
+    call = source.written(site.node.func)
     rest = "".join(f", {_argument(site, each)}" for each in others)
     opening = f"{before}{found.name} = [{found.name}]\n"
     closing = f"{before}{found.name} = {call}({found.name}{rest})\n"

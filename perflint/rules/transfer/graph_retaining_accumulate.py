@@ -178,7 +178,7 @@ def _off(model: Model, node: ast.AST) -> bool:
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         if isinstance(outer, (ast.With, ast.AsyncWith)):
-            said = " ".join(model.source.segment(model.source.span(item.context_expr)) for item in outer.items)
+            said = " ".join(model.source.written(item.context_expr) for item in outer.items)
             if "no_grad" in said or "inference_mode" in said:
                 return True
     return False
