@@ -75,7 +75,7 @@ class CopyOfFreshTensor(Rule):
     listens = (Calls("torch.Tensor.clone"),)
 
     def nominate(self, site: CallSite) -> bool:
-        return _is_fresh(site)
+        return is_fresh(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         assert isinstance(site.node.func, ast.Attribute)
@@ -89,7 +89,7 @@ class CopyOfFreshTensor(Rule):
         )
 
 
-def _is_fresh(site: CallSite) -> bool:
+def is_fresh(site: CallSite) -> bool:
     if site.node.args or site.node.keywords or not isinstance(site.node.func, ast.Attribute):
         return False
     made = site.node.func.value

@@ -1,0 +1,251 @@
+"""Which dimensions of a tensor are of size 1, as far as the code that makes it tells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.frozen import dataclass
+from perflint.rules.model._flow import attributes
+from perflint.rules.sync._places import block_of, statement_of
+from perflint.semantics import torch_api
+from perflint.semantics.model import Model
+from perflint.semantics.values import NONE, Const, Tensor, scalar_type
+
+_SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn")) | frozenset(
+    f"torch.Tensor.{name}" for name in ("view", "reshape", "new_zeros", "new_ones", "new_empty")
+)
+_SIZE_FIRST = frozenset(("torch.full", "torch.Tensor.new_full"))
+_SAME = frozenset(
+    """to type type_as float half bfloat16 double long int bool short cuda cpu detach clone contiguous requires_grad_
+    abs neg exp log sqrt square sin cos sigmoid tanh relu clamp clip pin_memory normal_ uniform_ fill_ zero_ mul_ add_
+    softmax sub_ div_ trunc_normal_ Parameter Buffer zeros_like ones_like empty_like full_like rand_like randn_like
+    as_tensor""".split()
+)
+_REDUCES = frozenset("sum mean amax amin all any prod std var norm argmax argmin logsumexp softmax".split())
+_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many dimensions there are, None where that is not known, and which are of size 1.
+
+    Those are counted from the front, from 0; and, with negative numbers, from the back where the rank is unknown.
+    `sliced`: some are of size 1 because a slice takes no more, and may be empty.
+    """
+
+    rank: int | None = None
+    ones: frozenset[int] = frozenset()
+    sliced: bool = False
+
+    def is_one(self, index: int) -> bool:
+        """Whether a dimension, counted from the front, is of size 1; a rank is needed to count from the back."""
+        return index in self.ones or (self.rank is not None and index - self.rank in self.ones)
+
+    def of_rank(self, rank: int | None) -> Shape:
+        """The same, with a rank that is known from elsewhere."""
+        if rank is None or self.rank is not None:
+            return self
+        ones = frozenset(each + rank if each < 0 else each for each in self.ones if -rank <= each < rank)
+        return Shape(rank, ones, self.sliced)
+
+
+NOTHING = Shape()
+
+
+def shape(model: Model, node: ast.expr, depth: int = _DEPTH) -> Shape:
+    """The shape of what an expression gives."""
+    value = model.value(node)
+    rank = value.rank if isinstance(value, Tensor) else None
+    return _made(model, node, depth).of_rank(rank) if depth else Shape(rank)
+
+
+def _made(model: Model, node: ast.expr, depth: int) -> Shape:
+    if isinstance(node, ast.Subscript):
+        return _indexed(model, node, depth)
+    if isinstance(node, ast.Call):
+        return _called(model, node, depth)
+    origin = None
+    if isinstance(node, ast.Name):
+        origin = bound(model, node)
+    elif isinstance(node, ast.Attribute):
+        if node.attr == "data":
+            return shape(model, node.value, depth - 1)
+        origin = _attribute(model, node)
+    return NOTHING if origin is None else shape(model, origin, depth - 1)
+
+
+def bound(model: Model, use: ast.Name) -> ast.expr | None:
+    """What a name was bound to last, where the statements before the use leave no doubt."""
+    statement = statement_of(model, use)
+    while statement is not None:
+        block = block_of(model, statement)
+        for before in reversed(block[: block.index(statement)]):
+            if isinstance(before, (ast.Assign, ast.AnnAssign)):
+                targets = before.targets if isinstance(before, ast.Assign) else [before.target]
+                if any(isinstance(each, ast.Name) and each.id == use.id for each in targets):
+                    return before.value
+            if any(isinstance(each, ast.Name) and each.id == use.id for each in _stores(before)):
+                return None
+        around = model.parent(statement)
+        if not isinstance(around, (ast.If, ast.With)):
+            return None
+        statement = around
+    return None
+
+
+def _stores(statement: ast.stmt) -> Iterator[ast.Name]:
+    for each in ast.walk(statement):
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
+            yield each
+
+
+def _attribute(model: Model, node: ast.Attribute) -> ast.expr | None:
+    """What the class around assigns to an attribute of `self`, or registers as a buffer, where it does so once."""
+    if not isinstance(node.value, ast.Name):
+        return None
+    definition = next((each for each in model.ancestors(node) if isinstance(each, ast.ClassDef)), None)
+    if definition is None:
+        return None
+    found = attributes(model, definition)
+    own = found.get(node.attr)
+    made = list(own.assigned) if own is not None else []
+    registers = found.get("register_buffer")
+    for call in registers.calls if registers is not None else []:
+        if len(call.args) > 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == node.attr:
+            made.append(call.args[1])
+    return made[0] if len(made) == 1 else None
+
+
+def _called(model: Model, call: ast.Call, depth: int) -> Shape:
+    target = torch_api.canonical(model.target(call))
+    head, _, name = target.rpartition(".")
+    if target in _SIZED:
+        return _sizes(model, _listed(call.args))
+    if target in _SIZE_FIRST:
+        return _sizes(model, _listed(call.args[:1]))
+    if target == "torch.tensor" and call.args:
+        return _literal(model, call.args[0])
+    if not head.startswith("torch"):
+        return NOTHING
+    of_tensor = head == "torch.Tensor" and isinstance(call.func, ast.Attribute)
+    operands = [call.func.value, *call.args] if of_tensor and isinstance(call.func, ast.Attribute) else call.args
+    if not operands:
+        return NOTHING
+    given = operands[1] if len(operands) > 1 else None
+    dim = next((each.value for each in call.keywords if each.arg in ("dim", "axis")), None if name == "norm" else given)
+    index = model.value(dim) if dim is not None else NONE
+    along = index.value if isinstance(index, Const) and type(index.value) is int else None
+    if name == "unsqueeze":
+        base = shape(model, operands[0], depth - 1)
+        return NOTHING if along is None else _inserted(base, along)
+    if name in _REDUCES and _keeps(model, call):
+        base = shape(model, operands[0], depth - 1)
+        return base if along is None else Shape(None, base.ones | {along}, base.sliced).of_rank(base.rank)
+    return shape(model, operands[0], depth - 1) if name in _SAME else NOTHING
+
+
+def _keeps(model: Model, call: ast.Call) -> bool:
+    return any(each.arg == "keepdim" and model.value(each.value) == Const(True) for each in call.keywords)
+
+
+def _listed(arguments: list[ast.expr]) -> list[ast.expr]:
+    """The sizes that a call passes, one by one or as a list."""
+    first = arguments[0] if len(arguments) == 1 else None
+    return first.elts if isinstance(first, (ast.Tuple, ast.List)) else arguments
+
+
+def _sizes(model: Model, sizes: list[ast.expr]) -> Shape:
+    if not sizes or any(isinstance(each, ast.Starred) for each in sizes):
+        return NOTHING
+    if len(sizes) == 1 and scalar_type(model.value(sizes[0])) != "int":
+        return NOTHING
+    return Shape(len(sizes), frozenset(i for i, size in enumerate(sizes) if is_one(model, size)))
+
+
+def _literal(model: Model, node: ast.expr) -> Shape:
+    """The shape of `torch.tensor([[…]])`, from its brackets."""
+    ones: set[int] = set()
+    rank = 0
+    while isinstance(node, (ast.List, ast.Tuple)) and node.elts and not isinstance(node.elts[0], ast.Starred):
+        if len(node.elts) == 1:
+            ones.add(rank)
+        rank += 1
+        node = node.elts[0]
+    ends = scalar_type(model.value(node)) in ("int", "float", "bool") or _is_scalar_tensor(model, node)
+    return Shape(rank if ends else None, frozenset(ones))
+
+
+def _is_scalar_tensor(model: Model, node: ast.expr) -> bool:
+    value = model.value(node)
+    return isinstance(value, Tensor) and value.rank == 0
+
+
+def _inserted(base: Shape, index: int) -> Shape:
+    """The shape with a dimension of size 1 more."""
+    if base.rank is not None:
+        at = index + base.rank + 1 if index < 0 else index
+        return Shape(base.rank + 1, frozenset(each + (each >= at) for each in base.ones) | {at}, base.sliced)
+    if index < 0:
+        return Shape(None, frozenset(each - (each <= index) for each in base.ones if each < 0) | {index}, base.sliced)
+    return Shape(None, frozenset(each + (each >= index) for each in base.ones if each >= 0) | {index}, base.sliced)
+
+
+def _indexed(model: Model, node: ast.Subscript, depth: int) -> Shape:
+    base = shape(model, node.value, depth - 1)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    sliced = base.sliced or any(isinstance(part, ast.Slice) and _is_thin(part) for part in parts)
+    ellipsis = [i for i, part in enumerate(parts) if isinstance(part, ast.Constant) and part.value is ...]
+    if not ellipsis:
+        front = _walked(model, parts, base, 1)
+        if front is None:
+            return NOTHING
+        taken, given, ones = front
+        rank = None if base.rank is None else base.rank - taken + given
+        rest = (each - taken + given for each in base.ones if each >= taken)
+        return Shape(rank, frozenset((*ones, *rest)), sliced)
+    if len(ellipsis) > 1:
+        return NOTHING
+    head = _walked(model, parts[: ellipsis[0]], base, 1)
+    tail = _walked(model, parts[ellipsis[0] + 1 :][::-1], base, -1)
+    if head is None or tail is None:
+        return NOTHING
+    rank = None if base.rank is None else base.rank - head[0] - tail[0] + head[1] + tail[1]
+    return Shape(None, frozenset((*head[2], *(-1 - each for each in tail[2]))), sliced).of_rank(rank)
+
+
+def _walked(model: Model, parts: list[ast.expr], base: Shape, step: int) -> tuple[int, int, list[int]] | None:
+    """How many dimensions parts of an index take and give, and which of those that they give are of size 1."""
+    taken = given = 0
+    ones: list[int] = []
+    for part in parts:
+        if isinstance(part, ast.Slice):
+            source = taken if step > 0 else -1 - taken
+            if _is_thin(part) or source in base.ones or (base.rank is not None and source + base.rank in base.ones):
+                ones.append(given)
+            taken, given = taken + 1, given + 1
+        elif model.value(part) == NONE:
+            ones.append(given)
+            given += 1
+        elif scalar_type(model.value(part)) == "int":
+            taken += 1
+        else:
+            return None
+    return taken, given, ones
+
+
+def _is_thin(part: ast.Slice) -> bool:
+    """Whether a slice takes one element: `:1`, `-1:`, `i : i + 1`."""
+    lower, upper = part.lower, part.upper
+    if part.step is not None:
+        return False
+    if upper is None:
+        return lower is not None and ast.dump(lower) == ast.dump(ast.UnaryOp(ast.USub(), ast.Constant(1)))
+    if lower is None or (isinstance(lower, ast.Constant) and lower.value == 0):
+        return isinstance(upper, ast.Constant) and upper.value == 1
+    return isinstance(upper, ast.BinOp) and ast.dump(upper) == ast.dump(ast.BinOp(lower, ast.Add(), ast.Constant(1)))
+
+
+def is_one(model: Model, node: ast.expr) -> bool:
+    """Whether an expression is the number 1."""
+    return (isinstance(node, ast.Constant) and node.value == 1) or model.value(node) == Const(1)

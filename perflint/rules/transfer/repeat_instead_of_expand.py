@@ -1,0 +1,181 @@
+"""TPF212: a tensor is copied over and over where a view would do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.frozen import dataclass
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.rules.transfer._ones import is_one, shape
+from perflint.rules.transfer._reads import Fate, fates
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Device, Evidence
+from perflint.source.concrete import cst
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeats:
+    """The arguments of `expand` that stand for those of `repeat`.
+
+    `certain`: the number of dimensions is known; `sliced`: what is repeated is a slice, and may be empty.
+    """
+
+    sizes: tuple[str, ...]
+    certain: bool
+    sliced: bool
+
+
+class RepeatInsteadOfExpand(Rule):
+    """`repeat` copies a tensor along dimensions of size 1, and nothing writes to the copies.
+
+    ## What it does
+    Finds `x.repeat(n, 1, 1)` where each repeated dimension is new or known to be of size 1 (`unsqueeze`,
+    `x[:, None]`, `torch.zeros(1, 1, d)`, `keepdim=True`, a list with one element) and the result is only
+    read: added, compared, concatenated, used as an index.
+
+    ## Why is this bad
+    `repeat` allocates a tensor of n times the size, fills it, and whoever reads the result reads all of
+    it. `expand` makes a view: no memory, no kernel, and what is read comes out of the cache.
+
+    ## When it is fine
+    - Somebody writes into the result, or may: `out[i] = …`, `add_`, `nn.Parameter(…)`. Writing into an
+      expanded tensor is an error or changes all rows at once. Not reported.
+    - The result is laid out anew at once: `.view(b * n, …)`, `.reshape(…)`, `.contiguous()`. There an
+      expanded tensor is copied as well. Not reported.
+    - Dimensions of other sizes, which only `repeat` can tile. Not reported.
+    - `einops.repeat` makes a view by itself. Not reported.
+    - The result is returned or kept, so that somebody may write to it. Not reported. Where it is given to
+      code that this file does not show, the finding has low confidence: look whether it is written to there.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = torch.nn.Parameter(torch.zeros(1, 1, 768))
+
+        def forward(self, x: torch.Tensor):
+            return torch.cat([self.token.repeat(x.shape[0], 1, 1), x], dim=1)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = torch.nn.Parameter(torch.zeros(1, 1, 768))
+
+        def forward(self, x: torch.Tensor):
+            return torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1)
+    ```
+
+    ## Fix safety
+    Safe where the result is read element by element: values, strides of what is made of it, and gradients
+    are the same. Unsafe where it goes into a product or a sum (kernels may add in another order), where the
+    number of dimensions is only taken from the number of arguments (a tensor of fewer raises an error), and
+    where a slice is repeated: if it is empty, `repeat` gives an empty tensor, and `expand` raises.
+
+    ## How a GPU shows it
+    A profile shows `aten::repeat` with a copy kernel, and the memory of the result.
+
+    ## References
+    - [torch.Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
+    - [torch.Tensor.repeat](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html)
+    """
+
+    code, name = "TPF212", "repeat-instead-of-expand"
+    effect, severity = Effect.ALLOCATION, Severity.INFO
+    listens = (Calls("torch.Tensor.repeat", "torch.Tensor.tile"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return _repeats(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = _repeats(site)
+        becomes = fates(site.model, site.node)
+        if found is None or not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
+            return
+        tensor = None if site.receiver is None else site.receiver.tensor
+        shown = Fate.PASSED not in becomes
+        if tensor is None or not shown or tensor.device is Device.CPU:
+            confidence = Confidence.LOW
+        else:
+            strong = found.certain and tensor.evidence >= Evidence.CONVENTION
+            confidence = Confidence.HIGH if strong else Confidence.MEDIUM
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} makes copies that nothing {'here ' * (not shown)}writes to{often(site)}",
+            confidence=confidence,
+            help=f"`.expand({', '.join(found.sizes)})` makes a view.",
+            fix=_fix(node, site, found, becomes) if shown else None,
+        )
+
+
+def _repeats(site: CallSite) -> _Repeats | None:
+    """What `expand` takes instead, where all that is repeated is new or of size 1."""
+    given = _given(site)
+    if given is None or not isinstance(site.node.func, ast.Attribute) or all(_is_one(site, each) for each in given):
+        return None
+    made = shape(site.model, site.node.func.value)
+    rank = made.rank
+    if rank is not None and rank > len(given):
+        return None
+    leading = [i for i, each in enumerate(given) if isinstance(each, ast.Starred)]
+    if leading and (rank is None or leading != [0]):
+        return None
+    assumed = len(given) if rank is None else rank
+    known = made.of_rank(assumed)
+    sizes: list[str] = []
+    for i, each in enumerate(given):
+        dimension = i - (len(given) - assumed)
+        if _is_one(site, each):
+            sizes.append("1" if dimension < 0 else "-1")
+        elif dimension < 0 or (known.is_one(dimension) and not isinstance(each, ast.Starred)):
+            sizes.append(site.text(each))
+        else:
+            return None
+    # The first is new if it is not the dimension of size 1 that it is taken for.
+    only_first = all(_is_one(site, each) for each in given[1:])
+    return _Repeats(tuple(sizes), rank is not None or (only_first and 0 in made.ones), made.sliced)
+
+
+def _given(site: CallSite) -> list[ast.expr] | None:
+    arguments = site.node.args
+    if site.node.keywords or not arguments:
+        return None
+    if len(arguments) == 1 and isinstance(arguments[0], (ast.Tuple, ast.List)):
+        arguments = arguments[0].elts
+    elif len(arguments) == 1 and isinstance(arguments[0], ast.Starred):
+        return None
+    return arguments
+
+
+def _is_one(site: CallSite, node: ast.expr) -> bool:
+    return not isinstance(node, ast.Starred) and is_one(site.model, node)
+
+
+def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, becomes: set[Fate]) -> Fix | None:
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    arguments = [cst.Arg(cst.parse_expression(size)) for size in found.sizes if not size.startswith("*")]
+    if len(arguments) != len(found.sizes):
+        return None
+    given = node.args[0].value
+    if len(node.args) == 1 and isinstance(given, (cst.Tuple, cst.List)):
+        pairs = zip(given.elements, arguments, strict=True)
+        elements = [element.with_changes(value=argument.value) for element, argument in pairs]
+        arguments = [node.args[0].with_changes(value=given.with_changes(elements=elements))]
+    else:
+        arguments = [old.with_changes(value=new.value) for old, new in zip(node.args, arguments, strict=True)]
+    new = node.with_changes(func=node.func.with_changes(attr=cst.Name("expand")), args=arguments)
+    exact = Fate.COMPUTED not in becomes and found.certain and not found.sliced
+    safety = Safety.SAFE if exact else Safety.UNSAFE
+    return Fix("Expand instead", safety, (replace(site.model.source, site.span, new),))
