@@ -69,10 +69,6 @@ def _of_modules() -> Iterator[dict[str, Any]]:
     yield _row(call, "input@0", "check", of="torch.nn.GaussianNLLLoss")
     for name in _NORMS.split():
         yield _row(call, "input@0", "read", of=f"torch.nn.{name}", when=["self.momentum=None"])
-    yield _row(call, "src@0", "check", of="torch.nn.TransformerEncoder", when=["mask@1", "!is_causal@3"])
-    yield _row(call, "tgt@0", "check", of="torch.nn.TransformerDecoder", when=["tgt_mask@2", "!tgt_is_causal@6"])
-    yield _row(call, "src@0", "check", of="torch.nn.Transformer", when=["src_mask@2", "!src_is_causal@8"])
-    yield _row(call, "src@0", "check", of="torch.nn.Transformer", when=["tgt_mask@3", "!tgt_is_causal@9"])
 
 
 def _row(name: str, operand: str, why: str, *, of: str = "", when: list[str] | None = None) -> dict[str, Any]:

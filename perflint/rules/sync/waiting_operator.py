@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import place_confidence
+from perflint.rules.placement import place_confidence, surest
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, device_confidence
@@ -16,7 +16,6 @@ from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, wait
 from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
 from perflint.source.concrete import cst
 
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 _WHY = {
     "size": "has a size that only the device knows, and the host waits for it",
     "check": "checks its arguments on the host, which waits for the device",
@@ -35,14 +34,7 @@ _CURES = {
     "copy": "Prepare what is copied once, on the device, or take it out of the step.",
     "read": "Take it out of the step, or keep what it reads on the host.",
 }
-_TRANSFORMERS = "torch.nn.Transformer"
-"""What these wait for is transformer-causal-detect's to say."""
 _SAMPLE = "`rsample` under `torch.no_grad` draws the same numbers and does not wait."
-
-
-def _rows(name: str) -> list[Wait]:
-    """The waits of an operator that this rule speaks of."""
-    return [wait for wait in waits()[name] if not wait.of.startswith(_TRANSFORMERS)]
 
 
 def _listing() -> str:
@@ -50,7 +42,7 @@ def _listing() -> str:
     lines: list[str] = []
     for why, words in _SHORT.items():
         found: dict[tuple[str, str], set[str]] = {}
-        for wait in (wait for name in waits() for wait in _rows(name) if wait.why == why):
+        for wait in (wait for rows in waits().values() for wait in rows if wait.why == why):
             home, _, name = _spoken(wait).rpartition(".")
             found.setdefault((home, " and ".join(map(_condition, wait.when))), set()).add(name)
         listed = "; ".join(_group(*key, names) for key, names in sorted(found.items()))
@@ -173,8 +165,11 @@ def _found(site: CallSite) -> tuple[Confidence, str] | None:
         return None if confidence is None else (confidence, "check")
     if site.has_unpacking:
         return None
-    found = [(confidence, wait.why) for wait in _rows(site.target) if (confidence := _confidence(site, wait))]
-    return max(found, key=lambda pair: _ORDER.index(pair[0]), default=None)
+    found = [(confidence, wait.why) for wait in waits()[site.target] if (confidence := _confidence(site, wait))]
+    if not found:
+        return None
+    best = surest(*(confidence for confidence, _ in found))
+    return next(pair for pair in found if pair[0] is best)
 
 
 def _confidence(site: CallSite, wait: Wait) -> Confidence | None:
@@ -202,7 +197,8 @@ def _place(value: Value) -> Confidence | None:
         if isinstance(member, Instance):
             # Something packed lives with what it was made of.
             held = [device_confidence(given) for _, given in member.arguments or ()]
-            return max((each for each in held if each is not None), key=_ORDER.index, default=None)
+            known = [each for each in held if each is not None]
+            return surest(*known) if known else None
     return device_confidence(value)
 
 
