@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
+from perflint.rules._statements import block_of, statement_of
 from perflint.rules.model._flow import attributes
-from perflint.rules.sync._places import block_of, statement_of
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.values import NONE, Const, Tensor, scalar_type

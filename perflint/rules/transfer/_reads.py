@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.rules._methods import is_false
-from perflint.rules.sync._places import block_of, statement_of
+from perflint.rules._statements import block_of, statement_of
 from perflint.rules.transfer._loops import body_of, loop_around
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
