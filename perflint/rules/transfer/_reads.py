@@ -26,6 +26,8 @@ class Fate(Enum):
     """It is laid out one element after the other: a tensor that is not so is copied there."""
     PASSED = "passed"
     """It is an argument of a function that this file does not show."""
+    LAYER = "layer"
+    """It is an argument of a module, which by custom leaves it as it is."""
     KEPT = "kept"
     """It is returned, stored or captured: what becomes of it is shown elsewhere."""
     WRITTEN = "written"
@@ -49,6 +51,7 @@ _VIEWS = _of(
     diagonal unbind chunk split tensor_split hsplit vsplit dsplit split_with_sizes unfold to type type_as float half
     long int bool double bfloat16 short char byte cuda cpu broadcast_to adjoint view_as_real
     view_as_complex as_tensor asarray atleast_1d atleast_2d atleast_3d broadcast_tensors conj resolve_conj positive
+    numpy as_strided as_subclass storage untyped_storage pin_memory align_to rename to_dense unsafe_chunk unsafe_split
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout real imag identity"""
 )
 _LAYS_OUT = _of("view reshape flatten contiguous clone view_as reshape_as unflatten ravel")
@@ -62,7 +65,7 @@ _ELEMENTWISE = _of(
 _JOINS = _of("cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag einsum")
 _LAYERS = _of("linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d grid_sample")
 """They lay out what they multiply."""
-_KEEPS = (
+KEEPS = (
     "torch.autograd.",
     "torch.cuda.",
     "torch.distributed.",
@@ -81,9 +84,12 @@ _KEEPS = (
     "torch.utils.",
     "torch.vmap",
 )
+"""What may keep its arguments, change them, or call what does."""
 _BINDS = _of("apply_ map_ register_hook backward share_memory_ requires_grad_ retain_grad")
 """What they do holds for this tensor, and for no other of the same values."""
 _BUILTINS = _of("len print isinstance float int bool type id str repr range hasattr abs round")
+_DEPTH = 3
+"""How many functions deep arguments are followed."""
 _STEPS = 80
 """Uses to look at before all that follows counts as passed on."""
 
@@ -94,13 +100,17 @@ class Uses:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.fates: set[Fate] = set()
+        self.last = (0, 0)
+        """Where the last of the uses ends."""
         self._seen: set[ast.AST] = set()
 
-    def follow(self, node: ast.expr, depth: int = 3) -> None:
+    def follow(self, node: ast.expr, depth: int = _DEPTH) -> None:
         """Note what the node around an expression does with its value."""
         if node in self._seen:
             return
         self._seen.add(node)
+        if depth == _DEPTH:
+            self.last = max(self.last, _end_of(node))
         if len(self._seen) > _STEPS:
             self.fates.add(Fate.KEPT)
             return
@@ -125,7 +135,7 @@ class Uses:
         else:
             self._expression(parent, node, depth)
 
-    def name(self, use: ast.Name, depth: int = 3) -> None:
+    def name(self, use: ast.Name, depth: int = _DEPTH) -> None:
         """Follow what a name is bound to by the statement that this store stands in."""
         for load in _loads(self.model, use):
             if self.model.function(load) is not self.model.function(use):
@@ -191,7 +201,8 @@ class Uses:
                 return
             if name in _LAYS_OUT:
                 self.fates.add(Fate.COPIED)
-            self.follow(call, depth)
+            if name != "clone":
+                self.follow(call, depth)
         elif first and name.endswith("_") and not name.endswith("__"):
             self.fates.add(Fate.WRITTEN)
         elif name in _LAYERS:
@@ -212,7 +223,7 @@ class Uses:
             self.fates.add(Fate.READ)
         elif head == "torch.Tensor":
             self._operation(call, leaf, False, depth)
-        elif target.startswith("torch.") and not target.startswith(_KEEPS):
+        elif target.startswith("torch.") and not target.startswith(KEEPS):
             first = (bool(call.args) and node is call.args[0]) or keyword in ("input", "self", "data", "tensors")
             in_place = any(each.arg == "inplace" and not is_false(each.value) for each in call.keywords)
             if in_place and first:
@@ -226,7 +237,7 @@ class Uses:
         """Follow an argument into a function of the file."""
         parameter = self._parameter(call, node, keyword) if depth else None
         if parameter is None:
-            self.fates.add(Fate.PASSED)
+            self.fates.add(Fate.LAYER if is_layer(self.model, call) else Fate.PASSED)
             return
         function, name = parameter
         for each in walk(function):
@@ -283,6 +294,30 @@ class Uses:
             self.follow(parent, depth)
 
 
+def is_layer(model: Model, call: ast.Call) -> bool:
+    """Whether a call is one of a module, or of another object that is called as they are."""
+    return model.target(call).endswith(".__call__")
+
+
+def shared(model: Model, node: ast.expr) -> ast.expr:
+    """The expression whose memory a view is of: `x` for `x.detach()[0].T`."""
+    while True:
+        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _ALIASES):
+            node = node.value
+            continue
+        if not isinstance(node, ast.Call):
+            return node
+        head, _, leaf = torch_api.canonical(model.target(node)).rpartition(".")
+        if leaf == "clone" or (leaf not in _VIEWS and leaf not in _LAYS_OUT):
+            return node
+        if head == "torch.Tensor" and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif head in ("torch", "torch.nn.functional") and node.args:
+            node = node.args[0]
+        else:
+            return node
+
+
 def fates(model: Model, node: ast.expr) -> set[Fate]:
     """What becomes of the value of an expression; empty where nobody uses it."""
     uses = Uses(model)
@@ -326,5 +361,5 @@ def _position(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _end_of(node: ast.stmt) -> tuple[int, int]:
+def _end_of(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0

@@ -85,11 +85,12 @@ class CopyOfFreshTensor(Rule):
             f"{quoted(site.text(site.node))} copies a tensor that nothing else holds{often(site)}",
             confidence=Confidence.LOW if tensor is None or tensor.device is Device.CPU else Confidence.HIGH,
             help="Leave `.clone()` out.",
-            fix=_fix(site),
+            fix=without_clone(site, Safety.SAFE),
         )
 
 
 def is_fresh(site: CallSite) -> bool:
+    """Whether what is cloned was made for this expression alone."""
     if site.node.args or site.node.keywords or not isinstance(site.node.func, ast.Attribute):
         return False
     made = site.node.func.value
@@ -104,7 +105,8 @@ def is_fresh(site: CallSite) -> bool:
     return keyword(made, "requires_grad") is None and keyword(made, "out") is None
 
 
-def _fix(site: CallSite) -> Fix | None:
+def without_clone(site: CallSite, safety: Safety) -> Fix | None:
+    """The fix that leaves `.clone()` out, where it is written so."""
     source = site.model.source
     span = source.span(site.node)
     text = source.segment(span)
@@ -112,4 +114,4 @@ def _fix(site: CallSite) -> Fix | None:
     if tail != ".clone()":
         return None
     edit = Edit(Span(span.end_line, span.end_column - len(tail), span.end_line, span.end_column), "")
-    return Fix("Leave the copy out", Safety.SAFE, (edit,))
+    return Fix("Leave the copy out", safety, (edit,))

@@ -104,7 +104,7 @@ class RepeatInsteadOfExpand(Rule):
         if found is None or not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
             return
         tensor = None if site.receiver is None else site.receiver.tensor
-        shown = Fate.PASSED not in becomes
+        shown = becomes.isdisjoint({Fate.PASSED, Fate.LAYER})
         if tensor is None or not shown or tensor.device is Device.CPU:
             confidence = Confidence.LOW
         else:

@@ -1,0 +1,139 @@
+"""TPF213: a copy that nobody writes to, of a tensor that nobody writes to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Safety, Severity
+from perflint.rules._statements import statement_of
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.rules.transfer._loops import body_of, loop_around
+from perflint.rules.transfer._reads import Fate, Uses, is_layer, shared
+from perflint.rules.transfer._writes import is_known, sharing, writes
+from perflint.rules.transfer.copy_of_fresh_tensor import is_fresh, without_clone
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import path_of, walk
+from perflint.semantics.values import Device, Evidence
+from perflint.source.concrete import cst
+
+_READS = frozenset({Fate.READ, Fate.COMPUTED, Fate.LAYER})
+Position = tuple[int, int]
+
+
+class UnwrittenClone(Rule):
+    """A tensor is cloned, and neither the copy nor the tensor is written to.
+
+    ## What it does
+    Finds `x.clone()` whose result is only read (added, compared, concatenated, stored into a part of another
+    tensor, given to a layer), while nothing writes to `x`, or to what shares its memory, as long as the copy
+    is in use.
+
+    ## Why is this bad
+    The copy reads and writes all of the tensor for nothing, takes as much memory again, and autograd records
+    one more node.
+
+    ## When it is fine
+    - The copy keeps what the tensor was before somebody writes to it: `old = x.clone(); x.add_(1)`, the
+      parameters before a step of the optimizer. Not reported where a write, or a call that may write, is seen.
+    - The copy is written to, returned or stored. Not reported.
+    - The tensor is a view of what it is stored into: `x[1:] = x[:-1].clone()`. Not reported.
+    - Copies of what CUDA graphs or compiled functions give, which the next call overwrites. Not reported
+      where a call that this file does not show stands between the copy and its last use.
+    - Layers that write to their input, such as `nn.ReLU(inplace=True)`: where the copy or the tensor goes into
+      a layer, the finding has low confidence.
+
+    ## Bad
+    ```python
+    import torch
+
+    def relative(x: torch.Tensor, centre: torch.Tensor):
+        moved = x.clone()
+        return moved - centre
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    def relative(x: torch.Tensor, centre: torch.Tensor):
+        return x - centre
+    ```
+
+    ## Fix safety
+    Unsafe: `.clone()` goes. Values and gradients are the same. But autograd may keep the tensor itself for
+    the backward pass: if a caller writes to it before `backward()`, that raises an error.
+
+    ## How a GPU shows it
+    A profile shows `aten::clone` with a copy kernel.
+
+    ## References
+    - [torch.clone](https://docs.pytorch.org/docs/stable/generated/torch.clone.html)
+    """
+
+    code, name = "TPF213", "unwritten-clone"
+    effect, severity = Effect.ALLOCATION, Severity.INFO
+    listens = (Calls("torch.Tensor.clone"),)
+
+    def nominate(self, site: CallSite) -> bool:
+        tensor = None if site.receiver is None else site.receiver.tensor
+        if tensor is None or tensor.evidence is Evidence.USE:
+            return False
+        return not site.node.args and not site.node.keywords and not is_fresh(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        uses = Uses(site.model)
+        uses.follow(site.node)
+        if not uses.fates or not uses.fates <= _READS:
+            return
+        source = _source_confidence(site, uses.last)
+        if source is None:
+            return
+        tensor = None if site.receiver is None else site.receiver.tensor
+        into_layer = Fate.LAYER in uses.fates or source is Confidence.LOW
+        low = into_layer or tensor is None or tensor.device is Device.CPU
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} is a copy that nothing writes to{often(site)}",
+            confidence=Confidence.LOW if low else Confidence.HIGH,
+            help="Leave `.clone()` out.",
+            fix=None if into_layer else without_clone(site, Safety.UNSAFE),
+        )
+
+
+def _source_confidence(site: CallSite, last: Position) -> Confidence | None:
+    """How sure it is that nothing writes to what is copied while the copy is read; None where something may."""
+    model = site.model
+    assert isinstance(site.node.func, ast.Attribute)
+    statement = statement_of(model, site.node)
+    base = shared(model, site.node.func.value)
+    names = sharing(model, base)
+    if statement is None:
+        return None
+    loop = loop_around(model, statement)
+    begin = (statement.lineno, statement.col_offset)
+    start = begin if loop is None else (loop.lineno, loop.col_offset)
+    function = body_of(model, site.node)
+    for place, path in writes(model, function):
+        if (not path or path in names) and _position(place) >= start:
+            return None
+    layered = False
+    for call in walk(function):
+        if not isinstance(call, ast.Call) or _position(call) < start or call is site.node:
+            continue
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        hands_over = any(path_of(shared(model, each)) in names for each in given)
+        if is_known(model, call):
+            continue
+        until = last if loop is None else (loop.end_lineno or 0, 0)
+        if not isinstance(base, ast.Name) and begin <= _position(call) <= max(last, until):
+            return None
+        if hands_over and not is_layer(model, call):
+            return None
+        layered = layered or hands_over
+    return Confidence.LOW if layered else Confidence.HIGH
+
+
+def _position(node: ast.AST) -> Position:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

@@ -1,0 +1,40 @@
+import torch
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def relative(x: torch.Tensor, centre: torch.Tensor):
+    moved = x.clone()
+    return moved * centre
+
+
+def case_values():
+    x = torch.arange(6.0, device=DEVICE).requires_grad_()
+    centre = torch.ones(6, device=DEVICE, requires_grad=True)
+    y = relative(x, centre)
+    y.sum().backward()
+    return {"y": y, "x": x.grad, "centre": centre.grad}
+
+
+def case_stored():
+    ids = torch.arange(12, device=DEVICE).reshape(3, 4)
+    out = ids.new_zeros(ids.shape)
+    out[:, 1:] = ids[:, :-1].clone()
+    return {"out": out, "ids": ids}
+
+
+def case_written_before_backward():
+    leaf = torch.ones(3, device=DEVICE, requires_grad=True)
+    x = leaf * 2
+    centre = torch.ones(3, device=DEVICE, requires_grad=True)
+    y = relative(x, centre)
+    x.add_(1)
+    y.sum().backward()
+    return {"centre": centre.grad}
+
+
+def change_written_before_backward(error):
+    """if a caller writes to it before `backward()`, that raises an error"""
+    before, after = error
+    assert before is None
+    assert "modified by an inplace operation" in after
