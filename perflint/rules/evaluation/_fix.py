@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 
 from perflint.findings import Edit, Fix, Safety, Span
+from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.rules.evaluation._gradients import carries
 from perflint.rules.evaluation._loops import Region
+from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._scopes import Survey, last_name
+from perflint.semantics.structure import walk
 from perflint.source.concrete import code, cst
+from perflint.source.text import Source
 
 _COMPILED = frozenset({"compile", "script", "export", "script_method"})
 
@@ -31,6 +36,48 @@ def decorate(region: Region, context: str) -> Fix | None:
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
     return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.UNSAFE, (Edit(place, text),), imports)
+
+
+def under_no_grad(survey: Survey, call: ast.Call) -> Fix | None:
+    """Put the statement around a run under `with torch.no_grad():`.
+
+    None where something else in it may carry a gradient, or where it is no plain statement on
+    lines of its own.
+    """
+    source, inner = survey.model.source, call
+    around: ast.AST = call
+    for around in survey.model.ancestors(call):
+        if isinstance(around, ast.stmt):
+            break
+        beside = [child for child in ast.iter_child_nodes(around) if child is not inner and isinstance(child, ast.expr)]
+        if any(carries(survey, modules(survey), child) for child in beside):
+            return None
+        inner = around  # type: ignore[assignment]
+    if not isinstance(around, (ast.Assign, ast.AnnAssign, ast.Return)) or inner is not around.value:
+        return None
+    edits = _indented(source, around)
+    if edits is None:
+        return None
+    spelling, imports = torch_name(survey, "no_grad")
+    first, *rest = edits
+    before = indentation(source, around.lineno)
+    opening = in_newlines_of(source, around.lineno, f"with {spelling}():\n{before}")
+    text = f"put it under `with {spelling}():`"
+    return Fix(text, Safety.UNSAFE, (Edit(first.span, opening + first.text), *rest), imports)
+
+
+def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:
+    """Edits that indent a statement by one step; None where text in it would change, or it shares its line."""
+    column = source.column(statement.lineno, statement.col_offset)
+    before = indentation(source, statement.lineno)
+    if len(before) != column - 1 or ";" in source.lines[(statement.end_lineno or 0) - 1]:
+        return None
+    for node in walk(statement):
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) and node.end_lineno != node.lineno:
+            return None
+    step = "\t" if before.endswith("\t") else "    "
+    lines = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
+    return [insert(statement.lineno, column, step), *(insert(line, 1, step) for line in lines)]
 
 
 def torch_name(survey: Survey, name: str) -> tuple[str, tuple[str, ...]]:

@@ -113,11 +113,15 @@ class Region:
     @property
     def is_foreign(self) -> bool:
         """Whether the function is a method of a class whose base, not seen here, may call it."""
-        owner = self.scope.owner
-        if owner is None:
-            return False
-        known = _PLAIN_BASES | self.survey.classes.keys()
-        return any(last_name(base) not in known for base in owner.bases)
+        return is_foreign(self.survey, self.scope)
+
+
+def is_foreign(survey: Survey, scope: Scope) -> bool:
+    """Whether a function is a method of a class whose base, not seen here, may call it."""
+    if scope.owner is None:
+        return False
+    known = _PLAIN_BASES | survey.classes.keys()
+    return any(last_name(base) not in known for base in scope.owner.bases)
 
 
 def is_data(survey: Survey, source: ast.expr) -> bool:

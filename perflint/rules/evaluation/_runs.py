@@ -83,19 +83,19 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     receiver, target = dotted(call.func), survey.model.target(call)
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
-        return Run(call, receiver, Surety.PROVEN) if receiver and _is_model(survey, value) else None
+        return Run(call, receiver, Surety.PROVEN) if receiver and is_model(survey, value) else None
     if target and not target.startswith("torch.nn.Module."):
         return None
     if receiver in modules:
         return Run(call, receiver, Surety.PROVEN)
     if isinstance(call.func, ast.Attribute) and dotted(call.func.value) in modules | {"self.model"}:
         return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call.func.attr) else None
-    if receiver and _is_named_as_model(survey, receiver, survey.model.value(call.func)):
+    if receiver and is_named_as_model(survey, receiver, survey.model.value(call.func)):
         return Run(call, receiver, Surety.NAMED)
     return _passed(survey, call, modules)
 
 
-def _is_model(survey: Survey, value: Value) -> bool:
+def is_model(survey: Survey, value: Value) -> bool:
     """Whether a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
     names = [member.cls for member in value.members if isinstance(member, Instance)]
     return not names or any(
@@ -134,7 +134,8 @@ def _is_running_method(name: str) -> bool:
     )
 
 
-def _is_named_as_model(survey: Survey, receiver: str, value: Value) -> bool:
+def is_named_as_model(survey: Survey, receiver: str, value: Value) -> bool:
+    """Whether what is called is named as models are, and nothing says that it is something else."""
     name = receiver.rsplit(".", 1)[-1]
     if isinstance(value, (Class, Function)) or not name.islower() or name in survey.by_name or name in survey.imported:
         return False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import suspended
-from perflint.rules.evaluation._fix import decorate
+from perflint.rules.evaluation._fix import decorate, under_no_grad
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._loops import (
     EVALUATING_WORDS,
@@ -20,9 +21,12 @@ from perflint.rules.evaluation._loops import (
     regions,
 )
 from perflint.rules.evaluation._runs import Run
-from perflint.rules.evaluation._scopes import survey
+from perflint.rules.evaluation._scopes import Survey, survey
+from perflint.rules.evaluation._wasted import Wasted, Why, statement, wasted
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
+
+_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 
 class EvalWithoutNoGrad(Rule):
@@ -33,6 +37,12 @@ class EvalWithoutNoGrad(Rule):
     are named for evaluation, and run it, with no `backward()`, optimizer or
     `torch.autograd.grad` in sight, outside `torch.no_grad()`, `torch.inference_mode()` and
     `torch.set_grad_enabled(False)`. Callers in the same file that turn autograd off count.
+
+    In any code, training too, it also follows what a model puts out. It reports runs whose result
+    only reaches the host, `detach()` or operations without a gradient: actions in an environment,
+    samples that are saved, the generator in the step of its discriminator. And it reports target
+    networks and averages: modules that only copy the parameters of one that is trained, run on
+    inputs that carry no gradient.
 
     ## Why is this bad
     Each operation then builds a graph node and keeps its inputs for a backward pass that
@@ -45,6 +55,7 @@ class EvalWithoutNoGrad(Rule):
     - The evaluation needs gradients: adversarial examples, saliency, forces from energies.
     - A framework wraps the function: Lightning's `validation_step`, a Trainer's hooks.
     - All parameters are frozen, so nothing is recorded.
+    - A gradient flows through a copy to its input, as in the loss of an actor.
     - A caller in another file turns autograd off.
 
     ## Bad
@@ -82,7 +93,9 @@ class EvalWithoutNoGrad(Rule):
     `@torch.no_grad()` otherwise. What the function returns then has no `grad_fn`: a caller
     that calls `backward()` on it fails. A tensor made in inference mode cannot be saved for
     a backward pass later. A loop inside a longer function gets no fix; put it under
-    `with torch.inference_mode():`.
+    `with torch.inference_mode():`. A run in the middle of other code is put under
+    `with torch.no_grad():`, with its statement: a target network's parameters then get no gradient
+    any more, which no optimizer reads.
 
     ## How a GPU shows it
     The output of the model has a `grad_fn` that is released without a backward pass, and
@@ -100,28 +113,59 @@ class EvalWithoutNoGrad(Rule):
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        if ".eval()" in text or ".train(False" in text:
+        if ".eval()" in text or ".train(False" in text or ("parameters()" in text and "optim" in text):
             return True
         return defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
-        for region in regions(survey(site.model)):
+        file = survey(site.model)
+        lost = wasted(file)
+        told: set[ast.AST] = set()
+        for region in regions(file):
             run = _recorded(region)
             sure = confidence(region, run) if run is not None else None
             if run is None or sure is None:
                 continue
-            what = f"`{region.scope.name}`" if region.loop is None else "this loop"
-            context = "no_grad" if fits(region.survey, region.scope, region.node) is None else "inference_mode"
-            yield self.finding(
-                site,
-                f"autograd records `{site.text(run.call.func)}(…)` in {what}, which never calls backward(): "
-                f"activations stay in memory, and small batches take longer",
-                confidence=_capped(region, sure),
-                heat=region.heat,
-                span=site.model.source.span(run.call),
-                help=f"evaluate under `torch.{context}()`",
-                fix=decorate(region, context),
-            )
+            inside = [each for each in lost if each.is_inside(region.node)]
+            sure = max([_capped(region, sure), *(each.sure for each in inside)], key=_ORDER.index)
+            told.update(each.call for each in inside)
+            yield self._evaluation(site, region, run, sure)
+        for each in lost:
+            # One finding for each statement, and for each function that does nothing else.
+            what = each.scope.node if each.is_alone else statement(file, each.call)
+            if each.call not in told and what not in told:
+                told.add(what)
+                yield self._waste(site, file, each)
+
+    def _evaluation(self, site: FileSite, region: Region, run: Run, sure: Confidence) -> Finding:
+        what = f"`{region.scope.name}`" if region.loop is None else "this loop"
+        context = "no_grad" if fits(region.survey, region.scope, region.node) is None else "inference_mode"
+        return self.finding(
+            site,
+            f"autograd records `{site.text(run.call.func)}(…)` in {what}, which never calls backward(): "
+            f"activations stay in memory, and small batches take longer",
+            confidence=sure,
+            heat=region.heat,
+            span=site.model.source.span(run.call),
+            help=f"evaluate under `torch.{context}()`",
+            fix=decorate(region, context),
+        )
+
+    def _waste(self, site: FileSite, file: Survey, each: Wasted) -> Finding:
+        name = site.text(each.call.func)
+        if each.why is Why.COPY:
+            why = "a copy that no optimizer trains, whose graph is built for nothing"
+        else:
+            why = "whose result is only read or detached: its graph is built for nothing"
+        return self.finding(
+            site,
+            f"autograd records `{name}(…)`, {why}",
+            confidence=each.sure,
+            heat=site.model.heat(each.call),
+            span=site.model.source.span(each.call),
+            help="call it under `torch.no_grad()`",
+            fix=under_no_grad(file, each.call),
+        )
 
 
 def _recorded(region: Region) -> Run | None:

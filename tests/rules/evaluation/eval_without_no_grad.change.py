@@ -72,3 +72,41 @@ def case_saved():
 def change_saved(error):
     """A tensor made in inference mode cannot be saved for a backward pass later"""
     assert error[0] is None and "Inference tensors cannot be saved for backward" in error[1]
+
+
+class Learner:
+    def __init__(self):
+        self.net, self.slow = nn.Linear(3, 2), nn.Linear(3, 2)
+        self.slow.load_state_dict(self.net.state_dict())
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def act(self, state):
+        scores = self.net(state)
+        return scores.detach().argmax(1).tolist()
+
+    def learn(self, before, after):
+        best = self.slow(after).max(1)[0]
+        loss = (self.net(before)[:, 0] - best).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def case_acting():
+    learner = Learner()
+    actions = learner.act(torch.randn(4, 3))
+    return {"actions": actions, "net": learner.net}
+
+
+def case_target():
+    learner = Learner()
+    loss = learner.learn(torch.randn(4, 3), torch.randn(4, 3)).detach()
+    gradient = learner.slow.weight.grad is not None
+    learner.slow.zero_grad()
+    return {"gradient": gradient, "loss": loss, "net": learner.net, "slow": learner.slow}
+
+
+def change_target(gradient):
+    """a target network's parameters then get no gradient"""
+    assert gradient == (True, False)

@@ -1,6 +1,7 @@
 """Evaluation that records an autograd graph, and what only looks like it."""
 
 import contextlib
+import copy
 
 import lightning
 import torch
@@ -140,7 +141,7 @@ def evaluate_on_request(model, loader, gradients):
 
 
 def evaluate_attack(model, loader, epsilon):
-    """Fast gradient sign: the gradient is the point."""
+    """Fast gradient sign: the gradient is the point, but not of the second run."""
     model.eval()
     robust = 0
     for x, y in loader:
@@ -223,3 +224,211 @@ class Engine(nn.Module):
 def predict_with_engine(net, loader):
     engine = Engine(net)
     return [engine(x).tolist() for x in loader]
+
+
+# Models that are run for their values alone, in the middle of training.
+
+
+class Actor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 64)
+        self.mean, self.spread = nn.Linear(64, 2), nn.Linear(64, 2)
+
+    def forward(self, x):
+        x = F.relu(self.body(x))
+        return self.mean(x), self.spread(x).exp()
+
+    def draw(self, x):
+        mean, spread = self(x)
+        normal = torch.distributions.Normal(mean, spread)
+        action = normal.rsample()
+        return action, normal.log_prob(action).sum(1)
+
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(10, 1)
+
+    def forward(self, x, action):
+        return self.body(torch.cat([x, action], 1))
+
+
+def learn_from_values(env, memory, steps):
+    """Deep Q-learning."""
+    values, slow = Net(), Net()
+    slow.load_state_dict(values.state_dict())
+    optimizer = torch.optim.Adam(values.parameters())
+    state = env.reset()
+    for step in range(steps):
+        with torch.no_grad():
+            scores = values(torch.as_tensor(state))
+        action = torch.argmax(scores, dim=1).tolist()[0]
+        state, reward, done, _ = env.step(action)
+        memory.put((state, action, reward, done))
+        before, actions, rewards, after = memory.draw(32)
+        with torch.no_grad():
+            best = torch.max(slow(after), dim=1)[0]
+        loss = F.mse_loss(values(before).gather(1, actions).squeeze(1), rewards + 0.99 * best)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 100 == 0:
+            slow.load_state_dict(values.state_dict())
+
+
+class SoftActorCritic:
+    def __init__(self):
+        self.actor, self.critic = Actor(), Critic()
+        self.slow = copy.deepcopy(self.critic)
+        self.actor_optimizer = torch.optim.Adam(self.actor.parameters())
+        self.critic_optimizer = torch.optim.Adam(self.critic.parameters())
+
+    def act(self, state):
+        with torch.no_grad():
+            action, _ = self.actor.draw(state)
+        return action.detach().cpu().numpy()
+
+    def update(self, state, action, reward, after):
+        with torch.no_grad():
+            target = reward + 0.99 * self.slow(after, action)
+        loss = F.mse_loss(self.critic(state, action), target)
+        self.critic_optimizer.zero_grad()
+        loss.backward()
+        self.critic_optimizer.step()
+        for slow, fast in zip(self.slow.parameters(), self.critic.parameters()):
+            slow.data.copy_(0.01 * fast.data + 0.99 * slow.data)
+
+    def update_actor(self, state):
+        """Gradients come through the copy, and through the critic, to the actor."""
+        action, density = self.actor.draw(state)
+        loss = (density - self.slow(state, action) - self.critic(state, action)).mean()
+        self.actor_optimizer.zero_grad()
+        loss.backward()
+        self.actor_optimizer.step()
+
+
+def adversaries(generator, discriminator, loader):
+    of_g = torch.optim.Adam(generator.parameters())
+    of_d = torch.optim.Adam(discriminator.parameters())
+    for real in loader:
+        with torch.no_grad():
+            drawn = generator(torch.randn(32, 8, device="cuda")).detach()
+        loss = discriminator(drawn).mean() - discriminator(real).mean()
+        of_d.zero_grad()
+        loss.backward()
+        of_d.step()
+        fake = generator(torch.randn(32, 8, device="cuda"))
+        loss = -discriminator(fake).mean()
+        of_g.zero_grad()
+        loss.backward()
+        of_g.step()
+        print(discriminator(fake.detach()).mean().item())
+
+
+# Gradients are wanted here, or there are none.
+
+
+def reinforce(policy, env, optimizer):
+    densities, rewards = [], []
+    state = env.reset()
+    for _ in range(100):
+        choice = torch.distributions.Categorical(logits=policy(state))
+        action = choice.sample()
+        densities.append(choice.log_prob(action))
+        state, reward = env.step(action.item())
+        rewards.append(reward)
+    loss = -(torch.stack(densities) * torch.tensor(rewards)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def adversaries_that_share(generator, discriminator, loader):
+    """What one step detaches, the other one follows."""
+    of_g = torch.optim.Adam(generator.parameters())
+    of_d = torch.optim.Adam(discriminator.parameters())
+    for real in loader:
+        fake = generator(torch.randn(32, 8, device="cuda"))
+        loss = discriminator(fake.detach()).mean() - discriminator(real).mean()
+        loss.backward()
+        of_d.step()
+        loss = -discriminator(fake).mean()
+        loss.backward()
+        of_g.step()
+
+
+def distill(teacher, student, loader):
+    for parameter in teacher.parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for x in loader:
+        loss = F.mse_loss(student(x), teacher(x).detach())
+        loss.backward()
+        optimizer.step()
+
+
+def fit_and_report(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        scores = net(x)
+        loss = F.cross_entropy(scores, y)
+        loss.backward()
+        optimizer.step()
+        print(loss.item(), (scores.argmax(1) == y).sum().item())
+
+
+def truncated(recurrent, head, loader):
+    """The state is detached, the output is not."""
+    optimizer = torch.optim.SGD([*recurrent.parameters(), *head.parameters()], lr=0.1)
+    state = None
+    for x, y in loader:
+        out, state = recurrent(x, state)
+        loss = F.cross_entropy(head(out), y)
+        loss.backward()
+        optimizer.step()
+        state = tuple(each.detach() for each in state)
+
+
+def perturb(net, x, y):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x = x.clone().requires_grad_()
+    scores = net(x)
+    (gradient,) = torch.autograd.grad(F.cross_entropy(scores, y), x)
+    loss = F.cross_entropy(net((x + 0.1 * gradient.sign()).detach()), y)
+    loss.backward()
+    optimizer.step()
+
+
+class Agent:
+    """`numpy()` would fail if autograd recorded: a caller has turned it off."""
+
+    def __init__(self):
+        self.net = Net()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def act(self, state):
+        return self.net(state).cpu().numpy()
+
+
+def rates_of_a_copy(loader):
+    """Both are trained."""
+    first, second = Net(), Net()
+    second.load_state_dict(first.state_dict())
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()])
+    for x, y in loader:
+        loss = F.cross_entropy(first(x) + second(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+def adapt(net, tasks):
+    """A copy learns by hand, as in meta-learning."""
+    optimizer = torch.optim.Adam(net.parameters())
+    for x, y in tasks:
+        fast = copy.deepcopy(net)
+        gradients = torch.autograd.grad(F.cross_entropy(fast(x), y), list(fast.parameters()))
+        for parameter, gradient in zip(net.parameters(), gradients):
+            parameter.grad = gradient
+        optimizer.step()

@@ -1,0 +1,135 @@
+"""Runs of models in any code, training too, whose graph no gradient ever uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from enum import Enum
+
+from perflint.findings import Confidence
+from perflint.frozen import dataclass
+from perflint.rules._methods import in_tests
+from perflint.rules.evaluation._contexts import speaks_of_autograd, suspended
+from perflint.rules.evaluation._gradients import carries
+from perflint.rules.evaluation._loops import is_foreign, is_other_code, wants_gradient
+from perflint.rules.evaluation._modules import Holder, Modules, modules
+from perflint.rules.evaluation._runs import Surety, is_model, runs
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._uses import Fate, fate
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Instance
+
+_MODULE_CALL = "torch.nn.Module.__call__"
+
+
+class Why(Enum):
+    """Why nobody needs the graph of a run."""
+
+    READ = "read"
+    """The host reads the result, or it is detached, and nothing else happens to it."""
+    COPY = "copy"
+    """The model is a copy of one that is trained, and no gradient comes through its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wasted:
+    """A run that autograd records for nothing."""
+
+    scope: Scope
+    call: ast.Call
+    why: Why
+    sure: Confidence
+    is_alone: bool
+    """Whether the function around it runs models for nothing only: it does not train."""
+
+    def is_inside(self, node: ast.AST) -> bool:
+        """Whether the run is part of a function or a statement."""
+        return any(inner is self.call for inner in walk(node))
+
+
+def wasted(survey: Survey) -> list[Wasted]:
+    """The runs of a file that autograd records for nothing, in source order of each function."""
+    if in_tests(survey.model):
+        return []
+    finder = _Finder(survey)
+    return [each for scope in survey.scopes if not is_other_code(survey, scope) for each in finder.of(scope)]
+
+
+def statement(survey: Survey, node: ast.AST) -> ast.AST:
+    """The statement that a node is in."""
+    return next((each for each in survey.model.ancestors(node) if isinstance(each, ast.stmt)), node)
+
+
+class _Finder:
+    def __init__(self, survey: Survey) -> None:
+        self.survey, self.model = survey, survey.model
+        self.modules: Modules = modules(survey)
+
+    def of(self, scope: Scope) -> Iterator[Wasted]:
+        named = {run.call for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
+        for call in scope.calls:
+            holder = self._ran(call, call in named)
+            if holder is None:
+                continue
+            found = self._judge(scope, call, holder)
+            if found is not None and not suspended(self.survey, scope, call):
+                yield found
+
+    def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
+        if self.modules.is_frozen(holder):
+            return None
+        if self.modules.follows(holder) and not self._feeds(call):
+            return Wasted(scope, call, Why.COPY, Confidence.MEDIUM, not wants_gradient(self.survey, scope.node))
+        found = fate(self.survey, call)
+        if not found.is_wasted:
+            return None
+        trains = wants_gradient(self.survey, scope.node)
+        return Wasted(scope, call, Why.READ, self._confidence(scope, trains, found), not trains)
+
+    def _feeds(self, call: ast.Call) -> bool:
+        """Whether a gradient may come through an argument of a run."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return any(carries(self.survey, self.modules, each) for each in given)
+
+    def _confidence(self, scope: Scope, trains: bool, found: Fate) -> Confidence:
+        """How sure it is that autograd records: it does in code that trains, and where somebody detaches."""
+        if trains or (not is_foreign(self.survey, scope) and (found.detached or scope in self.survey.callers)):
+            return Confidence.MEDIUM
+        return Confidence.LOW
+
+    def _ran(self, call: ast.Call, named: bool) -> Holder | None:
+        """The model that a call runs; None where it runs none that is seen."""
+        path, target = dotted(call.func), self.model.target(call)
+        if not path:
+            return None
+        holder = self.modules.holder(call, path)
+        if target == _MODULE_CALL:
+            return holder if is_model(self.survey, self.model.value(call.func)) else None
+        if holder in self.modules.held and not target:
+            return holder
+        if isinstance(call.func, ast.Attribute) and dotted(call.func.value):
+            return self._ran_by_method(call, call.func)
+        return holder if named else None
+
+    def _ran_by_method(self, call: ast.Call, method: ast.Attribute) -> Holder | None:
+        owner = self.modules.holder(call, dotted(method.value))
+        value = self.model.value(method.value)
+        known = isinstance(value, Instance) and self.model.is_module(value)
+        if not known and owner not in self.modules.held:
+            return None
+        if method.attr == "forward":
+            return owner
+        called = [each for each in self.survey.called(call) if self.survey.is_module_class(each.klass)]
+        return owner if called and all(self._runs_recorded(each) for each in called) else None
+
+    def _runs_recorded(self, scope: Scope, depth: int = 3) -> bool:
+        """Whether a method of a module runs parts of it, and nothing in it turns autograd off."""
+        if any(speaks_of_autograd(node) for node in (scope.node, *scope.nodes)):
+            return False
+        for call in scope.calls:
+            if self.model.target(call) == _MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
+                return True
+            if depth and dotted(call.func).startswith("self."):
+                if any(self._runs_recorded(each, depth - 1) for each in self.survey.called(call) if each is not scope):
+                    return True
+        return False
