@@ -29,11 +29,71 @@ model = torch.load("model.pth")
 for i in range(100):
     print(model(torch.rand(1, 8)))
 """
+PRETRAINED = """
+import timm
+import torch
+from torchvision import models
+
+
+class Extractor:
+    def __init__(self):
+        self.net = models.resnet18(weights="DEFAULT").to("cuda")
+
+    def describe(self, x):
+        with torch.no_grad():
+            return self.net(x).cpu().numpy()
+
+
+model = timm.create_model("resnet50", pretrained=True)
+model = model.cuda()
+print(model(torch.rand(1, 3, 224, 224, device="cuda")).tolist())
+"""
 
 
 @pytest.mark.parametrize(("text", "line"), [(LOADED, 8), (WHOLE, 6)])
 def test_a_loaded_model_is_run_in_training_mode(text: str, line: int) -> None:
     assert [finding.span.line for finding in lint(text, [MissingEvalMode], "default")] == [line]
+
+
+def test_pretrained_models_are_in_training_mode() -> None:
+    found = lint(PRETRAINED, [MissingEvalMode], "default")
+    assert sorted(finding.span.line for finding in found) == [13, 18]
+    without = PRETRAINED.replace('weights="DEFAULT"', "weights=None").replace("pretrained=True", "pretrained=False")
+    assert not lint(without, [MissingEvalMode], "audit")
+
+
+GUIDED = """
+import torch
+from networks import Guide, Net
+
+
+class Distiller:
+    def __init__(self):
+        self.net, self.others = Net().cuda(), []
+        self.net = Net().cuda()
+        self.guide = Guide().cuda()
+
+    def fit(self, loader, optimizer):
+        self.guide.eval()
+        for x in loader:
+            (self.net(x) - self.guide(x)).square().mean().backward()
+            optimizer.step()
+
+    def validate(self, val_loader):
+        with torch.no_grad():
+            return [self.net(x).argmax(1).cpu() for x in val_loader]
+
+
+distiller = Distiller()
+"""
+
+
+def test_another_model_is_switched() -> None:
+    text = GUIDED.replace("        self.net, self.others = Net().cuda(), []\n", "")
+    assert [finding.span.line for finding in lint(text, [MissingEvalMode], "default")] == [19]
+    assert not lint(text.replace("self.guide.eval()", "self.net.eval()"), [MissingEvalMode], "audit")
+    assert not lint(text.replace("self.guide.eval()", "[m.eval() for m in (self.net,)]"), [MissingEvalMode], "audit")
+    assert not lint(GUIDED, [MissingEvalMode], "audit"), "a tuple may hold the other's name"
 
 
 @pytest.mark.parametrize(
@@ -50,3 +110,34 @@ def test_a_loaded_model_is_run_in_training_mode(text: str, line: int) -> None:
 )
 def test_what_else_may_be_meant(old: str, new: str) -> None:
     assert not lint(LOADED.replace(old, new), [MissingEvalMode], "audit")
+
+
+RESTORING = """
+class Handler:
+    def load_state_dict(self, state):
+        self.saver.load_state_dict(state["saver"])
+
+    def finish(self, engine):
+        self.saver(engine)
+"""
+OF_FRAMEWORK = """
+from environments import Transform
+
+
+class Embedding(Transform):
+    def load(self, state):
+        self.net.load_state_dict(state)
+
+    def apply(self, x):
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize("text", [RESTORING, OF_FRAMEWORK])
+def test_classes_that_leave_the_mode_to_others(text: str) -> None:
+    assert lint(
+        text.replace("Transform)", "ABC)").replace("load_state_dict(self,", "restore(self,"),
+        [MissingEvalMode],
+        "default",
+    )
+    assert not lint(text, [MissingEvalMode], "audit")

@@ -12,9 +12,7 @@ from perflint.semantics.bindings import How, definitions
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
-_CUTS = frozenset(
-    {"argmax", "argmin", "data", "detach", "device", "dtype", "item", "numpy", "sample", "shape", "size", "tolist"}
-)
+_CUTS = frozenset({"argmax", "argmin", "data", "detach", "device", "dtype", "item", "numpy", "shape", "size", "tolist"})
 _DEEPEST = 12
 
 
@@ -85,7 +83,7 @@ def _runs_model(survey: Survey, modules: Modules, call: ast.Call) -> bool:
         return True
     if path and modules.holder(call, path) in modules.held:
         return True
-    if path and is_named_as_model(survey, path, model.value(call.func)):
+    if path and is_named_as_model(survey, call.func):
         return True
     if not isinstance(call.func, ast.Attribute):
         return False

@@ -117,6 +117,16 @@ class Modules:
                     self._uses.setdefault(self.holder(node, path), []).append(node)
         return self._uses.get(holder, [])
 
+    def is_made(self, holder: Holder) -> bool:
+        """Whether an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""
+        if not isinstance(holder.home, (ast.ClassDef, ast.Module)):
+            return False
+        stores = [use for use in self.uses(holder) if isinstance(getattr(use, "ctx", None), ast.Store)]
+        around = [self._survey.model.parent(store) for store in stores]
+        return bool(around) and all(
+            isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) for each in around
+        )
+
     def is_frozen(self, holder: Holder) -> bool:
         """Whether the file takes the gradients of a module's parameters away somewhere."""
         uses = list(self.uses(holder))

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, last_name, words
+from perflint.semantics.bindings import How, definitions
 from perflint.semantics.project import Module
 from perflint.semantics.values import Class, Function, Instance, Value
 
@@ -84,15 +85,30 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
         return Run(call, receiver, Surety.PROVEN) if receiver and is_model(survey, value) else None
-    if target and not target.startswith("torch.nn.Module."):
+    if target and not target.startswith("torch.nn.Module.") and not calls_unseen_object(survey, call):
         return None
     if receiver in modules:
         return Run(call, receiver, Surety.PROVEN)
     if isinstance(call.func, ast.Attribute) and dotted(call.func.value) in modules | {"self.model"}:
         return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call.func.attr) else None
-    if receiver and is_named_as_model(survey, receiver, survey.model.value(call.func)):
+    if receiver and is_named_as_model(survey, call.func):
         return Run(call, receiver, Surety.NAMED)
     return _passed(survey, call, modules)
+
+
+def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
+    """Whether what is called is an object of a class that nobody has seen: it may be a module."""
+    if not survey.model.target(call).endswith(".__call__"):
+        return False
+    made = [member.cls for member in survey.model.value(call.func).members if isinstance(member, Instance)]
+    return bool(made) and not any(_is_seen(survey, name) or name.endswith(_NO_MODEL) for name in made)
+
+
+def _is_seen(survey: Survey, name: str) -> bool:
+    """Whether a class is one of the project, or of torch."""
+    module, _, qualname = name.rpartition(".")
+    home = survey.model.project.loaded(module)
+    return name.startswith("torch.") or (home is not None and home.klass(qualname) is not None)
 
 
 def is_model(survey: Survey, value: Value) -> bool:
@@ -134,13 +150,23 @@ def _is_running_method(name: str) -> bool:
     )
 
 
-def is_named_as_model(survey: Survey, receiver: str, value: Value) -> bool:
+def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
     """Whether what is called is named as models are, and nothing says that it is something else."""
-    name = receiver.rsplit(".", 1)[-1]
-    if isinstance(value, (Class, Function)) or not name.islower() or name in survey.by_name or name in survey.imported:
+    name = last_name(callee)
+    if isinstance(survey.model.value(callee), (Class, Function)) or not name.islower() or name in survey.by_name:
+        return False
+    if name in survey.imported and not _is_rebound(survey, callee):
         return False
     parts = words(name)
     return bool(parts) and parts[-1] in _MODEL_WORDS and parts[0] not in _VERBS
+
+
+def _is_rebound(survey: Survey, name: ast.expr) -> bool:
+    """Whether the import of a name is over where it is used: `model = model.Transformer()`."""
+    if not isinstance(name, ast.Name):
+        return False
+    found = definitions(name, survey.model.ancestors(name), name.id)
+    return bool(found.bindings) and all(binding.how is How.ASSIGNED for binding in found.bindings)
 
 
 def _passed(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:

@@ -200,7 +200,7 @@ def _switches(model: Model, call: ast.Call) -> Iterator[Mode]:
     if mode.receiver:
         yield mode
     elif mode.evaluating:
-        for target in _assigned_to(model, call):
+        for target in assigned_to(model, call):
             yield Mode(call.lineno, target, True)
 
 
@@ -220,7 +220,7 @@ def _switch(call: ast.Call) -> Mode | None:
     return Mode(call.lineno, receiver, not given.value)
 
 
-def _assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
+def assigned_to(model: Model, call: ast.Call) -> Iterable[str]:
     """The names that a chain of calls, of which `call` is a link, is assigned to."""
     inner: ast.AST = call
     around = model.parent(inner)

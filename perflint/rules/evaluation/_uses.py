@@ -17,7 +17,7 @@ _READS = frozenset({"item", "tolist", "__float__", "__int__"})
 _WITHOUT_GRADIENT = frozenset(
     {"allclose", "argmax", "argmin", "argsort", "bernoulli", "bincount", "bool", "byte", "count_nonzero", "eq", "equal",
      "ge", "gt", "histc", "int", "isclose", "isfinite", "isinf", "isnan", "le", "long", "lt", "multinomial", "ne",
-     "nonzero", "sample", "searchsorted", "short", "unique"}
+     "nonzero", "searchsorted", "short", "unique"}
 )  # fmt: skip
 """Methods and functions of torch through which no gradient comes back."""
 _ABOUT = frozenset(
@@ -143,7 +143,7 @@ class _Follower:
             self.fate.kept = True
         elif name in _DETACHES:
             self._end(detached=True)
-        elif name in _READS or name in _WITHOUT_GRADIENT:
+        elif called and (name in _READS or name in _WITHOUT_GRADIENT or self._draws(around)):
             self._end()
         elif name == "numpy":
             self.fate.graphless = True
@@ -152,6 +152,13 @@ class _Follower:
                 self._end()
             else:
                 self.follow(call if called and call is not None else around)
+
+    def _draws(self, method: ast.Attribute) -> bool:
+        """Whether a method draws from a distribution of torch, without a gradient."""
+        drawn = self.model.value(method.value).members
+        return method.attr == "sample" and any(
+            isinstance(member, Instance) and member.cls.startswith("torch.distributions.") for member in drawn
+        )
 
     def _argument(self, node: ast.AST, call: ast.AST | None) -> None:
         if not isinstance(call, ast.Call) or node is call.func:

@@ -13,6 +13,7 @@ from perflint.rules.evaluation._contexts import speaks_of_autograd, suspended
 from perflint.rules.evaluation._gradients import carries
 from perflint.rules.evaluation._loops import is_foreign, is_other_code, wants_gradient
 from perflint.rules.evaluation._modules import Holder, Modules, modules
+from perflint.rules.evaluation._parameters import may_have_parameters
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._uses import Fate, fate
@@ -76,7 +77,7 @@ class _Finder:
                 yield found
 
     def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
-        if self.modules.is_frozen(holder):
+        if self.modules.is_frozen(holder) or not may_have_parameters(self.survey, self.model.value(call.func)):
             return None
         if self.modules.follows(holder) and not self._feeds(call):
             return Wasted(scope, call, Why.COPY, Confidence.MEDIUM, not wants_gradient(self.survey, scope.node))
@@ -92,10 +93,15 @@ class _Finder:
         return any(carries(self.survey, self.modules, each) for each in given)
 
     def _confidence(self, scope: Scope, trains: bool, found: Fate) -> Confidence:
-        """How sure it is that autograd records: it does in code that trains, and where somebody detaches."""
-        if trains or (not is_foreign(self.survey, scope) and (found.detached or scope in self.survey.callers)):
+        """How sure it is that autograd records: it does in code that trains, and where somebody detaches.
+
+        Methods of modules, and of classes of a framework, are called by code that may turn it off.
+        """
+        survey = self.survey
+        if trains or (scope in survey.callers and not is_foreign(survey, scope)):
             return Confidence.MEDIUM
-        return Confidence.LOW
+        is_part = is_foreign(survey, scope) or survey.is_module_class(scope.klass)
+        return Confidence.MEDIUM if found.detached and not is_part else Confidence.LOW
 
     def _ran(self, call: ast.Call, named: bool) -> Holder | None:
         """The model that a call runs; None where it runs none that is seen."""
@@ -105,7 +111,7 @@ class _Finder:
         holder = self.modules.holder(call, path)
         if target == _MODULE_CALL:
             return holder if is_model(self.survey, self.model.value(call.func)) else None
-        if holder in self.modules.held and not target:
+        if holder in self.modules.held and (not target or target.endswith(".__call__")):
             return holder
         if isinstance(call.func, ast.Attribute) and dotted(call.func.value):
             return self._ran_by_method(call, call.func)

@@ -1,5 +1,6 @@
 """Evaluation in training mode, and what only looks like it."""
 
+import network
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -208,3 +209,30 @@ def asked_to_drop(train_loader, test_loader):
     with torch.no_grad():
         for x, y in test_loader:
             print(model(x))  # error: TPF503
+
+
+network = network.Recurrent(10000, 200)
+
+
+def train_of_file(batches, optimizer):
+    for x, y in batches:
+        F.cross_entropy(network(x), y).backward()
+        optimizer.step()
+
+
+def evaluate_of_file(source):
+    """The class is in a file that nobody sees; its name was the module's before."""
+    total = 0
+    with torch.no_grad():
+        for i in range(0, len(source), 20):
+            total += F.cross_entropy(network(source[i : i + 20]), source[i + 1 : i + 21])  # error: TPF503
+    return total / len(source)
+
+
+def validate_any(model: nn.Module, loader):
+    """An annotation does not say what the model holds."""
+    hits = 0
+    with torch.no_grad():
+        for x, y in loader:
+            hits += (model(x).argmax(1) == y).sum()  # error: TPF503
+    return hits.item()

@@ -1,0 +1,78 @@
+"""Whether training and evaluation mode differ for a model: whether it holds dropout or batch normalisation."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.rules.evaluation._runs import Run
+from perflint.rules.evaluation._scopes import Survey, dotted, last_name
+from perflint.semantics.project import Module
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const, Instance, Sequence, Value
+
+_MODAL = re.compile(r"Dropout|BatchNorm|Transformer|RReLU")
+_MODAL_FUNCTION = re.compile(r"(?:F|(?:torch\.)?nn\.functional|torch)\.(?:\w*dropout\w*|rrelu\w*|batch_norm)")
+_DROPS_IF_ASKED = re.compile(r"(?:LSTM|GRU|RNN|MultiheadAttention)$")
+"""Layers whose dropout is off by default."""
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
+
+
+def mode_matters(file: Survey, run: Run) -> bool:
+    """Whether the mode may change what a model does: not where its class is seen to lack such layers."""
+    made = [member for member in file.model.value(run.call.func).members if isinstance(member, Instance)]
+    return not made or any(_is_changed_by_mode(file, instance) for instance in made)
+
+
+def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> bool:
+    """Whether a module is a layer that the mode changes, or may hold one."""
+    if instance.cls == "torch.nn.Module":
+        # Some module: nobody has seen which.
+        return True
+    if not instance.cls.startswith("torch.nn."):
+        found = _class(file, instance.cls)
+        return found is None or _holds_modal_layer(*found)
+    if instance.cls.rpartition(".")[2] in _CONTAINERS:
+        if not depth or instance.arguments is None:
+            return True
+        parts = [part for _, value in instance.arguments for part in _parts(value)]
+        return any(not isinstance(part, Instance) or _is_changed_by_mode(file, part, depth - 1) for part in parts)
+    if _DROPS_IF_ASKED.search(instance.cls):
+        rate = instance.argument("dropout")
+        return instance.arguments is None or (rate is not None and rate not in (Const(0), Const(0.0)))
+    return _MODAL.search(instance.cls) is not None
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    """What a container is made of: modules, or a list of them."""
+    if isinstance(value, Sequence):
+        return value.items if value.items is not None else (value.element,)
+    return value.members
+
+
+def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
+    """A class of the project by its full name, and the module that it is in."""
+    module, _, qualname = name.rpartition(".")
+    home = file.model.project.loaded(module)
+    info = home.klass(qualname) if home is not None else None
+    return None if home is None or info is None else (home, info.node)
+
+
+def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4) -> bool:
+    """Whether a module class holds layers that the mode changes, or parts that are not torch's own."""
+    for inner in walk(node):
+        if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
+            return True
+        if isinstance(inner, ast.Call) and last_name(inner)[:1].isupper():
+            name = dotted(inner.func)
+            if name.startswith(("nn.", "torch.nn.")):
+                if _DROPS_IF_ASKED.search(name):
+                    if any(keyword.arg in ("dropout", None) for keyword in inner.keywords):
+                        return True
+                elif _MODAL.search(name):
+                    return True
+                continue
+            part = home.klass(name) if name and depth else None
+            if part is None or _holds_modal_layer(home, part.node, depth - 1):
+                return True
+    return False

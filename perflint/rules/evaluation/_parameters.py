@@ -1,0 +1,60 @@
+"""Whether a module has parameters that autograd records: activations, poolings and fixed filters have none."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.rules.evaluation._scopes import Survey, dotted, last_name
+from perflint.semantics.project import Module
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Instance, Value
+
+_WITHOUT = re.compile(
+    r"Loss|Pool|Pad|Dropout|LU$|Soft|Hard|Sigmoid|Tanh|Flatten|Identity|Upsampl|Shuffl|Similarity|Distance|Fold|"
+    r"ChannelShuffle|Threshold|Mish|Module$|Sequential|ModuleList|ModuleDict|ParameterList|ParameterDict|InstanceNorm"
+)
+"""Names in torch.nn of what holds no parameters of its own."""
+_DEEPEST = 4
+
+
+def may_have_parameters(survey: Survey, value: Value) -> bool:
+    """Whether a module may have parameters with gradients: not where its class, as far as it is seen, has none."""
+    made = [member.cls for member in value.members if isinstance(member, Instance)]
+    return not made or any(_may_have(survey, name) for name in made)
+
+
+def _may_have(survey: Survey, name: str) -> bool:
+    if name.startswith("torch.nn."):
+        plain = name.rpartition(".")[2]
+        return plain in ("Module", "Sequential", "ModuleList", "PReLU") or _WITHOUT.search(plain) is None
+    module, _, qualname = name.rpartition(".")
+    home = survey.model.project.loaded(module)
+    info = home.klass(qualname) if home is not None else None
+    return home is None or info is None or _makes_parameters(home, info.node, _DEEPEST)
+
+
+def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
+    """Whether a class makes parameters, or parts that are not seen."""
+    for base in node.bases:
+        name = dotted(base)
+        if name not in ("nn.Module", "torch.nn.Module", "Module") and _part_makes(home, name, depth):
+            return True
+    return any(isinstance(inner, ast.Call) and _call_makes(home, inner, depth) for inner in walk(node))
+
+
+def _call_makes(home: Module, call: ast.Call, depth: int) -> bool:
+    name, last = dotted(call.func), last_name(call)
+    if last == "Parameter":
+        asked = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
+        return not asked or (isinstance(asked[0], ast.Constant) and asked[0].value is True)
+    if name.startswith(("nn.", "torch.nn.")) and not name.startswith(("nn.functional.", "torch.nn.functional.")):
+        return last[:1].isupper() and (last == "PReLU" or _WITHOUT.search(last) is None)
+    made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "np.", "self."))
+    return made_here and not last.endswith(("Error", "Warning")) and _part_makes(home, name, depth)
+
+
+def _part_makes(home: Module, name: str, depth: int) -> bool:
+    """Whether a class that another is made of, or of the kind of, makes parameters; so does one that is not seen."""
+    part = home.klass(name) if name and depth else None
+    return part is None or _makes_parameters(home, part.node, depth - 1)
