@@ -1,0 +1,109 @@
+"""TPF214: a tensor is made of a list of arrays, which torch reads number by number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.edits import replace
+from perflint.fixes.imports import spell
+from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite
+from perflint.semantics.values import Array, Sequence, Value
+from perflint.source.concrete import cst
+
+_MAKERS = ("tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor")
+_DEPTH = 3
+
+
+class ListOfArrays(Rule):
+    """A tensor is made of a list of NumPy arrays, which torch reads number by number.
+
+    ## What it does
+    Finds `torch.tensor`, `torch.as_tensor`, `torch.FloatTensor` and their kin of a list or tuple of NumPy arrays.
+
+    ## Why is this bad
+    torch goes through the list as through any sequence of Python: it makes an object of each number, asks it
+    for its type and reads it. NumPy joins the arrays in one copy of memory, and `torch.from_numpy` takes the
+    result over without another. torch itself warns that it is "extremely slow", once in a process.
+
+    ## When it is fine
+    - A few numbers, or set-up code that runs once.
+    - Lists of NumPy's own numbers, `[x.mean(), y.mean()]`: they are not arrays. Not reported, nor is what may
+      be either, such as results of `numpy.load`.
+
+    ## Bad
+    ```python
+    import numpy as np
+    import torch
+
+    def states(count: int):
+        rows = [np.random.rand(512) for _ in range(count)]
+        return torch.tensor(rows)
+    ```
+
+    ## Good
+    ```python
+    import numpy as np
+    import torch
+
+    def states(count: int):
+        rows = [np.random.rand(512) for _ in range(count)]
+        return torch.from_numpy(np.stack(rows))
+    ```
+
+    ## Fix safety
+    Unsafe: the list goes through `numpy.array` first. Values and dtype are the same where all arrays are of one
+    dtype; of several, torch chooses by its own rules of promotion and NumPy by its own (float32 and int64 become
+    float64). Arrays that do not fit together raise another text of the error.
+
+    ## How a GPU shows it
+    The device idles while one thread of the host is busy in `torch.tensor`.
+
+    ## References
+    - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
+    - [numpy.stack](https://numpy.org/doc/stable/reference/generated/numpy.stack.html)
+    """
+
+    code, name = "TPF214", "list-of-arrays"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls(*(f"torch.{name}" for name in _MAKERS)),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return bool(site.node.args) and _is_list_of_arrays(site)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} reads a list of arrays number by number{often(site)}",
+            help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",
+            fix=_fix(site),
+        )
+
+
+def _is_list_of_arrays(site: CallSite) -> bool:
+    if len(site.node.args) > 1 and site.target.endswith("Tensor"):
+        return False
+    members = site.value(site.node.args[0]).members
+    return bool(members) and all(_holds_arrays(member, _DEPTH) for member in members)
+
+
+def _holds_arrays(value: Value, depth: int) -> bool:
+    """Whether a list holds arrays, or lists of them, and nothing else; what may be a number of NumPy's is none."""
+    if not isinstance(value, Sequence) or value.type not in ("list", "tuple") or depth == 0:
+        return False
+    elements = value.items or value.element.members
+    return bool(elements) and all(
+        bool(each.rank) if isinstance(each, Array) else _holds_arrays(each, depth - 1) for each in elements
+    )
+
+
+def _fix(site: CallSite) -> Fix | None:
+    source, given = site.model.source, site.node.args[0]
+    spelling = spell(source, "numpy.array", site.node)
+    if spelling is None or isinstance(given, ast.Starred):
+        return None
+    edit = replace(source, source.span(given), f"{spelling.text}({site.text(given)})")
+    return Fix("Join the arrays with NumPy", Safety.UNSAFE, (edit,), spelling.imports)
