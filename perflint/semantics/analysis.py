@@ -223,14 +223,17 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 def _agreed(values: list[Value]) -> list[Value]:
     """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
-    devices = {value.device for value in values if isinstance(value, Tensor)} - {Device.UNKNOWN}
+    devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
     device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
     if device not in (Device.CUDA, Device.MODEL):
         return values
     return [
-        value.with_(device=device, place="") if isinstance(value, Tensor) and value.device is Device.UNKNOWN else value
+        value.with_(device=device, place="") if isinstance(value, Tensor) and value.device in _ELSEWHERE else value
         for value in values
     ]
+
+
+_ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
 
 
 def _placed(value: Value, device: Device) -> Value:

@@ -32,6 +32,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
+    is_device,
     scalar_type,
 )
 
@@ -271,8 +272,6 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.USE)
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")
-    if name == "device":
-        return DeviceValue(Device.CALLER)
     if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):
         return Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION))
     if name == "batch" and device is Device.MODEL:
@@ -280,9 +279,11 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     return by_name(name)
 
 
-def by_name(name: str) -> Value:
+def by_name(name: str, value: Unknown = UNKNOWN) -> Value:
     """What a variable of which nothing else is known is by its name."""
-    return Instance("torch.utils.data.DataLoader") if name.endswith("loader") else UNKNOWN
+    if is_device(name):
+        return DeviceValue(Device.CALLER)
+    return Instance("torch.utils.data.DataLoader") if name.endswith("loader") else value
 
 
 _GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)

@@ -43,6 +43,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
+    is_device,
     scalar_type,
 )
 
@@ -59,10 +60,12 @@ def _of_tensor(frame: Frame, value: Tensor, name: str) -> Value:
     return tensors.attribute(value, name)
 
 
-def _of_unknown(frame: Frame, value: Value, name: str) -> Value:
+def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
     if name in torch_api.tensor_only_methods():
-        return tensors.attribute(Tensor(evidence=Evidence.USE), name)
-    return Dtype() if name == "dtype" else UNKNOWN
+        return tensors.attribute(Tensor(value.near, evidence=Evidence.USE), name)
+    if name == "dtype":
+        return Dtype()
+    return Unknown(Device.CALLER) if name == "cuda" else DeviceValue(Device.CALLER) if is_device(name) else value
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:
@@ -122,8 +125,9 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         given = named(frame, value, name)
         if given is not None:
             return as_seen(frame, given)
-        own = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
-        return tensors.attribute(own, name) if is_tensor_class(frame, value.cls) else UNKNOWN
+        if is_tensor_class(frame, value.cls):
+            return tensors.attribute(Tensor(Device.CALLER, evidence=Evidence.ANNOTATION), name)
+        return DeviceValue(Device.CALLER) if is_device(name) else UNKNOWN
     return Name(f"{value.cls}.{name}", value)
 
 

@@ -51,6 +51,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
+    made_of,
 )
 
 Outcome = tuple[str, Value]
@@ -72,7 +73,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
         target, value = _by_name_alone(frame, node, arguments, value)
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
-    return value
+    return made_of((callee, *arguments.values())) if value == UNKNOWN else value
 
 
 _NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {

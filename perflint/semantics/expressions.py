@@ -23,6 +23,8 @@ from perflint.semantics.values import (
     Array,
     Class,
     Const,
+    Device,
+    DeviceValue,
     Evidence,
     Instance,
     Kind,
@@ -35,6 +37,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
+    made_of,
     scalar_type,
 )
 
@@ -70,7 +73,7 @@ def iterate(frame: Frame, value: Value) -> Value:
         return classes.iterated(frame, value)
     if isinstance(value, Class) and classes.is_enumeration(frame, value.name):
         return Instance(value.name)
-    return NEVER if value is NEVER else UNKNOWN
+    return value if value is NEVER or isinstance(value, Unknown) else UNKNOWN
 
 
 # Leaves
@@ -127,9 +130,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
         return tensor.with_(leaf="")
     if isinstance(value, Const) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
         return Const(-value.value)
-    if isinstance(value, (Scalar, Array)):
-        return value
-    return UNKNOWN
+    return value if isinstance(value, (Scalar, Array, Unknown)) else UNKNOWN
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
@@ -181,7 +182,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
         if isinstance(left, Array) or isinstance(right, Array):
             return Array(Kind.BOOL, arrays.combined(left, right, ast.BitAnd).rank)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
-            return UNKNOWN
+            return made_of(values)
     if len(node.ops) == 1 and values[1] == NONE and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         is_none = _is_none(values[0])
         return BOOL if is_none is None else Const(is_none is isinstance(node.ops[0], ast.Is))
@@ -362,7 +363,9 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
         return attributes.as_seen(frame, classes.indexed(frame, receiver, index, _bounds(node)))
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
-    return receiver if isinstance(receiver, Name) else UNKNOWN
+    if isinstance(receiver, (Name, Unknown)):
+        return DeviceValue(Device.CALLER) if index == Const("device") else receiver
+    return UNKNOWN
 
 
 def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:

@@ -55,6 +55,8 @@ def join(left: Value, right: Value) -> Value:
 
 def _with_unknown(left: Value, right: Value) -> Value:
     # An unknown alternative takes certainty from a tensor, not its being one.
+    if isinstance(left, Unknown) and isinstance(right, Unknown):
+        return left if left == right else UNKNOWN
     known = right if isinstance(left, Unknown) else left
     tensor = known.tensor
     if tensor is None:
@@ -112,7 +114,7 @@ def _merge_scalars(left: Value, right: Value) -> Value | None:
         return None
     if kind != "str":
         return _ANY.get(kind) or Scalar(kind)
-    return _chosen_device(left, right) or Scalar(kind, _named_device(left) or _named_device(right))
+    return _chosen_device(left, right) or Scalar(kind, _named_device(left, right))
 
 
 _ANY = {scalar.type: scalar for scalar in (INT, FLOAT, BOOL)}
@@ -160,11 +162,13 @@ def _on_device(name: str) -> str:
     return f"torch.cuda.{leaf}" if head == "torch" and leaf.endswith("Tensor") else ""
 
 
-def _named_device(value: Value) -> Const | None:
-    """A text that names the GPU: where any text may stand for it, that is what is linted for."""
-    named = value.default if isinstance(value, Scalar) else value
-    if isinstance(named, Const) and isinstance(named.value, str) and named.value.startswith("cuda"):
-        return named
+def _named_device(*values: Value) -> Const | None:
+    """The device that one of several texts names: the GPU, if one does, for that is what is linted for."""
+    texts = [value.default if isinstance(value, Scalar) else value for value in values]
+    for device in ("cuda", "cpu"):
+        for text in texts:
+            if isinstance(text, Const) and isinstance(text.value, str) and text.value.startswith(device):
+                return text
     return None
 
 

@@ -25,6 +25,7 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
+    made_of,
     operand_that_meets,
     scalar_type,
 )
@@ -140,7 +141,7 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
     if types == ("str", "str") or set(types) == {"str", "int"}:
         return left if _names_device(left) else STR
     if not (set(types) <= {"int", "float", "bool"}):
-        return UNKNOWN
+        return made_of((left, right))
     if isinstance(op, ast.Div) or "float" in types:
         return FLOAT
     return INT

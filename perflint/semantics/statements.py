@@ -59,12 +59,12 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         return
     if isinstance(target, ast.Name):
         frame.forget_paths(names, target.id)
-        if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
-            value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         if (frame.function, target.id) in frame.module.structure.losses:
             value = as_loss(value)
-        elif value is UNKNOWN:
-            value = by_name(target.id)
+        elif isinstance(value, Unknown):
+            value = by_name(target.id, value)
+        if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
+            value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         names[target.id] = value
         if frame.recorder is not None:
             frame.recorder.values[target] = value

@@ -29,6 +29,7 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
+    made_of,
     operand_in_charge,
     operand_that_meets,
     scalar_type,
@@ -193,7 +194,7 @@ def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[De
     charge = operand_in_charge(operands)
     if rule == "model" and (charge is None or charge.device is Device.UNKNOWN):
         return Device.MODEL, ""
-    return (Device.UNKNOWN, "") if charge is None else (charge.device, charge.place)
+    return (made_of(arguments.values()).near, "") if charge is None else (charge.device, charge.place)
 
 
 def place_of(value: Value) -> str:
@@ -229,13 +230,19 @@ def device_of(value: Value) -> Device:
         return Device.CUDA if type(value.value) is int else Device.UNKNOWN
     if isinstance(value, Scalar):
         # A device index: `model.to(local_rank)`; or a default, and what is linted is linted for a GPU.
-        named = value.default is not None and device_of(value.default) is Device.CUDA
-        return Device.CUDA if value.type == "int" or named else Device.UNKNOWN
-    return Device.UNKNOWN
+        if value.type == "int" or (value.default is not None and device_of(value.default) is Device.CUDA):
+            return Device.CUDA
+        return Device.CALLER if value.default is None else Device.UNKNOWN
+    # Who takes a device from elsewhere leaves the choice to others.
+    return Device.CALLER if isinstance(value, (Unknown, Name)) else Device.UNKNOWN
 
 
 def _names_device(value: Value) -> bool:
-    return isinstance(value, DeviceValue) or value == NONE or scalar_type(value) == "str"
+    return isinstance(value, DeviceValue) or value == NONE or scalar_type(value) == "str" or _is_elsewhere(value)
+
+
+def _is_elsewhere(value: Value) -> bool:
+    return isinstance(value, Name) and "device" in value.name.rpartition(".")[2].lower()
 
 
 _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
@@ -283,7 +290,7 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
                 kind = member.kind
             elif isinstance(member, Tensor):
                 device, kind, place, moved = member.device, member.kind, member.place, True
-            elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int"):
+            elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int") or _is_elsewhere(member):
                 device, place, moved = device_of(member), place_of(member), True
     first = arguments.at(0)
     if isinstance(first, Unknown) and arguments.positional and arguments.keyword("device") is None:

@@ -75,7 +75,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Value):
-    """Cannot tell."""
+    """Cannot tell.
+
+    `near` is CALLER for what somebody else's code made of tensors that are off the host: where it holds
+    tensors, these are likely to be off the host as well.
+    """
+
+    near: Device = Device.UNKNOWN
 
 
 UNKNOWN = Unknown()
@@ -421,6 +427,37 @@ class Union(Value):
             if isinstance(value, Tensor):
                 return value
         return None
+
+
+def is_device(name: str) -> bool:
+    """Whether a name says that it is a device: "device", "DEVICE", "base_device"."""
+    return name.lower().endswith("device")
+
+
+def made_of(values: Iterable[Value]) -> Unknown:
+    """What unknown code makes of values: likely to be near the tensors and devices among them."""
+    near = Device.UNKNOWN
+    for member in (member for value in values for member in value.members):
+        device = _device_of(member)
+        if device in (Device.CPU, Device.META):
+            return UNKNOWN
+        if device is not Device.UNKNOWN:
+            near = Device.CALLER
+    return UNKNOWN if near is Device.UNKNOWN else Unknown(near)
+
+
+def _device_of(value: Value) -> Device:
+    if isinstance(value, (Tensor, DeviceValue)):
+        return value.device
+    if isinstance(value, Unknown):
+        return value.near
+    if isinstance(value, Sequence):
+        return Device.UNKNOWN if value.element.tensor is None else value.element.tensor.device
+    if isinstance(value, Name) and value.name.endswith(".cuda"):
+        return Device.CUDA
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return {"cpu": Device.CPU, "cuda": Device.CUDA}.get(value.value.partition(":")[0], Device.UNKNOWN)
+    return Device.UNKNOWN
 
 
 def operand_in_charge(operands: Iterable[Tensor]) -> Tensor | None:

@@ -131,7 +131,7 @@ FILES = """
 from safetensors.torch import load_file, load
 load_file("a", device="cuda")["w"]  # -> cuda
 load_file("a", "cpu")["w"]  # -> cpu
-load_file("a", device=where)["w"]   # -> tensor
+load_file("a", device=where)["w"]   # -> caller
 load(b"")["w"]          # -> cpu
 """
 
@@ -186,7 +186,7 @@ with torch.cuda.device(0):
     torch.ones(2)               # -> cpu float 1
 
 with torch.device(unknown()):
-    torch.ones(2)               # -> tensor float 1
+    torch.ones(2)               # -> caller float 1
 
 torch.ones(2)                   # -> cpu float 1
 torch.set_default_device("cuda")
@@ -210,7 +210,7 @@ torch.ones(2)                   # -> cpu float 1
 def main(args):
     torch.set_default_device(args.device)
 def f():
-    torch.ones(2)               # -> tensor float 1
+    torch.ones(2)               # -> caller float 1
 
 class Options:
     def set_default_device(self, device):

@@ -212,17 +212,26 @@ else:
     device = torch.device("cpu")
 host.to(device)         # -> cuda float 2
 
+from settings import DEVICE, DEVICE_TYPE, DTYPE, config
+where = choose()
+host.to(where)          # -> tensor float 2
+torch.zeros(2, device=where)        # -> caller float 1
 device = get_device()
-host.to(device)         # -> tensor float 2
-torch.zeros(2, device=device)       # -> tensor float 1
+host.to(device)         # -> caller@device float 2
+torch.zeros(2, device=device)       # -> caller@device float 1
+host.to(config.device)  # -> caller float 2
+host.to(DEVICE)         # -> caller float 2
+host.to(DEVICE_TYPE)    # -> caller float 2
+host.to(DTYPE)          # -> cpu float 2
+host.to(options["device"])          # -> caller float 2
 
 device = torch.device(unknown())
-device                  # -> device ?@device
-host.to(device)         # -> tensor@device float 2
-torch.zeros(2, device=device)       # -> tensor@device float 1
-host.to(device) + 1     # -> tensor@device float 2
+device                  # -> device caller@device
+host.to(device)         # -> caller@device float 2
+torch.zeros(2, device=device)       # -> caller@device float 1
+host.to(device) + 1     # -> caller@device float 2
 device = torch.device(another())
-host.to(device)         # -> tensor@device float 2
+host.to(device)         # -> caller@device float 2
 
 device = torch.device("cuda")
 torch.device(device)    # -> device cuda
@@ -235,6 +244,29 @@ host.to(f"cuda:{n}")    # -> cuda float 2
 
 with torch.device("cuda"):
     torch.zeros(3)      # -> cuda float 1
+"""
+
+ELSEWHERE = """
+from library import blur, where_to
+def f(x: Tensor, model, box):
+    torch.log(blur(x))              # -> caller float
+    torch.log(blur(x).scores[0])    # -> caller float
+    torch.log(model(x) + 1)         # -> caller float
+    torch.log(-box.blurred(x))      # -> caller float
+    torch.log(blur(3, x.device))    # -> caller float
+    torch.log(blur(3))              # -> tensor float
+    torch.log(blur(x.cpu()))        # -> tensor float
+    torch.log(blur(x, "cpu"))       # -> tensor float
+    torch.log(blur(x, host))        # -> tensor float
+    torch.log(box.cuda())           # -> caller float
+    torch.log(box.to("cuda:0"))     # -> caller float
+    torch.log(box.to("cpu"))        # -> tensor float
+    torch.tensor(blur(x))           # -> cpu
+    for row in blur(x):
+        torch.log(row)              # -> caller float
+    either = blur(x) if box else blur(x.cpu())
+    torch.log(either)               # -> tensor float
+    blur(x)                         # -> ?
 """
 
 FACTORIES = """
@@ -405,6 +437,11 @@ def test_methods(case: Case) -> None:
 
 @table(MOVES)
 def test_moves(case: Case) -> None:
+    check(case)
+
+
+@table(ELSEWHERE)
+def test_unknown_code(case: Case) -> None:
     check(case)
 
 

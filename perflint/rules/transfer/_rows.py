@@ -13,7 +13,7 @@ from perflint.rules.transfer._loops import body_of, is_bound_before
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import names_in, path_of, walk
-from perflint.semantics.values import UNKNOWN, Const, Function, Scalar, Tensor
+from perflint.semantics.values import Const, Function, Scalar, Tensor, Unknown
 
 FEW = 8
 """Turns of a loop that are hardly worth a thought."""
@@ -157,7 +157,7 @@ def _rows(model: Model, target: ast.expr, source: ast.expr) -> Iterator[tuple[st
             if known:
                 # What goes along with rows of a tensor, and is not known, is rows as well.
                 names = [(part, each) for part, each in pairs if isinstance(part, ast.Name)]
-                yield from ((part.id, each) for part, each in names if model.value(each) == UNKNOWN)
+                yield from ((part.id, each) for part, each in names if isinstance(model.value(each), Unknown))
         elif called == "builtins.enumerate" and source.args and len(target.elts) == 2:
             yield from _rows(model, target.elts[1], source.args[0])
     elif isinstance(target, ast.Name):
@@ -386,7 +386,7 @@ def _is_at(node: ast.Subscript, index: str) -> bool:
 def _holds_rows(model: Model, turns: _Turns, filled: ast.expr) -> bool:
     """Whether what is filled is a tensor, not a list."""
     value = model.value(filled)
-    return isinstance(value, Tensor) or (value == UNKNOWN and bool(names_in(filled) & set(turns.rows)))
+    return isinstance(value, Tensor) or (isinstance(value, Unknown) and bool(names_in(filled) & set(turns.rows)))
 
 
 def _work(body: list[ast.stmt]) -> Iterator[ast.AST]:
