@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class DeviceToHostCopyInLoop(Rule):
 
     ## When it is fine
     Once, after the loop: one bulk copy is the cure for many small ones. Where the results would
-    not fit into device memory, or are consumed at once. On tensors that are on the host already.
+    not fit into device memory, or are consumed at once. A copy of a whole chunk before a loop over its
+    elements is info, but in code that runs each step. On tensors that are on the host already.
     `non_blocking=True` into pinned memory with an event that is waited for before the host looks.
 
     ## Bad
@@ -94,7 +96,8 @@ class DeviceToHostCopyInLoop(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
-        repeats = site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
+        in_loop = next(loops_around(site.model, site.node), None) is not None
+        repeats = site.heat is Heat.HOT or (in_loop and not _feeds_loop(site))
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
@@ -128,6 +131,16 @@ def _confidence(site: CallSite) -> Confidence | None:
         # Nothing says that the tensor is anywhere else than where it goes.
         return None
     return confidence
+
+
+def _feeds_loop(site: CallSite) -> bool:
+    """Whether a later loop goes over what is copied: a bulk copy is the cure for its many small ones."""
+    statement = statement_of(site.model, site.node)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    block, name = block_of(site.model, statement), statement.targets[0].id
+    later = block[block.index(statement) + 1 :]
+    return any(isinstance(each, (ast.For, ast.While)) and name in names_in(each) for each in later)
 
 
 def _names_host(site: CallSite) -> bool:
