@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 
-from perflint.findings import Confidence
+from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
-from perflint.semantics.values import Device, Sequence, Value
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Device, Sequence, Tensor, Value
 
 SCALAR_READ = "TPF101"
 PER_ELEMENT_READ = "TPF103"
@@ -87,13 +88,24 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
     """How sure it is that a value is a tensor of the device where a site runs; None where it is not.
 
     A constructor runs before its module is moved: what it holds is on the host, unless it says otherwise.
+    What a step reads was computed by the step, so that a tensor of an unknown place is likely on the device.
     """
     function = site.model.function(site.node)
     if isinstance(function, ast.FunctionDef) and function.name in _CONSTRUCTORS:
         tensor = value.tensor
         if tensor is not None and tensor.device is not Device.CUDA:
             return None
-    return device_confidence(value)
+    confidence = device_confidence(value)
+    if confidence is Confidence.LOW and site.heat is Heat.HOT and isinstance(value, Tensor):
+        return confidence if _is_one_of_types(site) else Confidence.MEDIUM
+    return confidence
+
+
+def _is_one_of_types(site: Site) -> bool:
+    """Whether a test asked for the type: what may as well be a number was given by a user, on the host."""
+    tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
+    calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call))
+    return any(site.model.target(call) == "builtins.isinstance" for call in calls)
 
 
 def _is_scalar(value: Value) -> bool:
