@@ -106,12 +106,12 @@ def is_fresh(site: CallSite) -> bool:
 
 
 def without_clone(site: CallSite, safety: Safety) -> Fix | None:
-    """The fix that leaves `.clone()` out, where it is written so."""
+    """The fix that leaves `.clone()` or `.contiguous()` out, where it is written so."""
     source = site.model.source
     span = source.span(site.node)
     text = source.segment(span)
     tail = text[text.rfind(".") :]
-    if tail != ".clone()":
+    if tail not in (".clone()", ".contiguous()"):
         return None
     edit = Edit(Span(span.end_line, span.end_column - len(tail), span.end_line, span.end_column), "")
     return Fix("Leave the copy out", safety, (edit,))

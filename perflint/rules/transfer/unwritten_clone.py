@@ -28,7 +28,8 @@ class UnwrittenClone(Rule):
     ## What it does
     Finds `x.clone()` whose result is only read (added, compared, concatenated, stored into a part of another
     tensor, given to a layer), while nothing writes to `x`, or to what shares its memory, as long as the copy
-    is in use.
+    is in use. `.contiguous()` of a slice or of an expanded tensor is such a copy, too, where the result is only
+    read element by element, for which any strides will do.
 
     ## Why is this bad
     The copy reads and writes all of the tensor for nothing, takes as much memory again, and autograd records
@@ -41,6 +42,7 @@ class UnwrittenClone(Rule):
     - The tensor is a view of what it is stored into: `x[1:] = x[:-1].clone()`. Not reported.
     - Copies of what CUDA graphs or compiled functions give, which the next call overwrites. Not reported
       where a call that this file does not show stands between the copy and its last use.
+    - `.contiguous()` before `.view(…)`, a product, a sum, or whatever reads in order: not reported.
     - Layers that write to their input, such as `nn.ReLU(inplace=True)`: where the copy or the tensor goes into
       a layer, the finding has low confidence.
 
@@ -62,8 +64,8 @@ class UnwrittenClone(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `.clone()` goes. Values and gradients are the same. But autograd may keep the tensor itself for
-    the backward pass: if a caller writes to it before `backward()`, that raises an error.
+    Unsafe: `.clone()` or `.contiguous()` goes. Values and gradients are the same. But autograd may keep the
+    tensor itself for the backward pass: if a caller writes to it before `backward()`, that raises an error.
 
     ## How a GPU shows it
     A profile shows `aten::clone` with a copy kernel.
@@ -74,18 +76,21 @@ class UnwrittenClone(Rule):
 
     code, name = "TPF213", "unwritten-clone"
     effect, severity = Effect.ALLOCATION, Severity.INFO
-    listens = (Calls("torch.Tensor.clone"),)
+    listens = (Calls("torch.Tensor.clone", "torch.Tensor.contiguous"),)
 
     def nominate(self, site: CallSite) -> bool:
         tensor = None if site.receiver is None else site.receiver.tensor
         if tensor is None or tensor.evidence is Evidence.USE:
             return False
-        return not site.node.args and not site.node.keywords and not is_fresh(site)
+        if site.node.args or site.node.keywords:
+            return False
+        return not is_fresh(site) if site.target == "torch.Tensor.clone" else _is_slice(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         uses = Uses(site.model)
         uses.follow(site.node)
-        if not uses.fates or not uses.fates <= _READS:
+        harmless = _READS if site.target == "torch.Tensor.clone" else {Fate.READ}
+        if not uses.fates or not uses.fates <= harmless:
             return
         source = _source_confidence(site, uses.last)
         if source is None:
@@ -97,9 +102,24 @@ class UnwrittenClone(Rule):
             site,
             f"{quoted(site.text(site.node))} is a copy that nothing writes to{often(site)}",
             confidence=Confidence.LOW if low else Confidence.HIGH,
-            help="Leave `.clone()` out.",
+            help=f"Leave `.{site.target.rpartition('.')[2]}()` out.",
             fix=None if into_layer else without_clone(site, Safety.UNSAFE),
         )
+
+
+_EXPANDS = ("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.Tensor.broadcast_to", "torch.broadcast_to")
+
+
+def _is_slice(site: CallSite) -> bool:
+    """Whether what is laid out anew is a slice or an expanded tensor, which can be read as it is."""
+    assert isinstance(site.node.func, ast.Attribute)
+    made = site.node.func.value
+    if isinstance(made, ast.Call):
+        return site.model.target(made) in _EXPANDS
+    if not isinstance(made, ast.Subscript):
+        return False
+    parts = made.slice.elts if isinstance(made.slice, ast.Tuple) else [made.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _source_confidence(site: CallSite, last: Position) -> Confidence | None:

@@ -23,6 +23,12 @@ def case_stored():
     return {"out": out, "ids": ids}
 
 
+def case_laid_out():
+    ids = torch.arange(12, device=DEVICE).reshape(3, 4)
+    rows = torch.arange(4, device=DEVICE).unsqueeze(0).expand(3, 4).contiguous() + 2
+    return {"rows": rows, "same": ids[:, 1:].contiguous() == ids[:, :-1].contiguous()}
+
+
 def case_written_before_backward():
     leaf = torch.ones(3, device=DEVICE, requires_grad=True)
     x = leaf * 2

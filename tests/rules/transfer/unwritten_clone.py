@@ -37,6 +37,20 @@ def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
     return x * by
 
 
+def positions(ids: torch.Tensor, past: int) -> torch.Tensor:
+    count = torch.arange(ids.shape[1], device=ids.device)
+    count = count.unsqueeze(0).expand(ids.shape).contiguous()  # audit: TPF213
+    first = ids[:, :-1].contiguous()  # audit: TPF213
+    return count + past, torch.where(first > 0, first, 0)
+
+
+def laid_out(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    shifted = logits[..., :-1, :].contiguous()
+    wanted = ids[:, 1:].contiguous().view(-1)
+    rows = ids[None].expand(4, -1, -1).contiguous()
+    return F.cross_entropy(shifted.view(-1, 8), wanted), logits.transpose(1, 2).contiguous() + 1, rows @ rows.mT
+
+
 class Needed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
