@@ -230,6 +230,8 @@ class Uses:
                 self.fates.add(Fate.KEPT)
             else:
                 self._operation(call, leaf, first, depth)
+        elif target.startswith("torch.") and not is_layer(self.model, call):
+            self.fates.add(Fate.KEPT)
         else:
             self._project(call, node, keyword, depth)
 

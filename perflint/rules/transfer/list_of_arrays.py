@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
 from perflint.source.concrete import cst
@@ -27,7 +27,9 @@ class ListOfArrays(Rule):
     ## Why is this bad
     torch goes through the list as through any sequence of Python: it makes an object of each number, asks it
     for its type and reads it. NumPy joins the arrays in one copy of memory, and `torch.from_numpy` takes the
-    result over without another. torch itself warns that it is "extremely slow", once in a process.
+    result over without another. torch itself warns that it is "extremely slow", once in a process. A training
+    step of a small network took 7.6 times as long when a batch of 256 arrays with 512 numbers each was made a
+    tensor in it. What runs less often than each step is info.
 
     ## When it is fine
     - A few numbers, or set-up code that runs once.
@@ -68,7 +70,8 @@ class ListOfArrays(Rule):
     """
 
     code, name = "TPF214", "list-of-arrays"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("list-of-arrays-policy",)
     listens = (Calls(*(f"torch.{name}" for name in _MAKERS)),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -78,7 +81,8 @@ class ListOfArrays(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} reads a list of arrays number by number{often(site)}",
-            help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",
+            severity=None if site.heat is Heat.HOT else Severity.INFO,
+            help=advice(site, "Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.", *self.measured),
             fix=_fix(site),
         )
 

@@ -33,7 +33,8 @@ class UnwrittenClone(Rule):
 
     ## Why is this bad
     The copy reads and writes all of the tensor for nothing, takes as much memory again, and autograd records
-    one more node.
+    one more node. Alone, `x.clone() + y` took 1.7 times as long as `x + y` on an H200; a clone in front of each
+    residual branch cost a step of a vision transformer 2 %.
 
     ## When it is fine
     - The copy keeps what the tensor was before somebody writes to it: `old = x.clone(); x.add_(1)`, the
@@ -75,7 +76,8 @@ class UnwrittenClone(Rule):
     """
 
     code, name = "TPF213", "unwritten-clone"
-    effect, severity = Effect.ALLOCATION, Severity.INFO
+    effect, severity = Effect.MEMORY, Severity.INFO
+    measured = ("clone-each-layer-vit",)
     listens = (Calls("torch.Tensor.clone", "torch.Tensor.contiguous"),)
 
     def nominate(self, site: CallSite) -> bool:

@@ -23,6 +23,15 @@ class Windows(Dataset):
         return torch.FloatTensor([left, right])  # audit: TPF214
 
 
+def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        rows = [np.random.rand(512) for _ in range(256)]
+        loss = model(torch.tensor(rows, dtype=torch.float32)).mean()  # error: TPF214
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def nested(rows: int) -> torch.Tensor:
     return torch.tensor([[np.arange(3), np.arange(3)] for _ in range(rows)])  # audit: TPF214
 
