@@ -13,7 +13,7 @@ class Arguments:
     """What a call passes.
 
     `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds, `spread`
-    the tensors of `**kwargs` whose names are not known.
+    the tensors of `**kwargs` whose names are not known. `names_all` says that all keywords are known still.
     """
 
     positional: tuple[Value, ...] = ()
@@ -21,6 +21,7 @@ class Arguments:
     unpacked: bool = False
     rest: Value = UNKNOWN
     spread: Tensor | None = None
+    names_all: bool = False
 
     def at(self, position: int) -> Value:
         """A positional argument, UNKNOWN where there is none."""

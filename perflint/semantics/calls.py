@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from perflint.semantics import (
     arrays,
@@ -141,7 +142,8 @@ def _arguments(frame: Frame, node: ast.Call) -> Arguments:
             is_batch = isinstance(value, Sequence) and value.type == "batch"
             unpacked, spread = True, join(spread, frame.iterate(value) if is_batch else UNKNOWN)
     tensors_of = spread if isinstance(spread, Tensor) else None
-    return Arguments(tuple(positional), tuple(keywords), unpacked, rest, tensors_of)
+    names_all = all(keyword.arg is not None for keyword in node.keywords)
+    return Arguments(tuple(positional), tuple(keywords), unpacked, rest, tensors_of, names_all)
 
 
 def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:
@@ -266,7 +268,7 @@ def _on_default_device(frame: Frame, name: str, arguments: Arguments) -> Argumen
     default = frame.get(DEFAULT_DEVICE) or _default_of_file(frame)
     if default is None:
         return arguments
-    return Arguments(arguments.positional, (*arguments.keywords, ("device", default)), arguments.unpacked)
+    return replace(arguments, keywords=(*arguments.keywords, ("device", default)))
 
 
 def _default_of_file(frame: Frame) -> Value | None:

@@ -184,7 +184,7 @@ def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[De
     if rule in ("cpu-factory", "like") and given is not None and given != NONE:
         return device_of(given), place_of(given)
     if rule == "cpu-factory":
-        return Device.UNKNOWN if arguments.unpacked else Device.CPU, ""
+        return Device.UNKNOWN if arguments.unpacked and not arguments.names_all else Device.CPU, ""
     if rule == "host":
         return Device.CPU, ""
     if rule == "device":
@@ -404,7 +404,7 @@ def _tensor_constructor(arguments: Arguments) -> Value:
     if given is not None and given != NONE:
         device = device_of(given)
     else:
-        device = Device.UNKNOWN if arguments.unpacked else Device.CPU
+        device = Device.UNKNOWN if arguments.unpacked and not arguments.names_all else Device.CPU
     place = "" if given is None else place_of(given)
     return Tensor(device, _literal_kind(data, arguments), arrays.rank_of(data), place=place)
 

@@ -276,6 +276,10 @@ torch.zeros((3, 4))         # -> cpu float 2
 torch.zeros(size=(3, 4))    # -> cpu float 2
 torch.zeros(host.shape)     # -> cpu float 2
 torch.zeros(*host.shape)    # -> cpu float 2
+torch.zeros(3, *sizes())    # -> cpu float
+torch.zeros(*sizes(), device="cuda")    # -> cuda float
+torch.tensor(*values())     # -> cpu
+torch.zeros(*sizes(), **options)    # -> tensor float
 torch.zeros([])             # -> cpu float 0
 torch.zeros(3, dtype=torch.long)    # -> cpu int 1
 torch.zeros(3, dtype=torch.bool)    # -> cpu bool 1

@@ -13,7 +13,7 @@ from perflint.rules._methods import in_tests, is_false
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import NONE, Const, Device, Sequence, Value
+from perflint.semantics.values import NONE, Const, Device, Mapping, Sequence, Value
 from perflint.source.concrete import cst
 
 _COMPILED_STEP = re.compile(r"compile\([\w.]+\.step\b")
@@ -173,6 +173,9 @@ def _devices(value: Value) -> set[Device]:
         if isinstance(member, Sequence):
             for element in member.items if member.items is not None else (member.element,):
                 found |= _devices(element)
+        elif isinstance(member, Mapping):
+            # A group of parameters.
+            found |= _devices(member.get("params"))
         elif member.tensor is not None:
             found.add(member.tensor.device)
     return found

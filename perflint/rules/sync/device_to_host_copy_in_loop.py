@@ -128,9 +128,21 @@ def _confidence(site: CallSite) -> Confidence | None:
         return None
     confidence = confidence_at(site, _receiver(site))
     if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):
-        # Nothing says that the tensor is anywhere else than where it goes.
-        return None
+        # Nothing else says that the tensor is anywhere else than where it goes.
+        return Confidence.MEDIUM if _differs(site) else None
     return confidence
+
+
+def _differs(site: CallSite) -> bool:
+    """Whether a test has found that the tensor is elsewhere: `if x.device != host.device`."""
+    assert isinstance(site.node.func, ast.Attribute)
+    name = site.text(site.node.func.value)
+    tests = [outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, ast.If)]
+    compared = [node for test in tests for node in walk(test) if isinstance(node, ast.Compare)]
+    return any(
+        isinstance(node.ops[0], ast.NotEq) and f"{name}.device" in map(site.text, (node.left, *node.comparators))
+        for node in compared
+    )
 
 
 def _feeds_loop(site: CallSite) -> bool:

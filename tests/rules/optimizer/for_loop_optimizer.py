@@ -33,6 +33,13 @@ def without_fused(model: nn.Module):
     return AdamW(model.parameters(), lr=1e-3)  # error: TPF601
 
 
+def without_fused_in_groups(model: nn.Module):
+    decay = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [{"params": decay, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    return AdamW(groups, lr=1e-3)  # error: TPF601
+
+
 def without_fused_of_few_kernels(model: nn.Module):
     return SGD(model.parameters(), lr=0.1)  # audit: TPF601
 
