@@ -145,7 +145,7 @@ class HeatMap:
                 and (fails(parent.body if is_body else parent.orelse) or (is_body and fills_cache(parent)))
             ):
                 return parent.test
-            if rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
+            if rarely(parent.test, is_body, self._model.value) and not self._holds_step(parent, is_body):
                 test = parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)
@@ -155,7 +155,9 @@ class HeatMap:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
         if self._guards is None:
             self._guards = {}
-            tests = [node for node in self._model.nodes(ast.If) if leaves(node.body) and rarely(node.test, False)]
+            values = self._model.value
+            branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
+            tests = [node for node in branches if rarely(node.test, False, values)]
             leaving: set[ast.stmt] = set(tests)
             for parent in dict.fromkeys(self._model.parent(branch) for branch in tests):
                 for name in ("body", "orelse", "finalbody"):
@@ -164,7 +166,7 @@ class HeatMap:
                         self._guard_rest(block, leaving)
             for operation in self._model.nodes(ast.BoolOp):
                 for index, value in enumerate(operation.values):
-                    if rarely(value, isinstance(operation.op, ast.And)):
+                    if rarely(value, isinstance(operation.op, ast.And), values):
                         self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
                         break
         return self._guards

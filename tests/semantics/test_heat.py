@@ -550,6 +550,94 @@ class Net(nn.Module):
         x.max().item()                  # cold
 """
 
+INTERVALS = """
+class Average(nn.Module):
+    def __init__(self, interval: int = 1, seldom: int = 100, off: int = 0, every=None):
+        super().__init__()
+        self.interval = interval
+        self.seldom = seldom
+        self.off = off
+        self.every = every
+        self.each = 1
+    def forward(self, x):
+        if self.steps % self.interval == 0:
+            x.sum().item()              # hot
+        if self.steps % self.seldom == 0:
+            x.sum().item()              # cold
+        if self.off and self.steps % self.off == 0:
+            x.sum().item()              # cold
+        if self.steps % self.every == 0:
+            x.sum().item()              # cold
+        if self.steps % self.each == 0:
+            x.sum().item()              # hot
+        if self.steps % self.interval:
+            return x                    # hot
+        x.sum().item()                  # hot
+        if self.steps % self.seldom:
+            return x                    # hot
+        x.sum().item()                  # cold
+
+@dataclasses.dataclass
+class Config:
+    every: int = 1
+    log: int = 50
+def train(model: nn.Module, loader, config: Config, accumulate=2, log_every=20, often: bool = True):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        if i % config.every == 0:
+            loss.item()                 # hot
+        if i % config.log == 0:
+            loss.item()                 # cold
+        if i % accumulate == 0:
+            loss.item()                 # hot
+        if i % log_every == 0:
+            loss.item()                 # cold
+"""
+
+MODES = """
+def softmax(x, ptr=None):
+    if ptr is not None and x.device.type == "cpu" and not is_compiling():
+        return fast(x, ptr)
+    x.max().item()                      # hot
+def forward(x):
+    return softmax(x)
+
+def forward(x, out=None):
+    if x.is_cuda or torch.jit.is_tracing():
+        x.max().item()                  # hot
+    if x.device.type == "cuda" or verbose:
+        x.max().item()                  # hot
+    if not x.is_cpu or verbose:
+        x.max().item()                  # hot
+    if x.is_cpu or verbose:
+        x.max().item()                  # cold
+    if x.ndim == 3 and torch.jit.is_tracing():
+        x.max().item()                  # cold
+    if torch.jit.is_scripting() or torch.jit.is_tracing():
+        x.max().item()                  # cold
+    if x.device.type == "cpu":
+        return x.max().item()           # hot
+    x.max().item()                      # hot
+    if out is not None and not torch.jit.is_scripting():
+        return out                      # hot
+    x.max().item()                      # hot
+
+def forward(x):
+    if not torch.jit.is_scripting() and not torch.jit.is_tracing():
+        return x                        # hot
+    x.max().item()                      # cold
+
+def forward(x):
+    if x.device.type == "cpu" and not verbose:
+        return x
+    x.max().item()                      # hot
+
+def forward(x):
+    if x.is_cuda and not verbose:
+        return x
+    x.max().item()                      # cold
+"""
+
 EXPRESSIONS = """
 def train(model: nn.Module, loader, should_log, every):
     for i, (x, y) in enumerate(loader):
@@ -653,6 +741,16 @@ def test_work(case: Case) -> None:
 
 @table(POLARITY)
 def test_polarity(case: Case) -> None:
+    check(case)
+
+
+@table(INTERVALS)
+def test_intervals_by_default(case: Case) -> None:
+    check(case)
+
+
+@table(MODES)
+def test_modes_and_devices(case: Case) -> None:
     check(case)
 
 
