@@ -114,6 +114,19 @@ def fails(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise)
 
 
+def asks_state(test: ast.expr) -> bool:
+    """Whether a test asks what was made before: `self.table is None`, `not hasattr(x, "y")`, `key not in known`."""
+    return any(map(_is_of_state, walk(test)))
+
+
+def _is_of_state(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr != "training" and isinstance(node.value, ast.Name) and node.value.id == "self"
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.NotIn)
+    return isinstance(node, ast.Call) and last_name(node) in ("hasattr", "getattr")
+
+
 def fills_cache(branch: ast.If) -> bool:
     """Whether the body of a branch runs once for each key: `if key not in cache: … cache[key] = …`."""
     test = branch.test

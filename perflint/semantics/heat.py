@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
-from perflint.semantics.guards import fails, fills_cache, leaves, rarely
-from perflint.semantics.structure import children, names_in, walk
+from perflint.semantics.guards import asks_state, fails, fills_cache, leaves, rarely
+from perflint.semantics.structure import children, last_name, names_in, walk
 from perflint.semantics.values import Function, Instance, Sequence
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _COLD_FUNCTIONS = frozenset(
 )
 _COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_".split())
 _SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
-"""Names of what mostly runs seldom; code that runs each step may call it all the same."""
+"""Names of what mostly runs seldom, also where it is not certain which code that runs each step calls it."""
 
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
@@ -366,15 +366,31 @@ class HeatMap:
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
         known = by_name(info)
-        if known is Heat.HOT or (known is Heat.COLD and not info.name.startswith(_SELDOM_PREFIXES)):
+        if known is Heat.HOT:
             return known
-        heats = {self.of(call) for call in self.callers(info)}
+        callers = self.callers(info)
+        if known is Heat.COLD and not info.name.startswith(_SELDOM_PREFIXES):
+            callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
+        heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
             return Heat.HOT
         is_private = info.name.startswith("_") or info.outer is not None
         if known is Heat.COLD or (heats == {Heat.COLD} and is_private):
             return Heat.COLD
         return Heat.WARM
+
+    def _is_sure(self, call: ast.Call, info: FunctionInfo) -> bool:
+        """Whether a call is of a function for set-up, and not only until it has been set up."""
+        if last_name(call) not in (info.name, info.owner.rpartition(".")[2]) or not self._model.target(call):
+            return False
+        inner: ast.AST = call
+        for outer in self._model.ancestors(call):
+            if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and asks_state(outer.test):
+                return False
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return not _returns_early(outer)
+            inner = outer
+        return True
 
     def callers(self, info: FunctionInfo) -> list[ast.Call]:
         """The calls in this file that call a function, or may, and those that are given it to call."""
@@ -390,7 +406,10 @@ class HeatMap:
         if isinstance(info.node, ast.Lambda):
             return self._named.get(self._bound_name(info.node), [])
         known = list(self._callers.get(f"{module}.{info.qualname}", ()))
-        if info.owner:
+        if info.name == "__init__" and not self._model.is_module(Instance(f"{module}.{info.owner}")):
+            # An object that is made in each step: a distribution, an output.
+            known += self._callers.get(f"{module}.{info.owner}", ())
+        elif info.owner and info.name != "__init__":
             known += self._callers.get("." + info.name, ())
             for base in self._model.lineage(f"{module}.{info.owner}")[1:]:
                 # A call of the method that this one overrides.
@@ -425,10 +444,11 @@ class HeatMap:
 def by_name(info: FunctionInfo) -> Heat | None:
     """How often a function runs that is told by its name; None for all others.
 
-    What is cold by a prefix of `_SELDOM_PREFIXES` is hot if code that runs each step calls it.
+    What is cold by its name is hot if code that runs each step calls it.
     """
     name = info.name
-    if (name in _HOT_METHODS or _HOT_HOOK.fullmatch(name)) and (info.owner or name == "forward"):
+    known = {name, name.lstrip("_")} & _HOT_METHODS or _HOT_HOOK.fullmatch(name.lstrip("_"))
+    if known and (info.owner or name == "forward"):
         return Heat.HOT
     return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
 
@@ -439,6 +459,12 @@ def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.A
         return isinstance(node, ast.stmt)
     start = parent.orelse[0]
     return (node.lineno, node.col_offset) < (start.lineno, start.col_offset)
+
+
+def _returns_early(node: FunctionNode) -> bool:
+    """Whether a function leaves where what it makes is there: `if self.table is not None: return`."""
+    body = [] if isinstance(node, ast.Lambda) else node.body
+    return any(isinstance(inner, ast.If) and leaves(inner.body) and asks_state(inner.test) for inner in body)
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -432,7 +432,8 @@ class Net(nn.Module):
     def _init_cache(self, x):
         print(x)                        # cold
     def forward(self, x):
-        self._init_cache(x)
+        if self.cache is None:
+            self._init_cache(x)
         return self.build_pyramid(x)
     def decode(self, x):
         raise NotImplementedError(x.item())     # cold
@@ -594,6 +595,99 @@ def train(model: nn.Module, loader, config: Config, accumulate=2, log_every=20, 
             loss.item()                 # cold
 """
 
+NAMES = """
+class Loss(nn.Module):
+    def _compute_loss(self, x):
+        return x.sum().item()           # hot
+    def _init_weights(self):
+        return self.w.sum().item()      # cold
+    def compute_losses(self, x):
+        return x.sum().item()           # warm
+class Loop:
+    def _training_step(self, x):
+        return x.sum().item()           # hot
+    def _on_train_batch_end(self, x):
+        return x.sum().item()           # hot
+    def _setup(self, x):
+        return x.sum().item()           # warm
+def _compute_loss(x):
+    return x.sum().item()               # warm
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reset_parameters()
+    def reset_parameters(self):
+        self.w.sum().item()             # cold
+    def init_output(self, index):
+        return index.max().item()       # hot
+    def init_hidden(self, x):
+        return x.max().item()           # hot
+    def setup_table(self, x):
+        return x.max().item()           # cold
+    def init_weights(self, x):
+        return x.max().item()           # cold
+    def setup_shapes(self, x):
+        if self.shapes is not None:
+            return
+        self.shapes = x.max().item()    # cold
+    def setup_known(self, x):
+        return x.max().item()           # cold
+    def init_ever(self, x):
+        return x.max().item()           # cold
+    def state_dict(self):
+        return self.w.max().item()      # cold
+    def _once(self, x):
+        if hasattr(self, "done"):
+            return
+        self.init_ever(x)
+    def forward(self, x, hidden=None):
+        if hidden is None:
+            hidden = self.init_hidden(x)
+        if self.table is None:
+            self.table = self.setup_table(x)
+        elif not self.is_initialized:
+            self.init_weights(x)
+        known = self.known if x in self.known else self.setup_known(x)
+        self.setup_shapes(x)
+        self._once(x)
+        self.inner.state_dict()
+        return self.init_output(x)
+
+class Normal(torch.distributions.Distribution):
+    def __init__(self, low):
+        if low.max() > 0:               # hot
+            pass
+class Table:
+    def __init__(self, x):
+        x.max().item()                  # cold
+class Layer(nn.Module):
+    def __init__(self, x):
+        super().__init__()
+        x.max().item()                  # cold
+class Policy(nn.Module):
+    def __init__(self, x):
+        super().__init__()
+        self.table = Table(x)
+    def forward(self, x):
+        Layer(x)
+        return Normal(x)
+
+class Base:
+    def __init__(self, x):
+        x.max().item()                  # hot
+class First(Base):
+    def __init__(self, x):
+        super().__init__(x)             # hot
+class Second(Base):
+    def __init__(self, x):
+        super().__init__(x)             # cold
+def forward(x):
+    return First(x)
+def build_second(x):
+    return Second(x)
+"""
+
 MODES = """
 def softmax(x, ptr=None):
     if ptr is not None and x.device.type == "cpu" and not is_compiling():
@@ -746,6 +840,11 @@ def test_polarity(case: Case) -> None:
 
 @table(INTERVALS)
 def test_intervals_by_default(case: Case) -> None:
+    check(case)
+
+
+@table(NAMES)
+def test_names_and_their_callers(case: Case) -> None:
     check(case)
 
 
