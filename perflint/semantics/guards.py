@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Const, Scalar, Value
+from perflint.semantics.values import Scalar, Value
 
 _MODES = frozenset("is_tracing is_scripting is_exporting is_in_onnx_export is_compiling".split())
 _SELDOM_TRUE = _MODES | frozenset(
@@ -81,13 +81,12 @@ def _is_interval(node: ast.expr, values: Values) -> bool:
         return False
     if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
         return False
-    every = Const(node.right.value) if isinstance(node.right, ast.Constant) else values(node.right)
-    if isinstance(every, Scalar) and every.default is not None:
-        every = every.default
-    if not isinstance(every, Const) or not isinstance(every.value, int):
-        return True
+    known = values(node.right)
+    # A constant of the file is a setting that others change; a parameter's default is what most run with.
+    default = known.default if isinstance(known, Scalar) else None
+    every = node.right.value if isinstance(node.right, ast.Constant) else default and default.value
     # An interval of 0 is that of something switched off.
-    return every.value < 1 or every.value >= _SHORTEST_INTERVAL
+    return not isinstance(every, int) or every < 1 or every >= _SHORTEST_INTERVAL
 
 
 _TRUE_FOR_FEW = (ast.Eq, ast.Is, ast.Lt, ast.LtE)

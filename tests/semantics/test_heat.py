@@ -559,7 +559,6 @@ class Average(nn.Module):
         self.seldom = seldom
         self.off = off
         self.every = every
-        self.each = 1
     def forward(self, x):
         if self.steps % self.interval == 0:
             x.sum().item()              # hot
@@ -569,8 +568,6 @@ class Average(nn.Module):
             x.sum().item()              # cold
         if self.steps % self.every == 0:
             x.sum().item()              # cold
-        if self.steps % self.each == 0:
-            x.sum().item()              # hot
         if self.steps % self.interval:
             return x                    # hot
         x.sum().item()                  # hot
@@ -592,6 +589,13 @@ def train(model: nn.Module, loader, config: Config, accumulate=2, log_every=20, 
         if i % accumulate == 0:
             loss.item()                 # hot
         if i % log_every == 0:
+            loss.item()                 # cold
+
+log_interval = 1
+def train(model: nn.Module, loader):
+    for i, (x, y) in enumerate(loader):
+        loss = model(x).sum()
+        if i % log_interval == 0:
             loss.item()                 # cold
 """
 
