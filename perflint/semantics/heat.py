@@ -3,81 +3,22 @@
 from __future__ import annotations
 
 import ast
-import re
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
-from perflint.frozen import dataclass
 from perflint.semantics.guards import asks_state, fails, fills_cache, leaves, rarely
-from perflint.semantics.structure import children, last_name, names_in, walk
-from perflint.semantics.values import Function, Instance, Sequence
+from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.values import Function, Instance
+from perflint.semantics.work import NO_WORK, WorkMap, by_name, is_seldom
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
-_HOT_METHODS = frozenset(
-    """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
-    optimizer_step on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad""".split()
-)
-_HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
-"""What trainers call before and after each batch."""
-_COLD_FUNCTIONS = frozenset(
-    """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
-    init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
-    save_pretrained configure_optimizers setup prepare_data main parse_args get_parser build_parser export
-    on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
-    conftest switch_to_deploy fuse_model""".split()
-)
-_COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_".split())
-_SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
-"""Names of what mostly runs seldom, also where it is not certain which code that runs each step calls it."""
-
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a stretch of code does of that for which training and evaluation loops are there.
-
-    `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
-    loop that does either. `calls_run` and `calls_loop` say so of the functions of this file that it calls.
-    """
-
-    steps: bool = False
-    runs: bool = False
-    loops: bool = False
-    calls_run: bool = False
-    calls_loop: bool = False
-
-    def __or__(self, other: Work) -> Work:
-        return Work(
-            self.steps or other.steps,
-            self.runs or other.runs,
-            self.loops or other.loops,
-            self.calls_run or other.calls_run,
-            self.calls_loop or other.calls_loop,
-        )
-
-    def called(self) -> Work:
-        """What it is to the code that calls it."""
-        return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
-
-    @property
-    def any(self) -> bool:
-        """Whether it does any of it."""
-        return self != _NO_WORK
-
-    @property
-    def is_turn(self) -> bool:
-        """Whether a loop that repeats it steps each time, rather than once an epoch."""
-        return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
-
-
-_NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
 
 
 class HeatMap:
@@ -93,11 +34,7 @@ class HeatMap:
         self._named: dict[str, list[ast.Call]] = {}
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
-        self._runs_model: dict[FunctionInfo, bool] = {}
-        self._work: dict[ast.stmt, Work] = {}
-        """By the first statement of a block."""
-        self._depth = 0
-        """Functions, one called by the other, whose work is looked for."""
+        self.work = WorkMap(model)
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -174,10 +111,10 @@ class HeatMap:
     def _guard_rest(self, block: list[ast.stmt], leaving: set[ast.stmt]) -> None:
         """Guard what follows the first branch of a block that mostly leaves it, unless that steps an optimizer."""
         assert self._guards is not None
-        rest, steps_after = _NO_WORK, [False] * len(block)
+        rest, steps_after = NO_WORK, [False] * len(block)
         for index in reversed(range(len(block))):
             steps_after[index] = rest.steps
-            rest = rest | self._work_inside(block[index])
+            rest = rest | self.work.inside(block[index])
         test: ast.expr | None = None
         for statement, steps in zip(block, steps_after, strict=True):
             if test is not None:
@@ -190,7 +127,7 @@ class HeatMap:
         """Whether a branch steps an optimizer: gradients are accumulated, and the branch is the step."""
         if isinstance(parent, ast.IfExp):
             return False
-        return self._work_of(parent.body if is_body else parent.orelse).steps
+        return self.work.of(parent.body if is_body else parent.orelse).steps
 
     def _selects_within_step(self, test: ast.expr) -> bool:
         """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
@@ -208,12 +145,12 @@ class HeatMap:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:
             return Heat.HOT
-        work = self._work_of(loop.body)
+        work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
-            work = work | self._work_inside(loop.test)
-        if isinstance(loop, (ast.For, ast.AsyncFor)) and self.is_over_batches(loop.iter):
+            work = work | self.work.inside(loop.test)
+        if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT
-        if work.is_turn:
+        if work.is_turn and not (work.calls_loop and not work.steps and _counts_epochs(loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
             # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
@@ -227,120 +164,6 @@ class HeatMap:
                 return False
             if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)):
                 return True
-        return False
-
-    def _work_of(self, body: list[ast.stmt]) -> Work:
-        """What the statements of a block do, and the functions of this file that they call."""
-        if not body:
-            return _NO_WORK
-        known = self._work.get(body[0])
-        if known is None:
-            # A function that calls itself does nothing more by that.
-            self._work[body[0]] = _NO_WORK
-            known = _NO_WORK
-            for statement in body:
-                known = known | self._work_inside(statement)
-            self._work[body[0]] = known
-        return known
-
-    def _work_inside(self, root: ast.AST) -> Work:
-        work = _NO_WORK
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-                continue
-            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-                over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
-                inner = self._work_of(node.body)
-                if over or inner.any:
-                    # One that does nothing but step goes over several optimizers.
-                    work = work | (_STEPS if inner == _STEPS and not over else _LOOPS)
-                continue
-            if isinstance(node, ast.Call):
-                work = work | self.work_of_call(node)
-            stack += children(node)
-        return work
-
-    def is_work(self, call: ast.Call) -> bool:
-        """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
-        work = self.work_of_call(call)
-        return work.steps or work.runs or work.calls_run
-
-    def work_of_call(self, call: ast.Call) -> Work:
-        """What a call does of what training and evaluation loops are for."""
-        target = self._model.target(call)
-        if target == "torch.optim.Optimizer.step" or _is_step(call):
-            return _STEPS
-        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
-            return _RUNS
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward", "training_step"):
-            return _RUNS
-        callee = self._model.value(call.func)
-        if not isinstance(callee, Function):
-            return _NO_WORK
-        work = self._work_of_function(callee).called()
-        name = callee.qualname.rpartition(".")[2]
-        if isinstance(callee.receiver, Instance) and name not in _COLD_FUNCTIONS:
-            # A method of a model: `model.generate(ids)`, `agent.act(state)`.
-            # One that gives a module only looks it up: `self.get_base_layer()`.
-            runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
-            return work | _RUNS if runs and (self._gets_tensor(call) or self._may_run(callee)) else work
-        return work
-
-    def _gives_module(self, call: ast.Call) -> bool:
-        members = self._model.value(call).members
-        return any(isinstance(member, Instance) and self._model.is_module(member) for member in members)
-
-    def _gets_tensor(self, call: ast.Call) -> bool:
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        tensors = [self._model.value(argument).tensor for argument in given]
-        return any(tensor is not None and tensor.leaf != "parameter" for tensor in tensors)
-
-    def _may_run(self, function: Function) -> bool:
-        """Whether a method of a model that gets no data may run it: not where its body calls no part of it.
-
-        `self._fuse_batch_norm(layer)` works on weights alone.
-        """
-        module = self._model.module
-        info = module.function(function.line, function.column) if function.module == module.name else None
-        if info is None or isinstance(info.node, ast.Lambda) or not info.node.args.args:
-            return True
-        known = self._runs_model.get(info)
-        if known is None:
-            own = info.node.args.args[0].arg
-            known = self._runs_model[info] = any(
-                isinstance(node, ast.Call)
-                and own in names_in(node.func)
-                and not isinstance(self._model.value(node.func), Function)
-                for node in walk(info.node)
-            )
-        return known
-
-    def _work_of_function(self, function: Function) -> Work:
-        """What the body of a function of this file does, unless its name says that it runs seldom."""
-        module = self._model.module
-        info = module.function(function.line, function.column) if function.module == module.name else None
-        if info is None or isinstance(info.node, ast.Lambda) or by_name(info) is Heat.COLD:
-            return _NO_WORK
-        if self._depth >= _LONGEST_CHAIN:
-            return _NO_WORK
-        self._depth += 1
-        work = self._work_of(info.node.body)
-        self._depth -= 1
-        return work
-
-    def is_over_batches(self, node: ast.expr) -> bool:
-        """Whether a loop over something goes over the batches of a loader."""
-        value = self._model.value(node)
-        for member in value.members:
-            if isinstance(member, Instance) and member.cls.endswith("DataLoader"):
-                return True
-            if isinstance(member, Sequence):
-                elements = member.element.items if isinstance(member.element, Sequence) else None
-                parts = (member.element, *(elements or ()))
-                if any(isinstance(part, Sequence) and part.type == "batch" for part in parts):
-                    return True
         return False
 
     # Functions
@@ -369,7 +192,7 @@ class HeatMap:
         if known is Heat.HOT:
             return known
         callers = self.callers(info)
-        if known is Heat.COLD and not info.name.startswith(_SELDOM_PREFIXES):
+        if known is Heat.COLD and not is_seldom(info):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
@@ -441,16 +264,11 @@ class HeatMap:
             yield "." + hook.value
 
 
-def by_name(info: FunctionInfo) -> Heat | None:
-    """How often a function runs that is told by its name; None for all others.
-
-    What is cold by its name is hot if code that runs each step calls it.
-    """
-    name = info.name
-    known = {name, name.lstrip("_")} & _HOT_METHODS or _HOT_HOOK.fullmatch(name.lstrip("_"))
-    if known and (info.owner or name == "forward"):
-        return Heat.HOT
-    return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
+def _counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`for epoch in range(10)`, `for _ in range(args.epochs)`."""
+    named = () if isinstance(loop, ast.While) else (loop.target, loop.iter)
+    words = (getattr(part, name, None) for node in named for part in walk(node) for name in ("id", "attr"))
+    return any(isinstance(word, str) and "epoch" in word.lower() for word in words)
 
 
 def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
@@ -465,15 +283,3 @@ def _returns_early(node: FunctionNode) -> bool:
     """Whether a function leaves where what it makes is there: `if self.table is not None: return`."""
     body = [] if isinstance(node, ast.Lambda) else node.body
     return any(isinstance(inner, ast.If) and leaves(inner.body) and asks_state(inner.test) for inner in body)
-
-
-def _is_step(call: ast.Call) -> bool:
-    """`optimizer.step()` of something that is only called so, `scaler.step(optimizer)`."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
-        return False
-    return any(map(_is_optimizer, (call.func.value, *call.args)))
-
-
-def _is_optimizer(node: ast.expr) -> bool:
-    words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
-    return any(isinstance(word, str) and ("optim" in word.lower() or word == "opt") for word in words)

@@ -9,11 +9,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Heat
-from perflint.semantics.heat import HeatMap, by_name
+from perflint.semantics.heat import HeatMap
 from perflint.semantics.model import Model
 from perflint.semantics.operations import quote
 from perflint.semantics.reasons import Step
 from perflint.semantics.structure import FunctionInfo, walk
+from perflint.semantics.work import by_name
 
 _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -82,10 +83,10 @@ class HeatReasons:
 
     def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         """What makes a loop one that steps."""
-        if not isinstance(loop, ast.While) and self._heat.is_over_batches(loop.iter):
+        if not isinstance(loop, ast.While) and self._heat.work.is_over_batches(loop.iter):
             return ", which goes over the batches of a loader"
         for call in self._calls_in(loop):
-            if self._heat.is_work(call):
+            if self._heat.work.is_work(call):
                 return f", which steps: {quote(self._model, call)} in line {call.lineno}"
         return ""
 

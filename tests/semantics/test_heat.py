@@ -497,6 +497,49 @@ def collate(x):
 loader = torch.utils.data.DataLoader([], collate_fn=collate)
 """
 
+EPOCHS = """
+class Net(nn.Module):
+    def forward(self, x):
+        return self.decoder(x)
+    def decode(self, z):
+        return self.decoder(z)
+def train(model: Net, loader, optimizer):
+    print(model.w.sum().item())         # warm
+    for i, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()                # hot
+        if i % 100 == 0:
+            print(loss.item())          # cold
+def main(model: Net, loader, optimizer, z):
+    for epoch in range(10):
+        train(model, loader, optimizer)
+        print(model.decode(z).max().item())     # cold
+
+def full_batch(model: nn.Module, x, optimizer):
+    for epoch in range(10):
+        loss = model(x).sum()           # hot
+        loss.backward()                 # hot
+        optimizer.step()                # hot
+        evaluate(model, x)              # hot
+def evaluate(model: nn.Module, loader):
+    for x in loader:
+        model(x)                        # hot
+
+def play(policy: nn.Module, env, state):
+    for step in range(100):
+        state = env.step(policy(state)) # hot
+        update(policy, env)             # hot
+def update(policy: nn.Module, batches):
+    for x in batches:
+        policy(x).sum().backward()
+        optimizer.step()                # hot
+
+def run(model: nn.Module, x):
+    for epoch in range(10):
+        model(x)                        # hot
+"""
+
 POLARITY = """
 def train(model: nn.Module, loader, every):
     for i, (x, y) in enumerate(loader):
@@ -757,6 +800,61 @@ def train(model: nn.Module, loader, should_log, every):
 """
 
 
+LOOK_UPS = """
+class Table(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._kept = {}
+        self.inner = nn.Linear(3, 3)
+    def keys(self):
+        return self._kept.keys()
+    def names(self):
+        return self._kept.copy()
+    def scaled(self, name):
+        return transpose(self.inner.weight) @ self._kept[name]
+    def rows(self, x):
+        return torch.zeros(len(x), 3)
+    def encode(self, x):
+        return self.again(x)
+    def again(self, x):
+        return self.inner(x)
+    def set_parts(self, names):
+        self.backend(names)
+    def get_delta_weight(self, name):
+        return self.backend(self._kept[name])
+    def later(self, x):
+        raise NotImplementedError
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = Table()
+    def fold(self, names):
+        for name in names:
+            if name in self.table.keys():
+                self.weight.sum().item()            # warm
+        for name in names:
+            self.table.names()
+            self.table.scaled(name)
+            self.table.set_parts(name)
+            self.table.get_delta_weight(name)
+            self.table.rows(self.weight.data)
+            self.weight.sum().item()                # warm
+    def apply_all(self, names, x: Tensor):
+        for name in names:
+            x = self.table.encode(x)
+            x.sum().item()                          # hot
+    def apply_names(self, names):
+        for name in names:
+            self.table.encode(name).sum().item()    # hot
+    def apply_later(self, names, x: Tensor):
+        for name in names:
+            self.table.later(x).sum().item()        # hot
+    def apply_set(self, names, x: Tensor):
+        for name in names:
+            self.table.set_parts(x)
+            x.sum().item()                          # hot
+"""
+
 UNLIKELY = """
 from torch.utils.data import DataLoader
 tables = {}
@@ -815,6 +913,16 @@ def train(loader: DataLoader, model: nn.Module):
             raise ValueError(where)             # cold
         loss.backward()                         # hot
 """
+
+
+@table(EPOCHS)
+def test_epochs(case: Case) -> None:
+    check(case)
+
+
+@table(LOOK_UPS)
+def test_methods_that_run_no_model(case: Case) -> None:
+    check(case)
 
 
 @table(UNLIKELY)
