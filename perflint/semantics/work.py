@@ -49,6 +49,9 @@ _LOOK_UPS = frozenset(
 )
 """Methods of modules, of what holds them and of their parameters that run no part of a model."""
 
+_RUN_BY_NAME = ("forward", "backward", "manual_backward", "training_step")
+"""Methods that run a model, whatever they are called on."""
+
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
@@ -150,7 +153,7 @@ class WorkMap:
             return _STEPS
         if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
             return _RUNS
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward", "training_step"):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _RUN_BY_NAME:
             return _RUNS
         callee = self._model.value(call.func)
         if not isinstance(callee, Function):

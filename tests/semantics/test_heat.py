@@ -800,6 +800,22 @@ def train(model: nn.Module, loader, should_log, every):
 """
 
 
+RUNS = """
+def error(module, states):
+    for x in states:
+        y = module.forward(x)                       # hot
+        print(y.sum().item())                       # hot
+    print(y)                                        # warm
+
+class Adapter(nn.Module):
+    def merge(self, names):
+        for name in names:
+            self.forward_hooks.get(name)
+            self.delta(name).isfinite().all().item()        # warm
+    def delta(self, name):
+        return self.up[name] @ self.down[name]
+"""
+
 LOOK_UPS = """
 class Table(nn.Module):
     def __init__(self):
@@ -917,6 +933,11 @@ def train(loader: DataLoader, model: nn.Module):
 
 @table(EPOCHS)
 def test_epochs(case: Case) -> None:
+    check(case)
+
+
+@table(RUNS)
+def test_runs_by_name(case: Case) -> None:
     check(case)
 
 
