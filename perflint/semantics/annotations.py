@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cache
 
-from perflint.semantics import classes, torch_api
+from perflint.semantics import by_use, classes, torch_api
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
@@ -265,11 +265,13 @@ _BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)"
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
-    if uses & torch_api.tensor_only_methods() or uses >= {"shape", "device"}:
+    if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
     if device is Device.MODEL and uses & (_OF_ARRAYS | torch_api.tensor_only_calls()):
         # Arrays have these too, but nobody passes one to a module.
         return Tensor(device, evidence=Evidence.USE)
+    if by_use.is_module(uses):
+        return Instance("torch.nn.Module")
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")
     if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from perflint.semantics import (
     arrays,
     builtin_calls,
+    by_use,
     classes,
     constructions,
     containers,
@@ -180,12 +181,25 @@ def _function_name(function: Function) -> str:
 
 
 def _by_name_alone(frame: Frame, node: ast.Call, arguments: Arguments, value: Value) -> Outcome:
-    """A method that only tensors have, called on something unknown."""
+    """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    if name in torch_api.tensor_only_methods() and isinstance(node.func.value, (ast.Name, ast.Attribute, ast.Call)):
+    only = name in torch_api.tensor_only_methods()
+    if only or (isinstance(value, Unknown) and by_use.shows_tensor(node, frame.module.structure.parents)):
         return f"torch.Tensor.{name}", tensors.method(name, Tensor(evidence=Evidence.USE), arguments)
+    if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
+        return f"torch.nn.Module.{name}", _by_use(_module_method(frame, name, Instance("torch.nn.Module"), arguments))
     return "", value
+
+
+def _by_use(value: Value) -> Value:
+    """What something gives that is only by its use what it is held to be."""
+    if isinstance(value, Tensor):
+        return value.with_(evidence=Evidence.USE)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_by_use, value.items))
+        return Sequence(value.type, _by_use(value.element), items)
+    return union(map(_by_use, value.members)) if isinstance(value, Union) else value
 
 
 # What is outside the project

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from perflint.semantics import containers, frameworks, functions, libraries, torch_api
@@ -50,8 +51,48 @@ def lineage(frame: Frame, name: str) -> tuple[str, ...]:
     if not facts.lineage:
         facts.lineage = (name,)
         # A base that several others share comes after all of them.
-        facts.lineage = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
+        found = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
+        by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
+        facts.lineage = (*found, "torch.nn.Module") if by_use else found
     return facts.lineage
+
+
+def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
+    """Whether a class, or a base of it, does what only modules do, and a base that is not at hand may be one."""
+    known = [info for info in (_info_of(frame, name) for name in names) if info is not None]
+    methods = [method for info in known for method in info.methods.values()]
+    if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):
+        return not any(info.methods.keys() & _OF_MODULES for info in known)
+    if not any(facts_of(frame, name) is None and _may_be_module(name) for name in names):
+        return False
+    constructors = [info.methods["__init__"] for info in known if "__init__" in info.methods]
+    runs = any("forward" in info.methods and not _is_static(info.methods["forward"]) for info in known)
+    return runs and any("__init__" in constructor.asks for constructor in constructors)
+
+
+_OF_MODULES = frozenset({"register_buffer", "register_parameter"})
+
+
+def _is_static(method: FunctionInfo) -> bool:
+    return not decorator_names(method.node).isdisjoint({"staticmethod", "classmethod"})
+
+
+def _may_be_module(name: str) -> bool:
+    """Whether a class outside the project, of which nothing is known, may be a module of a library on torch."""
+    top = name.partition(".")[0]
+    return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
+
+
+_OTHERS = frozenset(
+    "builtins torch numpy tensorflow keras paddle mindspore mxnet chainer jittor oneflow gym gymnasium".split()
+)
+"""Packages whose classes are known, or are no modules of torch though they have a method `forward`."""
+
+
+def _info_of(frame: Frame, name: str) -> ClassInfo | None:
+    facts = facts_of(frame, name)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    return module.klass(facts.qualname) if module is not None and facts is not None else None
 
 
 def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
@@ -168,9 +209,7 @@ def bound(function: Function, receiver: Value) -> Function:
 def is_property(frame: Frame, cls: str, name: str) -> bool:
     """Whether a class of the project computes an attribute."""
     for base in lineage(frame, cls):
-        facts = facts_of(frame, base)
-        module = frame.project.loaded(facts.module) if facts is not None else None
-        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        info = _info_of(frame, base)
         method = info.methods.get(name) if info is not None else None
         if method is not None:
             return "property" in decorator_names(method.node)

@@ -6,11 +6,12 @@ Nothing here knows about values; it is what the interpreter looks up while it ru
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, KeysView, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from perflint.frozen import dataclass
+from perflint.semantics import by_use
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""
@@ -274,6 +275,8 @@ class _Walker:
                 continue
             if function is not None and kind in _NOTED:
                 _note(node, function, owner)
+                if isinstance(node, ast.Call):
+                    _note_use(node, function, structure.parents)
             if isinstance(node, ast.Call) and (loss := _backpropagated(node)):
                 structure.losses.add((function, loss))
             if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
@@ -349,6 +352,12 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
         _note_filled(node.value, function, owner)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):
         function.is_generator = True
+
+
+def _note_use(node: ast.Call, function: FunctionInfo, parents: Mapping[ast.AST, ast.AST]) -> None:
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(receiver, ast.Name) and by_use.shows_tensor(node, parents):
+        function.uses.setdefault(receiver.id, set()).add(by_use.TENSOR)
 
 
 _BACKWARD = ("backward", "manual_backward")

@@ -1,0 +1,184 @@
+"""What the way something unknown is used says of it, and what it does not say."""
+
+from __future__ import annotations
+
+from tests.semantics.notation import Case, check, table
+
+CALLS = """
+unknown().int()     # -> tensor int
+unknown().int().sum().item()    # -> int
+unknown()["target"].ne(1).int() # -> tensor int
+(unknown() != 1).nonzero().flatten()    # -> tensor int 1
+unknown().nonzero(as_tuple=True)[0]     # -> ?
+unknown().flatten(0, 1).all(0).all(-1)  # -> tensor bool
+unknown().transpose(1, 2)   # -> tensor
+unknown().transpose(-1, -2) # -> tensor
+unknown().view(n, -1)   # -> tensor
+unknown().size(0)   # -> int
+unknown().sum(dim=-1)   # -> tensor
+unknown().mean(dim=1, keepdim=True) # -> tensor float
+unknown().isnan()   # -> tensor bool
+unknown().grad.isnan().any()    # -> tensor bool 0
+unknown().cpu().numpy()     # -> array
+unknown().data.cpu().numpy()    # -> array
+unknown().cpu().tolist()    # -> list[?]
+unknown().float().mean()    # -> tensor float 0
+unknown().to("cuda").unsqueeze(0)   # -> cuda
+
+# look-alikes
+unknown().ne(1)     # -> ?
+unknown().int(3)    # -> ?
+unknown().sum(1)    # -> ?
+unknown().sum(dim="time")   # -> ?
+unknown().mean(axis=1)  # -> ?
+unknown().size()    # -> ?
+unknown().size(n)   # -> ?
+unknown().flatten()     # -> ?
+unknown().flatten("C")  # -> ?
+unknown().transpose(0, 1)   # -> ?
+unknown().transpose(2, 0, 1)    # -> ?
+unknown().view(np.uint8)    # -> ?
+unknown().expand(n)     # -> ?
+unknown().nonzero()     # -> ?
+unknown().nonzero()[0]  # -> ?
+unknown().cpu()     # -> ?
+unknown().float()   # -> ?
+unknown().float().forward(1)    # -> ?
+unknown().to("cuda").eval()     # -> ?
+unknown().item()    # -> ?
+unknown().any()     # -> ?
+
+class Act(Foreign):
+    def f(self, x):
+        self.int()          # -> ?
+        self.softmax(x, dim=-1)     # -> ?
+"""
+
+PARAMETERS = """
+def f(x):
+    x.size(0)
+    x               # -> caller
+
+def f(x):
+    x.transpose(1, 2)
+    x               # -> caller
+
+def f(x):
+    return x.cpu().numpy(), x   # -> (array, caller)
+
+def f(x):
+    x.size()
+    x.transpose(2, 0, 1)
+    x.cpu()
+    x               # -> ?
+
+def f(module):
+    for name, p in module.named_parameters():
+        p           # -> model float parameter
+
+def f(module):
+    for p in module.parameters():
+        p           # -> model float parameter
+    module.train()
+    module          # -> Module
+
+def f(signature):
+    for p in signature.parameters:
+        p           # -> ?
+
+def f(frame):
+    frame.eval("a + b")
+    frame           # -> ?
+
+def f(batch):
+    for p in batch.model.parameters():
+        p           # -> model float parameter
+
+def f(batch):
+    for name, p in batch.model.named_parameters():
+        p.grad      # -> model float
+"""
+
+
+@table(CALLS)
+def test_calls(case: Case) -> None:
+    check(case)
+
+
+@table(PARAMETERS)
+def test_parameters(case: Case) -> None:
+    check(case)
+
+
+CLASSES = """
+from somewhere import Base
+class Wrapper(Base):
+    def __init__(self, eps):
+        super().__init__()
+        self.register_buffer("eps", torch.tensor(eps))
+
+    def step(self):
+        self.eps        # -> model buffer
+class Below(Wrapper):
+    def step(self):
+        self.eps        # -> model buffer
+
+class Loose:
+    def build(self):
+        self.register_parameter("scale", nn.Parameter(torch.ones(3)))
+        self.scale      # -> model float 1 parameter
+
+import other
+class Layer(other.Layer):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x.sum()  # -> model 0
+
+# look-alikes
+
+from somewhere import Base
+class Registry(Base):
+    def register_buffer(self, name, buffer):
+        pass
+
+    def build(self):
+        self.register_buffer("eps", torch.zeros(1))
+        self.eps        # -> ?
+
+from somewhere import Base
+class Parser(Base):
+    def forward(self, x):
+        return x.sum()  # -> ?
+
+class Plain:
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return x.sum()  # -> ?
+
+import abc
+class Straight(abc.ABC):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return x.sum()  # -> ?
+
+from somewhere import Base
+class Op(Base):
+    def __init__(self):
+        super().__init__()
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sum()  # -> ?
+"""
+
+
+@table(CLASSES)
+def test_classes(case: Case) -> None:
+    check(case)
