@@ -118,7 +118,27 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
         return UNKNOWN
     if name.startswith("jaxtyping."):
         return UNKNOWN
+    if last in _ALIASES and name.partition(".")[0] not in by_use.OTHER_TENSORS:
+        return _aliased(last, device)
     return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+_ALIASES = frozenset("Tensor OptTensor OptionalTensor PairTensor OptPairTensor PairOptTensor Adj".split()) | _TENSOR_TYPES
+"""Names for types of tensors that packages export; `Adj` is a tensor or a sparse one of a class of its own."""
+
+
+def _aliased(alias: str, device: Device) -> Value:
+    """What a name promises whose definition is not at hand, where it says what it is."""
+    if alias in _TENSOR_TYPES:
+        return _torch_type(f"torch.{alias}", alias, device)
+    tensor = Tensor(device, evidence=Evidence.ANNOTATION)
+    optional = union([tensor, NONE])
+    if alias == "Adj":
+        return union([tensor, UNKNOWN])
+    pairs = {"PairTensor": (tensor, tensor), "OptPairTensor": (tensor, optional), "PairOptTensor": (optional, optional)}
+    if alias in pairs:
+        return Sequence("tuple", union(pairs[alias]), pairs[alias])
+    return optional if alias.startswith("Opt") else tensor
 
 
 def _placed(value: Value, device: Device) -> Value:
@@ -272,6 +292,8 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.USE)
     if by_use.is_module(uses):
         return Instance("torch.nn.Module")
+    if name == "accelerator" and not uses.isdisjoint(by_use.OF_ACCELERATOR):
+        return Instance("accelerate.Accelerator")
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")
     if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):

@@ -7,6 +7,7 @@ from typing import Any
 
 from perflint.semantics import arrays, containers, tensors, torch_api
 from perflint.semantics.classes import (
+    below,
     facts_of,
     is_enumeration,
     is_member,
@@ -123,6 +124,9 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         return value.argument(name) or UNKNOWN
     if facts_of(frame, value.cls) is not None:
         given = named(frame, value, name)
+        if given is not None:
+            return as_seen(frame, given)
+        given = below(frame, value, name)
         if given is not None:
             return as_seen(frame, given)
         if is_tensor_class(frame, value.cls):

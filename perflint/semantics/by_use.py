@@ -17,6 +17,15 @@ TENSOR = "tensor()"
 MODULE_ONLY = frozenset("named_parameters named_buffers named_modules named_children register_forward_pre_hook".split())
 """Methods that only modules have."""
 
+ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_model".split())
+"""Methods that only objects of `accelerate` have, which hand on what they are passed."""
+
+OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
+"""What is read of an object with the name `accelerator`, if it is one of that class."""
+
+OTHER_TENSORS = frozenset("tensorflow tf paddle mindspore keras jax tinygrad oneflow mlx mxnet onnx cupy sympy".split())
+"""Packages with a `Tensor` of their own."""
+
 _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dict buffers zero_grad forward".split())
 
 

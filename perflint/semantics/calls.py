@@ -72,7 +72,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if not target and isinstance(node.func, ast.Attribute):
         if frame.recorder is not None:
             _note_by_name(frame, node.func.attr, arguments)
-        target, value = _by_name_alone(frame, node, arguments, value)
+        target, value = _by_name_alone(frame, node, callee, arguments, value)
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
     return made_of((callee, *arguments.values())) if value == UNKNOWN else value
@@ -180,13 +180,17 @@ def _function_name(function: Function) -> str:
     return f"{function.module}.{function.qualname}"
 
 
-def _by_name_alone(frame: Frame, node: ast.Call, arguments: Arguments, value: Value) -> Outcome:
+def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, value: Value) -> Outcome:
     """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     only = name in torch_api.tensor_only_methods()
     if only or (isinstance(value, Unknown) and by_use.shows_tensor(node, frame.module.structure.parents)):
-        return f"torch.Tensor.{name}", tensors.method(name, Tensor(evidence=Evidence.USE), arguments)
+        used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
+        return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
+    if name in by_use.ACCELERATOR_ONLY:
+        full = f"accelerate.Accelerator.{name}"
+        return full, frameworks.method(frame, full, value, arguments) or UNKNOWN
     if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
         return f"torch.nn.Module.{name}", _by_use(_module_method(frame, name, Instance("torch.nn.Module"), arguments))
     return "", value

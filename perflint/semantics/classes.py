@@ -29,6 +29,7 @@ from perflint.semantics.values import (
     Scalar,
     Sequence,
     Tensor,
+    Union,
     Unknown,
     Value,
     scalar_type,
@@ -272,6 +273,47 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         is_init = method.name == "__init__"
         given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
         functions.activate(asker, bound(function, Instance(facts.name)), given)
+
+
+def below(frame: Frame, value: Instance, name: str) -> Value | None:
+    """An attribute that a class of the project lacks and classes of its file that derive from it have.
+
+    None where they do not; methods are left out, as which one runs is not known.
+    """
+    found: list[Value] = []
+    for cls in _derived(frame, value.cls):
+        info = _info_of(frame, cls)
+        method = None if info is None else info.methods.get(name)
+        if info is None or not (name in info.assigned_in if method is None else is_property(frame, cls, name)):
+            continue
+        held = member(frame, Instance(cls), name)
+        if held is not None:
+            found.append(held)
+    return union(map(_by_convention, found)) if found else None
+
+
+def _by_convention(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.with_(evidence=min(value.evidence, Evidence.CONVENTION))
+    return union(map(_by_convention, value.members)) if isinstance(value, Union) else value
+
+
+def _derived(frame: Frame, name: str) -> tuple[str, ...]:
+    """The classes of a class's file that derive from it, by full name."""
+    known = frame.project.knowledge.derived
+    if name not in known:
+        # Who asks while it is found out goes without.
+        known[name] = ()
+        facts = facts_of(frame, name)
+        module = None if facts is None else frame.project.loaded(facts.module)
+        others = {} if module is None else module.structure.classes
+        known[name] = tuple(
+            full
+            for other, info in others.items()
+            if module is not None and info.node.bases and (full := class_at(frame.project, module, info.node).name) != name
+            and name in lineage(frame, full)
+        )
+    return known[name]
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:

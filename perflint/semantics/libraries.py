@@ -150,11 +150,14 @@ def result(name: str, arguments: Arguments) -> Value | None:
     kind, first = returns(name), arguments.at(0)
     if kind == "array":
         return _array(name, arguments)
-    if kind == "follow":
+    if kind in ("follow", "beside"):
         tensor = first.tensor
         if tensor is None and isinstance(first, Sequence):
             tensor = first.element.tensor
-        return Tensor() if tensor is None else Tensor(tensor.device, tensor.kind, evidence=tensor.evidence)
+        if tensor is None:
+            return Tensor()
+        # "beside": where it is, with other numbers in it.
+        return Tensor(tensor.device, tensor.kind if kind == "follow" else Kind.UNKNOWN, evidence=tensor.evidence)
     if kind == "host":
         return Tensor(Device.CPU)
     if kind in ("float", "int", "str", "bool"):

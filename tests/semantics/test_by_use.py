@@ -182,3 +182,90 @@ class Op(Base):
 @table(CLASSES)
 def test_classes(case: Case) -> None:
     check(case)
+
+
+LIBRARIES = """
+from graphs.typing import OptTensor, PairTensor, Tensor as Any_, Adj
+def f(x: OptTensor, pair: PairTensor, t: Any_, adj: Adj):
+    x       # -> caller | None
+    pair    # -> (caller, caller)
+    t       # -> caller
+    adj     # -> caller | ?
+
+from graphs.typing import SparseTensor, TensorFrame
+from tensorflow import Tensor as Other
+def f(x: SparseTensor, frame: TensorFrame, other: Other):
+    x       # -> SparseTensor
+    frame   # -> TensorFrame
+    other   # -> Tensor
+
+from torch_geometric.utils import scatter, degree, softmax, to_dense_batch
+scatter(cuda, ints)     # -> cuda float
+softmax(cuda, ints)     # -> cuda float
+degree(ints)        # -> cuda
+to_dense_batch(cuda, ints)      # -> ?
+
+from torch_scatter import scatter_softmax
+scatter_softmax(cuda, ints)     # -> cuda float
+
+class Trainer(Missing):
+    def step(self, x):
+        self.accelerator.gather_for_metrics(cuda)   # -> cuda float 2
+        self.accelerator.gather_for_metrics(x)      # -> ?
+        self.accelerator.gather(cuda)       # -> ?
+
+def main(accelerator):
+    accelerator.gather(cuda)        # -> cuda float 2
+    accelerator.is_main_process     # -> bool
+
+def main(accelerator):
+    Trainer(accelerator=accelerator)
+    accelerator     # -> ?
+"""
+
+
+@table(LIBRARIES)
+def test_libraries(case: Case) -> None:
+    check(case)
+
+
+DERIVED = """
+class Box:
+    pass
+class ContinuousBox(Box):
+    def __init__(self, low: Tensor, width: int):
+        self._low = low
+        self.width = width
+    @property
+    def low(self) -> Tensor:
+        return self._low
+    def project(self, x):
+        return x
+class Spec:
+    space: Union[None, Box]
+    def read(self, box: Box):
+        self.space.low      # -> caller
+        box.low         # -> caller
+        box.width       # -> int
+        box.project     # -> ?
+        box.high        # -> ?
+
+class Base:
+    def loss(self):
+        return self.scale       # -> model float 1 parameter
+class Net(Base, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shift = nn.Parameter(torch.ones(3))
+    def f(self, base: Base):
+        base.shift      # -> ?
+"""
+
+
+@table(DERIVED)
+def test_derived(case: Case) -> None:
+    check(case)
