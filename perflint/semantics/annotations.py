@@ -123,7 +123,9 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     return Instance(name) if last[:1].isupper() else UNKNOWN
 
 
-_ALIASES = frozenset("Tensor OptTensor OptionalTensor PairTensor OptPairTensor PairOptTensor Adj".split()) | _TENSOR_TYPES
+_ALIASES = (
+    frozenset("Tensor OptTensor OptionalTensor PairTensor OptPairTensor PairOptTensor Adj".split()) | _TENSOR_TYPES
+)
 """Names for types of tensors that packages export; `Adj` is a tensor or a sparse one of a class of its own."""
 
 

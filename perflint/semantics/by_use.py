@@ -50,6 +50,16 @@ def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
     return any(map(_names_dimension, call.keywords)) and call.func.attr in torch_api.tensor_methods()
 
 
+def reads_entry(call: ast.Call, packages: frozenset[str]) -> bool:
+    """Whether `x["loss"].item()` reads an entry of a TensorDict: in a file that imports from where these come from."""
+    assert isinstance(call.func, ast.Attribute)
+    entry = call.func.value
+    if call.func.attr != "item" or call.args or call.keywords or not isinstance(entry, ast.Subscript):
+        return False
+    is_key = isinstance(entry.slice, ast.Constant) and isinstance(entry.slice.value, str)
+    return is_key and not packages.isdisjoint(("tensordict", "torchrl"))
+
+
 def _names_dimension(keyword: ast.keyword) -> bool:
     # Labelled arrays name their dimensions: `dim="time"`.
     return keyword.arg == "keepdim" or (keyword.arg == "dim" and _integer(keyword.value) is not None)

@@ -184,8 +184,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    only = name in torch_api.tensor_only_methods()
-    if only or (isinstance(value, Unknown) and by_use.shows_tensor(node, frame.module.structure.parents)):
+    if name in torch_api.tensor_only_methods() or (isinstance(value, Unknown) and _shows_tensor(frame, node)):
         used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
         return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
     if name in by_use.ACCELERATOR_ONLY:
@@ -194,6 +193,11 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
         return f"torch.nn.Module.{name}", _by_use(_module_method(frame, name, Instance("torch.nn.Module"), arguments))
     return "", value
+
+
+def _shows_tensor(frame: Frame, node: ast.Call) -> bool:
+    module = frame.module
+    return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_entry(node, module.packages)
 
 
 def _by_use(value: Value) -> Value:

@@ -169,13 +169,17 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     known = name
     if info.patterns and name not in info.assigned_in:
         known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
+    held: Value | None = None
     if known in info.assigned_in:
         _run_methods(frame, module, facts, info, known)
         held = facts.held(known)
-        if held is not None:
+        if held is not None and not isinstance(held, Unknown):
             return held
     inner = module.klass(f"{facts.qualname}.{name}")
-    return class_at(frame.project, module, inner.node) if inner else _class_level(frame, module, facts, info).get(name)
+    if inner is not None:
+        return class_at(frame.project, module, inner.node)
+    # What is assigned may be unknown where the body declares what it is.
+    return _class_level(frame, module, facts, info).get(name, held)
 
 
 def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:
@@ -310,7 +314,9 @@ def _derived(frame: Frame, name: str) -> tuple[str, ...]:
         known[name] = tuple(
             full
             for other, info in others.items()
-            if module is not None and info.node.bases and (full := class_at(frame.project, module, info.node).name) != name
+            if module is not None
+            and info.node.bases
+            and (full := class_at(frame.project, module, info.node).name) != name
             and name in lineage(frame, full)
         )
     return known[name]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union
+from perflint.semantics.tensors import device_of
 from perflint.semantics.values import (
     BOOL,
     INT,
@@ -21,7 +22,9 @@ from perflint.semantics.values import (
     Mapping,
     Sequence,
     Tensor,
+    Unknown,
     Value,
+    scalar_type,
 )
 
 Special = Callable[[Frame, Arguments], Value]
@@ -129,8 +132,31 @@ _METHODS: dict[str, Special] = {
 # Datasets
 
 
+_TENSORDICTS = frozenset(
+    """tensordict.TensorDict tensordict.TensorDictBase tensordict.LazyStackedTensorDict tensordict.tensordict.TensorDict
+    tensordict.tensordict.TensorDictBase tensordict.base.TensorDictBase""".split()
+)
+
+
+def _is_key(index: Value) -> bool:
+    if isinstance(index, Sequence) and index.type == "tuple" and index.items:
+        return all(map(_is_key, index.items))
+    return scalar_type(index) == "str"
+
+
+def _entry(tensordict: Instance) -> Tensor:
+    # It may hold another TensorDict, or a text, but hardly ever does.
+    placed = tensordict.argument("device")
+    device = Device.CALLER if tensordict.arguments is None else Device.UNKNOWN
+    if placed is not None and placed != NONE:
+        device = device_of(placed)
+    return Tensor(device, evidence=Evidence.CONVENTION)
+
+
 def element(frame: Frame, dataset: Instance, index: Value) -> Value | None:
-    """What an item of one of torch's own datasets is; None for other objects."""
+    """What an item of one of torch's own datasets, or an entry of a TensorDict, is; None for other objects."""
+    if dataset.cls in _TENSORDICTS:
+        return _entry(dataset) if _is_key(index) else UNKNOWN if isinstance(index, Unknown) else dataset
     if dataset.cls == "torch.utils.data.TensorDataset":
         held = tuple([frame.item(value, INT) for _, value in dataset.arguments or ()])
         return Sequence("tuple", union(held), held)

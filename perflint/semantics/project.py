@@ -77,6 +77,11 @@ class Module:
         return found
 
     @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages that the top level imports from."""
+        return frozenset(name.partition(".")[0] for name in (*self.imports.values(), *self.stars))
+
+    @cached_property
     def assigned(self) -> frozenset[str]:
         """The names that the top level assigns."""
         return frozenset(

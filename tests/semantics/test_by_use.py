@@ -269,3 +269,29 @@ class Other(nn.Module):
 @table(DERIVED)
 def test_derived(case: Case) -> None:
     check(case)
+
+
+ENTRIES = """
+from tensordict import TensorDict, TensorDictBase
+made = TensorDict({"a": cuda}, batch_size=[2], device="cuda")
+loose = TensorDict({"a": cuda}, [2])
+made["a"]       # -> cuda
+made["a", "b"]  # -> cuda
+made[0]["a"]    # -> cuda
+loose["a"]      # -> tensor
+def f(td: TensorDictBase, key, other):
+    td["a"]     # -> caller
+    td[key]     # -> ?
+    td[3]       # -> TensorDictBase
+    other["a"].item()   # -> float
+    other[key].item()   # -> ?
+    other.item()        # -> ?
+
+def f(other):
+    other["a"].item()   # -> ?
+"""
+
+
+@table(ENTRIES)
+def test_entries(case: Case) -> None:
+    check(case)
