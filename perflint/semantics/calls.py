@@ -380,6 +380,7 @@ def _register(frame: Frame, receiver: Instance, name: str, value: Value | None, 
     else:
         kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf=leaf)
                       for m in (value or tensor).members])  # fmt: skip
+    classes.forget_declared(frame, receiver, name)
     classes.set_attribute(frame, receiver, name, kept)
 
 

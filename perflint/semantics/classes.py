@@ -339,6 +339,24 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> Non
         frame.bind_path(frame.names, f"self.{name}", value)
 
 
+def assigned(frame: Frame, target: ast.expr) -> Value | None:
+    """What is known so far of an attribute of `self`; None for other targets."""
+    facts = facts_of(frame, frame.owner)
+    if facts is None or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return None
+    return facts.held(target.attr) if target.value.id == "self" else None
+
+
+def forget_declared(frame: Frame, receiver: Instance, name: str) -> None:
+    """Drop what `self.x: Tensor` alone says of an attribute: what is registered says more."""
+    facts = facts_of(frame, frame.owner)
+    if facts is not None and receiver == frame.receiver and facts.initial.get(name) == _DECLARED:
+        del facts.initial[name]
+
+
+_DECLARED = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
+
+
 def note_named(frame: Frame, name: str, value: Value) -> None:
     """Remember what a method sets on `self` by a name that it was given: of this object's class alone."""
     receiver = frame.receiver

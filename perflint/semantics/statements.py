@@ -186,7 +186,7 @@ def _assign_statement(frame: Frame, node: ast.Assign) -> None:
 def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
     declared = annotated(frame, node.annotation)
     if node.value is None:
-        value = declared
+        value = classes.assigned(frame, node.target) or declared
     else:
         value = evaluate(frame, node.value)
         if isinstance(value, Unknown):

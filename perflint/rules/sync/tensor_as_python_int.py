@@ -161,7 +161,9 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
         tensor = receiver.tensor
         read = isinstance(receiver, Sequence) and receiver.type in ("list", "tuple", "range", "size")
         if tensor is not None:
-            number = part.value.tensor is not None and part.value.tensor.kind in (Kind.INT, Kind.UNKNOWN)
+            index = part.value.tensor
+            # A tensor of the host can only be indexed by others of the host, or by numbers.
+            number = index is not None and index.kind in (Kind.INT, Kind.UNKNOWN) and index.evidence > Evidence.USE
             read = part.kind is Index.SCALAR_TENSOR or (tensor.device is Device.CPU and number)
         if read:
             found.append((part.node, confidence))
