@@ -65,7 +65,7 @@ def _call_carries(survey: Survey, modules: Modules, call: ast.Call, depth: int) 
     if _runs_model(survey, modules, call):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
         copies = [modules.holder(call, dotted(each)) for each in (call.func, owner) if dotted(each)]
-        if not any(modules.follows(holder) or modules.is_frozen(holder) for holder in copies):
+        if not any(modules.follows(each) or modules.stays(each) or modules.is_frozen(each) for each in copies):
             return True
     elif isinstance(call.func, ast.Attribute):
         given.append(call.func.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules.evaluation._runs import Run
+from perflint.rules.evaluation._runs import Run, full_name
 from perflint.rules.evaluation._scopes import Survey, dotted, last_name
 from perflint.semantics.project import Module
 from perflint.semantics.structure import walk
@@ -15,13 +15,26 @@ _MODAL = re.compile(r"Dropout|BatchNorm|Transformer|RReLU")
 _MODAL_FUNCTION = re.compile(r"(?:F|(?:torch\.)?nn\.functional|torch)\.(?:\w*dropout\w*|rrelu\w*|batch_norm)")
 _DROPS_IF_ASKED = re.compile(r"(?:LSTM|GRU|RNN|MultiheadAttention)$")
 """Layers whose dropout is off by default."""
+_GRAPHS = "torch_geometric.nn."
+"""A library whose layers and models drop and normalise where they are asked to."""
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 
 
 def mode_matters(file: Survey, run: Run) -> bool:
-    """Whether the mode may change what a model does: not where its class is seen to lack such layers."""
-    made = [member for member in file.model.value(run.call.func).members if isinstance(member, Instance)]
+    """Whether the mode may change what a model does: not where its class is seen to lack such layers.
+
+    What a parameter holds is taken from what the file assigns to the same name elsewhere.
+    """
+    made = _objects(file.model.value(run.call.func))
+    if not made:
+        values = [node.value for node in file.all(ast.Assign) if run.receiver in map(dotted, node.targets)]
+        made = [each for value in values for each in _objects(file.model.value(value))]
     return not made or any(_is_changed_by_mode(file, instance) for instance in made)
+
+
+def _objects(value: Value) -> list[Instance]:
+    """The objects of known classes that a value may be."""
+    return [each for each in value.members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]
 
 
 def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> bool:
@@ -29,6 +42,9 @@ def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> boo
     if instance.cls == "torch.nn.Module":
         # Some module: nobody has seen which.
         return True
+    if instance.cls.startswith(_GRAPHS):
+        asked = None if instance.arguments is None else [name for name, _ in instance.arguments]
+        return _is_changed_graph_layer(instance.cls, asked)
     if not instance.cls.startswith("torch.nn."):
         found = _class(file, instance.cls)
         return found is None or _holds_modal_layer(*found)
@@ -41,6 +57,12 @@ def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> boo
         rate = instance.argument("dropout")
         return instance.arguments is None or (rate is not None and rate not in (Const(0), Const(0.0)))
     return _MODAL.search(instance.cls) is not None
+
+
+def _is_changed_graph_layer(name: str, asked: list[str | None] | list[str] | None) -> bool:
+    if asked is None or _MODAL.search(name.rpartition(".")[2]):
+        return True
+    return not {"dropout", "norm", "batch_norm", None}.isdisjoint(asked)
 
 
 def _parts(value: Value) -> tuple[Value, ...]:
@@ -70,6 +92,11 @@ def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4) -> bool
                     if any(keyword.arg in ("dropout", None) for keyword in inner.keywords):
                         return True
                 elif _MODAL.search(name):
+                    return True
+                continue
+            full = full_name(home, name)
+            if full.startswith(_GRAPHS):
+                if _is_changed_graph_layer(full, [keyword.arg for keyword in inner.keywords]):
                     return True
                 continue
             part = home.klass(name) if name and depth else None

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._layers import mode_matters
-from perflint.rules.evaluation._loops import is_foreign, is_other_code, wants_gradient
+from perflint.rules.evaluation._loops import is_foreign, is_other_code, trains, wants_gradient
+from perflint.rules.evaluation._modules import is_pretrained
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, last_name, words
 
@@ -36,6 +37,8 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
     for scope in file.scopes:
         if is_other_code(file, scope) or samples_on_purpose(scope) or file.is_module_class(scope.klass):
             continue
+        if scope.name and trains(file, scope):
+            continue
         for call in scope.calls:
             run = Run(call, dotted(call.func), Surety.PROVEN)
             if run.receiver in loaded and mode_matters(file, run):
@@ -57,21 +60,9 @@ def _loaded(file: Survey) -> frozenset[str]:
         elif file.model.target(call) == "torch.load":
             around = file.model.parent(call)
             found.update(map(dotted, around.targets) if isinstance(around, ast.Assign) else ())
-        elif _is_pretrained(file, call) and not is_foreign(file, scope):
+        elif is_pretrained(file, call) and not is_foreign(file, scope):
             found.update(assigned_to(file.model, call))
     return frozenset(found - {"", "self"})
-
-
-def _is_pretrained(file: Survey, call: ast.Call) -> bool:
-    """Whether a call makes a model of torchvision or timm with weights, which is in training mode."""
-    target = file.model.target(call)
-    if not target.startswith(("torchvision.models.", "timm.create_model")):
-        return False
-    return any(
-        keyword.arg in ("pretrained", "weights")
-        and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
-        for keyword in call.keywords
-    )
 
 
 def samples_on_purpose(scope: Scope) -> bool:

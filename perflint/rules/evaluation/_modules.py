@@ -13,7 +13,7 @@ from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
-_COPIES = frozenset({"copy_", "lerp_", "_foreach_copy_", "_foreach_lerp_"})
+_COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
 _FREEZES = re.compile(r"freeze|frozen|requires_?grad|no_?grad|disable_?grad", re.IGNORECASE)
 _UPDATES = frozenset(
     {"average", "copy", "deepcopy", "ema", "hard", "momentum", "polyak", "smooth", "soft", "sync", "synchronize",
@@ -155,6 +155,25 @@ class Modules:
         leaders = {leader for use in uses for leader in self._leaders(use)}
         return bool(leaders & self.trained - {holder})
 
+    def stays(self, holder: Holder) -> bool:
+        """Whether a module keeps the weights that it was loaded with, while the file trains others: a teacher."""
+        uses = self.uses(holder)
+        if holder in self.trained or not self.trained or not all(self._is_harmless(use) for use in uses):
+            return False
+        asked = {around.attr for use in uses if isinstance(around := self._survey.model.parent(use), ast.Attribute)}
+        made = [node for value in self._made_of(uses) for node in walk(value) if isinstance(node, ast.Call)]
+        factories = {last_name(call) for call in made}
+        loaded = bool({"load", "from_pretrained"} & factories) or "load_state_dict" in asked
+        loaded = loaded or any(is_pretrained(self._survey, call) for call in made)
+        return loaded and "train" not in asked and ("eval" in asked or bool({"eval", "from_pretrained"} & factories))
+
+    def _made_of(self, uses: list[ast.expr]) -> Iterator[ast.expr]:
+        """The values that are assigned to a variable."""
+        for use in uses:
+            around = self._survey.model.parent(use)
+            if isinstance(around, ast.Assign) and use in around.targets:
+                yield around.value
+
     def _is_harmless(self, use: ast.expr) -> bool:
         """Whether a use of a module can train it nowhere: it is run, copied to, saved, switched."""
         model = self._survey.model
@@ -184,7 +203,9 @@ class Modules:
                 if last_name(outer) not in ("list", "enumerate", "tuple", "next"):
                     return False
             if isinstance(outer, (ast.For, ast.AsyncFor)):
-                return any(_writes_parameter(node) for node in walk(outer))
+                inside = list(walk(outer))
+                steps = any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
+                return not steps and any(_writes_parameter(node) for node in inside)
             if isinstance(outer, ast.stmt):
                 return last_name(getattr(outer, "value", outer)) == "next"
         return False
@@ -233,6 +254,17 @@ def is_optimizer(survey: Survey, call: ast.Call) -> bool:
     if "optim" in dotted(call.func).split(".") and "scheduler" not in parts:
         return True
     return bool({"optim", "optimizer", "adam", "sgd"}.intersection(parts)) and "scheduler" not in parts
+
+
+def is_pretrained(survey: Survey, call: ast.Call) -> bool:
+    """Whether a call makes a model of torchvision or timm with weights."""
+    if not survey.model.target(call).startswith(("torchvision.models.", "timm.create_model")):
+        return False
+    return any(
+        keyword.arg in ("pretrained", "weights")
+        and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+        for keyword in call.keywords
+    )
 
 
 def _is_harmless_call(call: ast.Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, last_name, words
+from perflint.rules.evaluation._scopes import Mode, Scope, Survey, assigned_to, dotted, last_name, words
 from perflint.semantics.bindings import How, definitions
 from perflint.semantics.project import Module
 from perflint.semantics.values import Class, Function, Instance, Value
@@ -82,6 +82,9 @@ def mode_before(scope: Scope, run: Run) -> bool | None:
 
 def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     receiver, target = dotted(call.func), survey.model.target(call)
+    if modules.intersection(assigned_to(survey.model, call)):
+        # What is switched later is a module: the call makes it.
+        return None
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
         return Run(call, receiver, Surety.PROVEN) if receiver and is_model(survey, value) else None
@@ -129,11 +132,11 @@ def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
         return False
     if "__call__" in info.methods:
         return True
-    bases = (_full_name(home, dotted(base)) for base in info.node.bases)
+    bases = (full_name(home, dotted(base)) for base in info.node.bases)
     return any(_has_own_call(survey, base, depth - 1) for base in bases)
 
 
-def _full_name(home: Module, name: str) -> str:
+def full_name(home: Module, name: str) -> str:
     """The full name of a class by the name that its module uses for it."""
     for node in home.structure.nodes.get(ast.ImportFrom, ()):
         if isinstance(node, ast.ImportFrom):

@@ -187,9 +187,9 @@ class _Follower:
         value = self.model.value(call.func)
         if isinstance(value, Instance):
             return self.model.is_module(value)
-        if self.model.target(call) == "torch.nn.Module.__call__" or words(name)[-1:] in [(w,) for w in _LOSSES]:
-            return not _is_step(name)
         called = self.survey.called(call)
+        if self.model.target(call) == "torch.nn.Module.__call__" or _LOSSES.intersection(words(name)):
+            return not _is_step(name) and not any(wants_gradient(self.survey, each.node) for each in called)
         return len(called) == 1 and isinstance(call.func, ast.Name) and _keeps_nothing(self.survey, called[0].node)
 
     def _grow(self, owner: ast.expr, call: ast.Call) -> None:
@@ -290,6 +290,15 @@ def _keeps_nothing(survey: Survey, function: ast.AST) -> bool:
             return False
         if isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)):
             return False
-        if isinstance(node, ast.Call) and last_name(node) in _GROWS:
+        if isinstance(node, ast.Call) and last_name(node) in _GROWS and not _grows_local(node, function):
             return False
     return True
+
+
+def _grows_local(call: ast.Call, function: ast.AST) -> bool:
+    """Whether a list that a function has made itself grows."""
+    name = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    return any(
+        isinstance(node, ast.Assign) and any(dotted(target) == name for target in node.targets)
+        for node in walk(function)
+    )

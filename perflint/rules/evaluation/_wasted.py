@@ -28,8 +28,8 @@ class Why(Enum):
 
     READ = "read"
     """The host reads the result, or it is detached, and nothing else happens to it."""
-    COPY = "copy"
-    """The model is a copy of one that is trained, and no gradient comes through its arguments."""
+    UNTRAINED = "untrained"
+    """The model copies one that is trained, or stays as it was loaded, and no gradient comes through its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class _Finder:
     def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
         if self.modules.is_frozen(holder) or not may_have_parameters(self.survey, self.model.value(call.func)):
             return None
-        if self.modules.follows(holder) and not self._feeds(call):
-            return Wasted(scope, call, Why.COPY, Confidence.MEDIUM, not wants_gradient(self.survey, scope.node))
+        if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
+            return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, not wants_gradient(self.survey, scope.node))
         found = fate(self.survey, call)
         if not found.is_wasted:
             return None

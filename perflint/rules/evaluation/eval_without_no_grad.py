@@ -41,8 +41,8 @@ class EvalWithoutNoGrad(Rule):
     In any code, training too, it also follows what a model puts out. It reports runs whose result
     only reaches the host, `detach()` or operations without a gradient: actions in an environment,
     samples that are saved, the generator in the step of its discriminator. And it reports target
-    networks and averages: modules that only copy the parameters of one that is trained, run on
-    inputs that carry no gradient.
+    networks, averages and teachers: modules that only copy the parameters of one that is trained,
+    or that stay as they were loaded while others are trained, run on inputs that carry no gradient.
 
     ## Why is this bad
     Each operation then builds a graph node and keeps its inputs for a backward pass that
@@ -153,8 +153,8 @@ class EvalWithoutNoGrad(Rule):
 
     def _waste(self, site: FileSite, file: Survey, each: Wasted) -> Finding:
         name = site.text(each.call.func)
-        if each.why is Why.COPY:
-            why = "a copy that no optimizer trains, whose graph is built for nothing"
+        if each.why is Why.UNTRAINED:
+            why = "which no optimizer trains: its graph is built for nothing"
         else:
             why = "whose result is only read or detached: its graph is built for nothing"
         return self.finding(

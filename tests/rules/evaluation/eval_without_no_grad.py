@@ -317,6 +317,42 @@ def adversaries(generator, discriminator, loader):
         print(discriminator(fake.detach()).mean().item())  # error: TPF501
 
 
+def accuracies(scores, labels):
+    found = []
+    for k in (1, 5):
+        found.append((scores.topk(k).indices == labels[:, None]).any(1).float().mean())
+    return found
+
+
+def learn_from_teacher(loader, extra, path):
+    teacher, student = Net(), Net()
+    teacher.load_state_dict(torch.load(path))
+    teacher.eval()
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for x, y in loader:
+        wanted = teacher(x)  # error: TPF501
+        scores = student(x)
+        loss = F.mse_loss(scores, wanted) + F.mse_loss(teacher(scores), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(accuracies(student(extra), y)[0].item())  # error: TPF501
+
+
+class Averaged:
+    def __init__(self, net):
+        self.net = net
+        self.mean = copy.deepcopy(self.net)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def learn(self, x):
+        loss = F.mse_loss(self.net(x), self.mean(x))  # error: TPF501
+        loss.backward()
+        self.optimizer.step()
+        for slow, fast in zip(self.mean.parameters(), self.net.parameters()):
+            slow.data.mul_(0.99).add_(fast.data, alpha=0.01)
+
+
 # Gradients are wanted here, or there are none.
 
 
@@ -463,3 +499,24 @@ def fit_from_samples(compressor, loader):
         loss = latent.square().mean()
         loss.backward()
         optimizer.step()
+
+
+def adapt_by_hand(net, loader):
+    """The copy learns too, without an optimizer."""
+    fast = copy.deepcopy(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = F.cross_entropy(fast(x), y) + F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        for one, other in zip(fast.parameters(), net.parameters()):
+            one.data.add_(one.grad + other.grad, alpha=-0.1)
+
+
+def evaluate_made(Model: nn.Module, path, env, episodes):  # noqa: N803
+    """The class is called first, and then its object."""
+    model = Model(env).to("cuda")
+    model.load_state_dict(torch.load(path))
+    model.eval()
+    with torch.no_grad():
+        return [model(env.reset()).argmax(1).tolist() for _ in range(episodes)]
