@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._layers import mode_matters
 from perflint.rules.evaluation._loops import is_foreign, is_other_code, trains, wants_gradient
-from perflint.rules.evaluation._modules import is_pretrained
+from perflint.rules.evaluation._modules import is_pretrained, modules
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, last_name, words
+from perflint.semantics.structure import names_in
 
 SET_ELSEWHERE = re.compile(
     r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("
 )
 """What says that the mode may be set by code that is not seen."""
 _SAMPLED = frozenset({"bayes", "bayesian", "dropout", "ensemble", "mc", "montecarlo", "stochastic", "uncertainty"})
+_LEAVES_MODE = frozenset({"bfloat16", "cpu", "cuda", "double", "float", "half", "load_state_dict", "parameters", "to"})
 _PRETRAINED = re.compile(r"\bpretrained\s*=\s*True|\bweights\s*=\s*[^N\s]")
 
 
@@ -29,9 +31,11 @@ def loads(text: str) -> bool:
 def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
     """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode."""
     text = file.model.source.text
-    if not loads(text) or SET_ELSEWHERE.search(text) or ".eval()" in text or ".train(" in text:
+    if not loads(text) or in_tests(file.model):
         return
-    if in_tests(file.model) or wants_gradient(file, file.model.source.tree):
+    switches = SET_ELSEWHERE.search(text) or ".eval()" in text or ".train(" in text
+    if switches or wants_gradient(file, file.model.source.tree):
+        yield from _runs_of_local(file)
         return
     loaded = _loaded(file)
     for scope in file.scopes:
@@ -46,6 +50,45 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
                 yield call
 
 
+def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
+    """The first run of each model that a function makes, loads and runs itself, and hands to nobody."""
+    known = modules(file)
+    for scope in file.scopes[1:]:
+        if is_other_code(file, scope) or samples_on_purpose(scope) or trains(file, scope):
+            continue
+        for name in sorted(_loaded_in(scope)):
+            uses = known.uses(known.holder(scope.node.body[0], name))
+            run = next((call for call in scope.calls if dotted(call.func) == name), None)
+            made = any(isinstance(use, ast.Name) and isinstance(use.ctx, ast.Store) for use in uses)
+            if run is None or not made or not all(_stays_here(file, use) for use in uses):
+                continue
+            if mode_matters(file, Run(run, name, Surety.PROVEN)):
+                yield run
+
+
+def _loaded_in(scope: Scope) -> set[str]:
+    """The plain names that get weights in a function."""
+    found = {
+        dotted(call.func.value)
+        for call in scope.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
+    }
+    return {name for name in found if name.isidentifier()}
+
+
+def _stays_here(file: Survey, use: ast.expr) -> bool:
+    """Whether a use of a local model makes it by its class, moves it, loads it or runs it."""
+    around = file.model.parent(use)
+    if isinstance(around, ast.Attribute):
+        return around.attr in _LEAVES_MODE
+    if isinstance(around, ast.Assign) and use in around.targets:
+        made = around.value
+        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _LEAVES_MODE:
+            made = made.func.value
+        return isinstance(made, ast.Name) or (isinstance(made, ast.Call) and last_name(made)[:1].isupper())
+    return isinstance(around, ast.Call) and (around.func is use or last_name(around) in ("print", "_export", "export"))
+
+
 def _loaded(file: Survey) -> frozenset[str]:
     """The names of what gets weights: by `load_state_dict`, or as a whole, or by a factory that has them.
 
@@ -55,7 +98,7 @@ def _loaded(file: Survey) -> frozenset[str]:
     for call in file.all(ast.Call):
         scope = file.scope_around(call)
         if last_name(call) == "load_state_dict" and isinstance(call.func, ast.Attribute):
-            if not is_foreign(file, scope) and scope.name != "load_state_dict":
+            if not is_foreign(file, scope) and not _is_given(scope, call):
                 found.add(dotted(call.func.value))
         elif file.model.target(call) == "torch.load":
             around = file.model.parent(call)
@@ -63,6 +106,14 @@ def _loaded(file: Survey) -> frozenset[str]:
         elif is_pretrained(file, call) and not is_foreign(file, scope):
             found.update(assigned_to(file.model, call))
     return frozenset(found - {"", "self"})
+
+
+def _is_given(scope: Scope, call: ast.Call) -> bool:
+    """Whether the weights come from the caller of a method, which restores the state of an object that others use."""
+    if scope.klass is None or isinstance(scope.node, ast.Module):
+        return False
+    given = {argument.arg for argument in scope.node.args.args}
+    return any(names_in(argument) & given - {"self"} for argument in call.args)
 
 
 def samples_on_purpose(scope: Scope) -> bool:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
+from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, modes, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, last_name, words
 from perflint.semantics.structure import walk
@@ -146,9 +147,9 @@ def iterated(loop: ast.AST) -> Iterator[ast.expr]:
 
 
 def regions(survey: Survey) -> Iterator[Region]:
-    """The evaluations of a file; none where its models are another library's."""
+    """The evaluations of a file; none in tests and where its models are another library's."""
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
-    if "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES):
+    if ("torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)) or in_tests(survey.model):
         return
     for scope in survey.scopes:
         if is_other_code(survey, scope):

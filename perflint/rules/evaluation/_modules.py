@@ -130,6 +130,9 @@ class Modules:
     def is_frozen(self, holder: Holder) -> bool:
         """Whether the file takes the gradients of a module's parameters away somewhere."""
         uses = list(self.uses(holder))
+        if holder.path == "self":
+            # A method may freeze parts of it; its constructor would freeze it.
+            uses = [use for use in uses if self._survey.scope_around(use).name == "__init__"]
         root, _, attribute = holder.path.rpartition(".")
         if root and root not in ("self", "cls"):
             # A part of an object, which its own class may freeze.

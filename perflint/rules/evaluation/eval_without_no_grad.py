@@ -113,7 +113,9 @@ class EvalWithoutNoGrad(Rule):
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        if ".eval()" in text or ".train(False" in text or ("parameters()" in text and "optim" in text):
+        if ".eval()" in text or ".train(False" in text or ".detach()" in text:
+            return True
+        if "parameters()" in text and "optim" in text:
             return True
         return defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
 

@@ -110,14 +110,18 @@ class MissingEvalMode(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         file = survey(site.model)
+        told: set[ast.Call] = set()
         for region in regions(file):
             sure = _confidence(region)
             shown = (run for run in region.runs if run.surety is not Surety.PASSED and mode_matters(file, run))
             run = next(shown, None)
             if sure is None or run is None:
                 continue
+            told.add(run.call)
             yield self._finding(site, run.call, run.receiver, sure, region.heat)
         for call in runs_of_loaded(file):
+            if call in told:
+                continue
             heat = site.model.heat(call)
             yield self._finding(
                 site, call, dotted(call.func), Confidence.MEDIUM, Heat.WARM if heat is Heat.COLD else heat
