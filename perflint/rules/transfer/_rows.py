@@ -13,7 +13,7 @@ from perflint.rules.transfer._loops import body_of, is_bound_before
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import names_in, path_of, walk
-from perflint.semantics.values import Const, Function, Scalar, Tensor, Unknown
+from perflint.semantics.values import Const, Device, Function, Scalar, Tensor, Unknown
 
 FEW = 8
 """Turns of a loop that are hardly worth a thought."""
@@ -112,7 +112,10 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
 
 def _confidence(model: Model, tensor: ast.expr) -> Confidence:
     """Rows on the host take the host's time alone, which is seldom what a step waits for."""
-    return device_confidence(model.value(tensor)) or Confidence.LOW
+    value = model.value(tensor)
+    if isinstance(value, Unknown) and value.near is Device.CALLER:
+        return Confidence.MEDIUM
+    return device_confidence(value) or Confidence.LOW
 
 
 def _turns(model: Model, target: ast.expr, source: ast.expr) -> _Turns | None:

@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from elsewhere import canvas
+
 
 class Normalise(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -19,6 +21,13 @@ class Columns(nn.Module):
             scaled = x[:, column] * weights[column]
             out[:, column] = torch.relu(x[:, column] + scaled)
         return out
+
+
+def boxes_to_masks(boxes: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    masks = canvas((len(boxes), height, width), device=boxes.device)
+    for mask, box in zip(masks, boxes.long(), strict=True):  # error: TPF208
+        mask[box[1] : box[3], box[0] : box[2]] = 1.0
+    return masks
 
 
 class Distances(nn.Module):
