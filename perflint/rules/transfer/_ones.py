@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from perflint.frozen import dataclass
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.model._flow import attributes
+from perflint.rules.transfer._loops import body_of
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.values import NONE, Const, Tensor, scalar_type
+from perflint.semantics.structure import walk
+from perflint.semantics.values import NONE, Array, Const, Tensor, scalar_type
 
 _SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn")) | frozenset(
     f"torch.Tensor.{name}" for name in ("view", "reshape", "new_zeros", "new_ones", "new_empty")
@@ -56,8 +58,48 @@ NOTHING = Shape()
 def shape(model: Model, node: ast.expr, depth: int = _DEPTH) -> Shape:
     """The shape of what an expression gives."""
     value = model.value(node)
-    rank = value.rank if isinstance(value, Tensor) else None
+    rank = value.rank if isinstance(value, Tensor) and _is_whole(model, node, depth) else None
     return _made(model, node, depth).of_rank(rank) if depth else Shape(rank)
+
+
+def _is_whole(model: Model, node: ast.expr, depth: int) -> bool:
+    """Whether all operands are known that an expression, or what a name in it is bound to, takes its rank from.
+
+    The rank of a sum with something unknown is that of the other operand to the model, and may be greater.
+    """
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Name):
+        return all(_is_whole(model, value, depth - 1) for value in _assigned(model, node))
+    if isinstance(node, ast.BinOp):
+        return all(_has_rank(model, each) and _is_whole(model, each, depth - 1) for each in (node.left, node.right))
+    if isinstance(node, ast.UnaryOp):
+        return _is_whole(model, node.operand, depth - 1)
+    if isinstance(node, ast.Subscript):
+        return _is_whole(model, node.value, depth - 1)
+    if isinstance(node, ast.Call):
+        of_tensor = isinstance(node.func, ast.Attribute) and model.value(node.func.value).tensor is not None
+        receiver = [node.func.value] if of_tensor and isinstance(node.func, ast.Attribute) else []
+        return all(_is_whole(model, each, depth - 1) for each in (*receiver, *node.args))
+    return True
+
+
+def _has_rank(model: Model, node: ast.expr) -> bool:
+    value = model.value(node)
+    return scalar_type(value) != "" or (isinstance(value, (Tensor, Array)) and value.rank is not None)
+
+
+def _assigned(model: Model, use: ast.Name) -> Iterator[ast.expr]:
+    """What the statements of a function bind a name to, or add to it."""
+    last = bound(model, use)
+    if last is not None:
+        yield last
+        return
+    for each in walk(body_of(model, use)):
+        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            if any(isinstance(target, ast.Name) and target.id == use.id for target in targets):
+                yield each.value
 
 
 def _made(model: Model, node: ast.expr, depth: int) -> Shape:

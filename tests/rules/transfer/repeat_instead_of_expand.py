@@ -107,6 +107,13 @@ def tiled(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     return rows, x.repeat(2, 1) + 1, torch.zeros(2, 1).repeat(2, 3) + 1, x[:, None].repeat(2, 3, 1) + 1, x.repeat(1, 1)
 
 
+def of_unknown_rank(make, x: torch.Tensor) -> torch.Tensor:
+    grid = make(8)
+    grid = grid - torch.tensor([1.0, 2.0])
+    cast = (grid * 2).float()
+    return torch.cat([x, grid.repeat(4, 1, 1, 1)]), cast.repeat(4, 1) + x
+
+
 def other_things(names: list, frame) -> object:
     return names.repeat(3, 1), frame[None].repeat(2, 1) + 1
 
