@@ -33,7 +33,7 @@ class Shape:
     """How many dimensions there are, None where that is not known, and which are of size 1.
 
     Those are counted from the front, from 0; and, with negative numbers, from the back where the rank is unknown.
-    `sliced`: some are of size 1 because a slice takes no more, and may be empty.
+    `sliced`: some are cut by a slice, which may be empty.
     """
 
     rank: int | None = None
@@ -236,7 +236,7 @@ def _inserted(base: Shape, index: int) -> Shape:
 def _indexed(model: Model, node: ast.Subscript, depth: int) -> Shape:
     base = shape(model, node.value, depth - 1)
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    sliced = base.sliced or any(isinstance(part, ast.Slice) and _is_thin(part) for part in parts)
+    sliced = base.sliced or any(isinstance(part, ast.Slice) and (part.lower or part.upper) for part in parts)
     ellipsis = [i for i, part in enumerate(parts) if isinstance(part, ast.Constant) and part.value is ...]
     if not ellipsis:
         front = _walked(model, parts, base, 1)
