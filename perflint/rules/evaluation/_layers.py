@@ -32,6 +32,12 @@ def mode_matters(file: Survey, run: Run) -> bool:
     return not made or any(_is_changed_by_mode(file, instance) for instance in made)
 
 
+def is_seen(file: Survey, run: Run) -> bool:
+    """Whether the class of a model that is run is one of the project or of torch."""
+    made = _objects(file.model.value(run.call.func))
+    return bool(made) and all(each.cls.startswith("torch.nn.") or _class(file, each.cls) is not None for each in made)
+
+
 def _objects(value: Value) -> list[Instance]:
     """The objects of known classes that a value may be."""
     return [each for each in value.members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]

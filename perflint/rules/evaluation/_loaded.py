@@ -103,9 +103,16 @@ def _loaded(file: Survey) -> frozenset[str]:
         elif file.model.target(call) == "torch.load":
             around = file.model.parent(call)
             found.update(map(dotted, around.targets) if isinstance(around, ast.Assign) else ())
-        elif is_pretrained(file, call) and not is_foreign(file, scope):
+    return frozenset(found | pretrained(file)) - {"", "self"}
+
+
+def pretrained(file: Survey) -> frozenset[str]:
+    """The names of models that torchvision or timm make with weights: all of them drop or normalise."""
+    found: set[str] = set()
+    for call in file.all(ast.Call):
+        if is_pretrained(file, call) and not is_foreign(file, file.scope_around(call)):
             found.update(assigned_to(file.model, call))
-    return frozenset(found - {"", "self"})
+    return frozenset(found)
 
 
 def _is_given(scope: Scope, call: ast.Call) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import in_context_that_evaluates
-from perflint.rules.evaluation._layers import mode_matters
-from perflint.rules.evaluation._loaded import SET_ELSEWHERE, loads, runs_of_loaded, samples_on_purpose
+from perflint.rules.evaluation._layers import is_seen, mode_matters
+from perflint.rules.evaluation._loaded import SET_ELSEWHERE, loads, pretrained, runs_of_loaded, samples_on_purpose
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
 from perflint.rules.evaluation._modules import modules
-from perflint.rules.evaluation._runs import Surety, modes
+from perflint.rules.evaluation._runs import Run, Surety, modes
 from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, survey
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
@@ -26,7 +26,8 @@ class MissingEvalMode(Rule):
     although nothing in the function, around it, in its class or in its callers of the same
     file calls `eval()` or `train(False)` on it. Also models whose weights a file loads, or that
     torchvision or timm make with weights, and which it runs, while nothing in it trains and
-    nothing switches a mode.
+    nothing switches a mode: with low confidence where nobody has seen the class, as many of
+    those models are the same in both modes.
 
     ## Why is this bad
     First of all the results are wrong: dropout keeps dropping, and batch normalisation
@@ -122,10 +123,11 @@ class MissingEvalMode(Rule):
         for call in runs_of_loaded(file):
             if call in told:
                 continue
-            heat = site.model.heat(call)
-            yield self._finding(
-                site, call, dotted(call.func), Confidence.MEDIUM, Heat.WARM if heat is Heat.COLD else heat
-            )
+            heat, name = site.model.heat(call), dotted(call.func)
+            # Many of the models that nobody has seen are the same in both modes.
+            known = is_seen(file, Run(call, name, Surety.PROVEN)) or name in pretrained(file)
+            sure = Confidence.MEDIUM if known else Confidence.LOW
+            yield self._finding(site, call, name, sure, Heat.WARM if heat is Heat.COLD else heat)
 
     def _finding(self, site: FileSite, call: ast.Call, receiver: str, sure: Confidence, heat: Heat) -> Finding:
         name = site.text(call.func)
