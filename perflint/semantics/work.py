@@ -255,7 +255,7 @@ def by_name(info: FunctionInfo) -> Heat | None:
     """
     name = info.name
     known = {name, name.lstrip("_")} & _HOT_METHODS or _HOT_HOOK.fullmatch(name.lstrip("_"))
-    if known and (info.owner or name == "forward"):
+    if (known or name.startswith("forward_")) and (info.owner or name == "forward"):
         return Heat.HOT
     return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
 

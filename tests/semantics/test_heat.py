@@ -650,6 +650,10 @@ class Loss(nn.Module):
         return self.w.sum().item()      # cold
     def compute_losses(self, x):
         return x.sum().item()           # warm
+    def forward_features(self, x):
+        return x.sum().item()           # hot
+    def _forward_keys(self, x):
+        return x.sum().item()           # warm
 class Loop:
     def _training_step(self, x):
         return x.sum().item()           # hot
@@ -658,6 +662,8 @@ class Loop:
     def _setup(self, x):
         return x.sum().item()           # warm
 def _compute_loss(x):
+    return x.sum().item()               # warm
+def forward_all(x):
     return x.sum().item()               # warm
 
 class Net(nn.Module):
