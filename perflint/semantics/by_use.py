@@ -50,14 +50,24 @@ def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
     return any(map(_names_dimension, call.keywords)) and call.func.attr in torch_api.tensor_methods()
 
 
-def reads_entry(call: ast.Call, packages: frozenset[str]) -> bool:
-    """Whether `x["loss"].item()` reads an entry of a TensorDict: in a file that imports from where these come from."""
+def reads_number(call: ast.Call, packages: frozenset[str]) -> bool:
+    """Whether `x.item()` reads a tensor: an entry of a TensorDict, or anything in a file without other arrays.
+
+    `packages` are those that the file imports from.
+    """
     assert isinstance(call.func, ast.Attribute)
     entry = call.func.value
-    if call.func.attr != "item" or call.args or call.keywords or not isinstance(entry, ast.Subscript):
+    if call.func.attr != "item" or call.args or call.keywords:
         return False
-    is_key = isinstance(entry.slice, ast.Constant) and isinstance(entry.slice.value, str)
+    if "torch" in packages and packages.isdisjoint(_ARRAYS):
+        return True
+    key = entry.slice if isinstance(entry, ast.Subscript) else None
+    is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
     return is_key and not packages.isdisjoint(("tensordict", "torchrl"))
+
+
+_ARRAYS = OTHER_TENSORS | frozenset("numpy scipy pandas polars xarray sklearn datasets cv2 numba h5py".split())
+"""Packages whose arrays and columns have `item` as well."""
 
 
 def _names_dimension(keyword: ast.keyword) -> bool:

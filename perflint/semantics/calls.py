@@ -197,7 +197,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
 
 def _shows_tensor(frame: Frame, node: ast.Call) -> bool:
     module = frame.module
-    return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_entry(node, module.packages)
+    return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)
 
 
 def _by_use(value: Value) -> Value:

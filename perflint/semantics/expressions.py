@@ -364,8 +364,18 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
     if isinstance(receiver, (Name, Unknown)):
-        return DeviceValue(Device.CALLER) if index == Const("device") else receiver
+        if index == Const("device"):
+            return DeviceValue(Device.CALLER)
+        return (isinstance(receiver, Unknown) and _picked(index, node)) or receiver
     return UNKNOWN
+
+
+def _picked(index: Value, node: ast.expr) -> Value | None:
+    """What is left of something unknown by a mask of torch: only tensors are indexed by one that is off the host."""
+    if not isinstance(index, Tensor) or index.kind is not Kind.BOOL or index.rank == 0 or not index.off_host:
+        return None
+    picked = Tensor(index.device, evidence=Evidence.USE, place=index.place)
+    return picked.with_(rank=ranks.indexed(picked, index, node))
 
 
 def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:

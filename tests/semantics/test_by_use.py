@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.semantics.notation import Case, check, table
+import ast
+
+import pytest
+
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.semantics.notation import Case, check, show, table
 
 CALLS = """
 unknown().int()     # -> tensor int
@@ -306,4 +313,40 @@ def f(other):
 
 @table(ENTRIES)
 def test_entries(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("imports", "code", "expected"),
+    [
+        ("import torch", "x.item()", "float"),
+        ("from torch import nn", "x[0].item()", "float"),
+        ("import torch, numpy as np", "x.item()", "?"),
+        ("import torch\nfrom datasets import load_dataset", "x.item()", "?"),
+        ("import json", "x.item()", "?"),
+        ("import torch", "x.item('a')", "?"),
+    ],
+)
+def test_numbers_are_read_of_tensors_where_no_other_arrays_are(imports: str, code: str, expected: str) -> None:
+    model = Model(Source("snippet.py", f"{imports}\ndef f(x, k):\n    return x.y if k else {code}\n"), Project())
+    calls = [node for node in model.everything() if isinstance(node, ast.Call)]
+    assert [show(model.value(call)) for call in calls] == [expected]
+
+
+MASKS = """
+for row, keep in zip(unknown(), unknown().bool()):
+    row[keep]           # -> tensor
+unknown()[mask]         # -> cuda
+unknown()[mask].sum()   # -> cuda 0
+
+# look-alikes
+unknown()[mask.cpu()]   # -> ?
+unknown()[ints]         # -> ?
+unknown()[mask.any()]   # -> ?
+unknown()[n]            # -> ?
+"""
+
+
+@table(MASKS)
+def test_masks(case: Case) -> None:
     check(case)
