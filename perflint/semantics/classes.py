@@ -304,22 +304,27 @@ def _by_convention(value: Value) -> Value:
 
 def _derived(frame: Frame, name: str) -> tuple[str, ...]:
     """The classes of a class's file that derive from it, by full name."""
+    facts = facts_of(frame, name)
+    if facts is None:
+        return ()
     known = frame.project.knowledge.derived
-    if name not in known:
+    if facts.module not in known:
         # Who asks while it is found out goes without.
-        known[name] = ()
-        facts = facts_of(frame, name)
-        module = None if facts is None else frame.project.loaded(facts.module)
-        others = {} if module is None else module.structure.classes
-        known[name] = tuple(
-            full
-            for other, info in others.items()
-            if module is not None
-            and info.node.bases
-            and (full := class_at(frame.project, module, info.node).name) != name
-            and name in lineage(frame, full)
-        )
-    return known[name]
+        found: dict[str, tuple[str, ...]] = {}
+        known[facts.module] = {}
+        module = frame.project.loaded(facts.module)
+        for info in () if module is None else module.structure.classes.values():
+            if module is not None and info.node.bases:
+                full = class_at(frame.project, module, info.node).name
+                for base in lineage(frame, full)[1:]:
+                    if base.startswith(f"{module.name}."):
+                        found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
+        known[facts.module] = found
+    return known[facts.module].get(name, ())
+
+
+_MOST_DERIVED = 16
+"""Classes of a file that are asked for what their base lacks."""
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:

@@ -84,8 +84,8 @@ class Knowledge:
     """Which classes are module classes."""
     module_parts: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes, or bases of one in their file."""
-    derived: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The classes that derive from a class in its own file."""
+    derived: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """The classes that derive from a class in its own file, by the name of its module."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
     """What functions are annotated to return, by module and position."""
     constructors: dict[str, Function | None] = field(default_factory=dict)
