@@ -6,6 +6,7 @@ Usage: python benchmarks/rules/rows.py [--device cpu --quick] [PREFIX …]  (onl
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import torch
@@ -133,5 +134,35 @@ def masks() -> Iterator[Pair]:
     )
 
 
+def numbers() -> Iterator[Pair]:
+    """Tokens of a loader, which come one by one."""
+    count = 65 if OPTIONS.quick else 8 * 1024 + 1
+
+    def one_by_one(tokens: deque[int]) -> torch.Tensor:
+        scratch = torch.empty(count, dtype=torch.int64)
+        for i in range(count):
+            scratch[i] = tokens.popleft()
+        return scratch
+
+    def at_once(tokens: deque[int]) -> torch.Tensor:
+        return torch.tensor([tokens.popleft() for _ in range(count)])
+
+    def training(gather: Callable[[deque[int]], torch.Tensor]) -> Run:
+        def fetch(_: torch.Tensor) -> torch.Tensor:
+            return gather(deque(range(count))).to(OPTIONS.device)
+
+        return gpt_step(GPT().to(OPTIONS.device), ids(8, 1024), end=fetch)
+
+    yield Pair(
+        "numbers-one-by-one-gpt",
+        "TPF208",
+        "the 8193 tokens of a batch stored one by one against a tensor of their list",
+        HALF,
+        GPT_SHAPE,
+        lambda: (training(one_by_one), training(at_once)),
+        "step",
+    )
+
+
 if __name__ == "__main__":
-    main("rows", __doc__, (batches, classes, masks))
+    main("rows", __doc__, (batches, classes, masks, numbers))

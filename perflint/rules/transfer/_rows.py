@@ -38,11 +38,15 @@ _DEEPEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`made` is what each turn computes, `read` what of; None where it follows from the index alone."""
+    """`made` is what each turn computes, `read` what of; None where it follows from the index alone.
+
+    `by_number` says that each turn stores one number in a tensor on the host.
+    """
 
     made: ast.expr
     read: ast.expr | None
     confidence: Confidence
+    by_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,9 @@ def rows(model: Model, loop: ast.For) -> Rows | None:
     turns = _turns(model, loop.target, loop.iter)
     if turns is None or loop.orelse:
         return None
-    if not _is_plain(model, loop):
-        return _filled_by_number(model, loop, turns)
+    numbers = _filled_by_number(model, loop, turns)
+    if not _is_plain(model, loop) or (numbers is not None and numbers.by_number):
+        return numbers
     if any(_is_read_too(loop, store, turns) for store in _stores(loop)) or _is_compiled_elsewhere(model, loop):
         return None
     reads = [*_reads(model, turns, loop.body)]
@@ -182,7 +187,8 @@ def _filled_by_number(model: Model, loop: ast.For, turns: _Turns) -> Rows | None
         return None
     if any(isinstance(part, ast.expr) and model.value(part).tensor is not None for part in walk(statement.value)):
         return None
-    return Rows(made, None, Confidence.LOW)
+    on_host = filled.device is Device.CPU
+    return Rows(made, None, Confidence.MEDIUM if on_host else Confidence.LOW, by_number=on_host)
 
 
 def _is_plain(model: Model, loop: ast.For) -> bool:

@@ -87,14 +87,14 @@ class Branches(nn.Module):
 
 def filled(tokens) -> torch.Tensor:
     buffer = torch.empty(8193, dtype=torch.long)
-    for i in range(8193):  # audit: TPF208
+    for i in range(8193):  # error: TPF208
         buffer[i] = next(tokens)
     return buffer
 
 
 def drained(tokens, count: int) -> torch.Tensor:
     buffer = torch.empty(count, dtype=torch.long)
-    for i in range(count):  # audit: TPF208
+    for i in range(count):  # error: TPF208
         buffer[i] = tokens.popleft()
     return buffer
 
