@@ -37,21 +37,25 @@ def _may_have(survey: Survey, name: str) -> bool:
 def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
     """Whether a class makes parameters, or parts that are not seen."""
     for base in node.bases:
-        name = dotted(base)
-        if name not in ("nn.Module", "torch.nn.Module", "Module") and _part_makes(home, name, depth):
+        if _full_name(home, base) != "torch.nn.Module" and _part_makes(home, dotted(base), depth):
             return True
     return any(isinstance(inner, ast.Call) and _call_makes(home, inner, depth) for inner in walk(node))
 
 
 def _call_makes(home: Module, call: ast.Call, depth: int) -> bool:
-    name, last = dotted(call.func), last_name(call)
-    if last == "Parameter":
+    name, last = _full_name(home, call.func), last_name(call)
+    if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
         asked = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
         return not asked or (isinstance(asked[0], ast.Constant) and asked[0].value is True)
-    if name.startswith(("nn.", "torch.nn.")) and not name.startswith(("nn.functional.", "torch.nn.functional.")):
+    if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
         return last[:1].isupper() and (last == "PReLU" or _WITHOUT.search(last) is None)
-    made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "np.", "self."))
-    return made_here and not last.endswith(("Error", "Warning")) and _part_makes(home, name, depth)
+    made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "numpy.", "self."))
+    return made_here and not last.endswith(("Error", "Warning")) and _part_makes(home, dotted(call.func), depth)
+
+
+def _full_name(home: Module, node: ast.expr) -> str:
+    head, dot, rest = dotted(node).partition(".")
+    return f"{home.imports.get(head, head)}{dot}{rest}"
 
 
 def _part_makes(home: Module, name: str, depth: int) -> bool:
