@@ -174,7 +174,7 @@ def test_steps_in_other_files(perflint: Command) -> None:
 # Decisions
 
 COLD = "import torch\ndef save_it(x: torch.Tensor):\n    return x.item()\n"
-LOW = "import torch\ndef f(a):\n    b = a.item()\n    return torch.zeros(3, device=a).any().item()\n"
+LOW = "import torch\ndef f(a):\n    b = a.item()\n    return torch.log(b).any().item()\n"
 
 
 def test_hidden_by_heat(perflint: Command) -> None:
