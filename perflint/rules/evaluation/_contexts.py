@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterable
 
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.structure import last_name, walk
 
 _SUSPENDS = re.compile(
     r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE

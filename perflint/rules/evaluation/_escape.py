@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
     Array,
     Const,

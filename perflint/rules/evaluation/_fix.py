@@ -9,8 +9,8 @@ from perflint.fixes.edits import in_newlines_of, indentation, insert
 from perflint.rules.evaluation._gradients import carries
 from perflint.rules.evaluation._loops import Region
 from perflint.rules.evaluation._modules import modules
-from perflint.rules.evaluation._scopes import Survey, last_name
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._scopes import Survey
+from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import code, cst
 from perflint.source.text import Source
 

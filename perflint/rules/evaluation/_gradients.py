@@ -7,9 +7,9 @@ import ast
 from perflint.rules.evaluation._contexts import suspended_in_text
 from perflint.rules.evaluation._modules import Modules
 from perflint.rules.evaluation._runs import is_named_as_model
-from perflint.rules.evaluation._scopes import Survey, dotted, last_name
+from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.bindings import How, definitions
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 _CUTS = frozenset({"argmax", "argmin", "data", "detach", "device", "dtype", "item", "numpy", "shape", "size", "tolist"})

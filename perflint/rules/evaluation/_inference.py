@@ -9,8 +9,8 @@ from perflint.findings import Confidence
 from perflint.rules.evaluation._escape import escapes
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS, wants_gradient
 from perflint.rules.evaluation._runs import modes
-from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, last_name, words
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, words
+from perflint.semantics.structure import last_name, walk
 
 _FEEDS_OTHERS = frozenset(
     {"embed", "embedding", "embeddings", "encode", "extract", "feature", "features", "teacher", "target"}

@@ -6,9 +6,9 @@ import ast
 import re
 
 from perflint.rules.evaluation._runs import Run, full_name
-from perflint.rules.evaluation._scopes import Survey, dotted, last_name
+from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.project import Module
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
 
 _MODAL = re.compile(r"Dropout|BatchNorm|Transformer|RReLU")

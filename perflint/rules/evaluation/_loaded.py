@@ -11,8 +11,8 @@ from perflint.rules.evaluation._layers import mode_matters
 from perflint.rules.evaluation._loops import is_foreign, is_other_code, trains, wants_gradient
 from perflint.rules.evaluation._modules import is_pretrained, modules
 from perflint.rules.evaluation._runs import Run, Surety
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, last_name, words
-from perflint.semantics.structure import names_in
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
+from perflint.semantics.structure import last_name, names_in
 
 SET_ELSEWHERE = re.compile(
     r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("

@@ -11,8 +11,8 @@ from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, modes, runs
-from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, last_name, words
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, words
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 EVALUATING_WORDS = frozenset(

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, words
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules.evaluation._scopes import Survey, dotted, last_name
+from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.project import Module
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(

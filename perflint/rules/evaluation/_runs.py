@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Mode, Scope, Survey, assigned_to, dotted, last_name, words
+from perflint.rules.evaluation._scopes import Mode, Scope, Survey, assigned_to, dotted, words
 from perflint.semantics.bindings import How, definitions
 from perflint.semantics.project import Module
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
 
 _MODULE_CALL = "torch.nn.Module.__call__"

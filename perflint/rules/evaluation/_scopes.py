@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from perflint.frozen import dataclass
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children
+from perflint.semantics.structure import children, last_name
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -35,15 +35,6 @@ def dotted(node: ast.AST | None) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(parts)])
-
-
-def last_name(node: ast.AST) -> str:
-    """The name that a call, an attribute or a name ends in."""
-    if isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 _Node = TypeVar("_Node", bound=ast.AST)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._loops import wants_gradient
-from perflint.rules.evaluation._scopes import LOOPS, Survey, dotted, last_name, words
+from perflint.rules.evaluation._scopes import LOOPS, Survey, dotted, words
 from perflint.semantics.bindings import definitions
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 _DETACHES = frozenset({"data", "detach", "detach_"})

@@ -17,8 +17,9 @@ from perflint.rules.evaluation._loops import (
     loops_over_data,
     wants_gradient,
 )
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, last_name, survey
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
 from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Name
 from perflint.source.concrete import code, cst
 
