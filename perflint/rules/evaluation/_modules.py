@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from perflint.frozen import dataclass
+from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
@@ -144,7 +145,7 @@ class Modules:
     def _freezes(self, use: ast.expr) -> bool:
         """`m.requires_grad_(False)`, `freeze(m)`, a loop over its parameters, a copy that is made without gradients."""
         model = self._survey.model
-        statement = next((each for each in model.ancestors(use) if isinstance(each, ast.stmt)), None)
+        statement = statement_of(model, use)
         if isinstance(statement, (ast.For, ast.AsyncFor)):
             within = any(inner is use for inner in walk(statement.iter))
             return within and any(_speaks_of_freezing(inner) for inner in walk(statement))

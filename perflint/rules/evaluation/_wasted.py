@@ -56,11 +56,6 @@ def wasted(survey: Survey) -> list[Wasted]:
     return [each for scope in survey.scopes if not is_other_code(survey, scope) for each in finder.of(scope)]
 
 
-def statement(survey: Survey, node: ast.AST) -> ast.AST:
-    """The statement that a node is in."""
-    return next((each for each in survey.model.ancestors(node) if isinstance(each, ast.stmt)), node)
-
-
 class _Finder:
     def __init__(self, survey: Survey) -> None:
         self.survey, self.model = survey, survey.model

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._statements import statement_of
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import suspended
 from perflint.rules.evaluation._fix import decorate, under_no_grad
@@ -22,11 +23,10 @@ from perflint.rules.evaluation._loops import (
 )
 from perflint.rules.evaluation._runs import Run
 from perflint.rules.evaluation._scopes import Survey, survey
-from perflint.rules.evaluation._wasted import Wasted, Why, statement, wasted
+from perflint.rules.evaluation._wasted import Wasted, Why, wasted
+from perflint.rules.placement import surest
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
-
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 
 class EvalWithoutNoGrad(Rule):
@@ -129,12 +129,12 @@ class EvalWithoutNoGrad(Rule):
             if run is None or sure is None:
                 continue
             inside = [each for each in lost if each.is_inside(region.node)]
-            sure = max([_capped(region, sure), *(each.sure for each in inside)], key=_ORDER.index)
+            sure = surest(_capped(region, sure), *(each.sure for each in inside))
             told.update(each.call for each in inside)
             yield self._evaluation(site, region, run, sure)
         for each in lost:
             # One finding for each statement, and for each function that does nothing else.
-            what = each.scope.node if each.is_alone else statement(file, each.call)
+            what = each.scope.node if each.is_alone else statement_of(site.model, each.call) or each.call
             if each.call not in told and what not in told:
                 told.add(what)
                 yield self._waste(site, file, each)

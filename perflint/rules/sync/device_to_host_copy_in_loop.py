@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
-from perflint.rules.sync._places import loops_around
+from perflint.rules.sync._places import repeats
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
@@ -96,13 +96,12 @@ class DeviceToHostCopyInLoop(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
-        in_loop = next(loops_around(site.model, site.node), None) is not None
-        repeats = site.heat is Heat.HOT or (in_loop and not _feeds_loop(site))
+        is_bulk = site.heat is not Heat.HOT and _feeds_loop(site)
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
             confidence=confidence,
-            severity=None if repeats else Severity.INFO,
+            severity=None if repeats(site) and not is_bulk else Severity.INFO,
             help=advice(site, "Keep results on the device and copy them all at once after the loop."),
         )
 
