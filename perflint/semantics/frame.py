@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.lattice import join
-from perflint.semantics.values import Function, Value
+from perflint.semantics.values import Function, Origin, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.arguments import Arguments
@@ -25,6 +25,9 @@ _MOST_CALLS = 256
 
 Names = dict[str, Value]
 """What plain names and attribute paths such as "self.mask" are bound to."""
+
+Outcome = tuple[str, Value]
+"""The full name of what was called, and what it returned."""
 
 
 @dataclass(slots=True)
@@ -161,6 +164,10 @@ class Frame:
         """An attribute of a value."""
         return parts.attribute(self, value, name)
 
+    def origin(self, node: ast.Call | None) -> Origin | None:
+        """Where a call makes an object; None for a call that nobody wrote."""
+        return None if node is None else Origin(self.module.name, node.lineno, node.col_offset)
+
     def bind_path(self, names: Names, path: str, value: Value) -> None:
         """Bind a name or an attribute path such as "self.mask"."""
         names[path] = value
@@ -190,7 +197,7 @@ class Parts:
     evaluate: Callable[[Frame, ast.expr], Value]
     run: Callable[[Frame, Iterable[ast.stmt]], None]
     iterate: Callable[[Frame, Value], Value]
-    apply: Callable[[Frame, Value, Arguments], tuple[str, Value]]
+    apply: Callable[[Frame, Value, Arguments], Outcome]
     attribute: Callable[[Frame, Value, str], Value]
     item: Callable[[Frame, Value, Value], Value]
     rebind: Callable[[Frame, ast.expr, Value], None]
