@@ -7,6 +7,7 @@ from enum import Enum
 
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
+from perflint.semantics.devices import same_place
 from perflint.semantics.sites import CallSite, Site, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
@@ -23,7 +24,6 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
     Value,
-    same_place,
     scalar_type,
 )
 

@@ -7,6 +7,7 @@ import re
 from functools import cache
 
 from perflint.semantics import by_use, classes, torch_api
+from perflint.semantics.devices import is_device
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
@@ -32,7 +33,6 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    is_device,
     scalar_type,
 )
 

@@ -15,12 +15,13 @@ from perflint.semantics.classes import (
     is_tensor_class,
     lineage,
     member,
-    named,
     values_of,
 )
+from perflint.semantics.devices import is_device
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import union
 from perflint.semantics.names import resolve
+from perflint.semantics.self_attributes import named
 from perflint.semantics.values import (
     INT,
     NEVER,
@@ -44,7 +45,6 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    is_device,
     scalar_type,
 )
 

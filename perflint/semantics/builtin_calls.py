@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perflint.semantics import classes
+from perflint.semantics import self_attributes
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame
 from perflint.semantics.instances import is_instance
@@ -216,7 +216,7 @@ def _type(frame: Frame, arguments: Arguments) -> Value:
 def _setattr(frame: Frame, arguments: Arguments) -> Value:
     name = arguments.at(1)
     if isinstance(name, Const) and isinstance(name.value, str):
-        classes.set_attribute(frame, arguments.at(0), name.value, arguments.at(2))
+        self_attributes.set_attribute(frame, arguments.at(0), name.value, arguments.at(2))
     return NONE
 
 

@@ -19,6 +19,7 @@ from perflint.semantics import (
     torch_api,
 )
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.devices import made_of
 from perflint.semantics.frame import Frame, Outcome, parts
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, name_in, path_of
@@ -40,7 +41,6 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    made_of,
 )
 
 

@@ -1,4 +1,4 @@
-"""Classes of the project: their bases, what they and their objects hold, what Python asks of them."""
+"""Classes of the project: their bases, what they and their objects hold, enumerations."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from perflint.semantics import containers, frameworks, functions, libraries, torch_api
+from perflint.semantics import functions, libraries, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at, resolve
 from perflint.semantics.project import Module
-from perflint.semantics.structure import CONSTRUCTORS, ClassInfo, FunctionInfo
+from perflint.semantics.structure import ClassInfo, FunctionInfo
 from perflint.semantics.values import (
-    INT,
     NEVER,
     NONE,
     UNKNOWN,
     Class,
     Const,
-    Device,
     Evidence,
     Function,
     Instance,
     Name,
     Scalar,
-    Sequence,
     Tensor,
     Union,
     Unknown,
@@ -327,85 +324,6 @@ _MOST_DERIVED = 16
 """Classes of a file that are asked for what their base lacks."""
 
 
-def note_attribute(frame: Frame, name: str, value: Value) -> None:
-    """Remember what a method assigns to an attribute of `self`."""
-    facts = facts_of(frame, frame.owner)
-    if facts is not None:
-        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
-
-
-def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> None:
-    """Set an attribute of `self` by its name; "layer_*" stands for all that begin so."""
-    if not frame.owner or receiver != frame.receiver:
-        return
-    note_attribute(frame, name, value)
-    note_named(frame, name, value)
-    if frame.names is not None and not name.endswith("*"):
-        frame.bind_path(frame.names, f"self.{name}", value)
-
-
-def assigned(frame: Frame, target: ast.expr) -> Value | None:
-    """What is known so far of an attribute of `self`; None for other targets."""
-    facts = facts_of(frame, frame.owner)
-    if facts is None or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
-        return None
-    return facts.held(target.attr) if target.value.id == "self" else None
-
-
-def forget_declared(frame: Frame, receiver: Instance, name: str) -> None:
-    """Drop what `self.x: Tensor` alone says of an attribute: what is registered says more."""
-    facts = facts_of(frame, frame.owner)
-    if facts is not None and receiver == frame.receiver and facts.initial.get(name) == _DECLARED:
-        del facts.initial[name]
-
-
-_DECLARED = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
-
-
-def note_named(frame: Frame, name: str, value: Value) -> None:
-    """Remember what a method sets on `self` by a name that it was given: of this object's class alone."""
-    receiver = frame.receiver
-    facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
-    if facts is not None:
-        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
-
-
-def named(frame: Frame, value: Instance, name: str) -> Value | None:
-    """An attribute that a method sets by a name that it is given; None where no class does so."""
-    facts = facts_of(frame, value.cls)
-    constructor = _constructor(frame, value.cls)
-    if facts is None or constructor is None:
-        return None
-    if "__init__" not in facts.methods_run:
-        facts.methods_run.add("__init__")
-        asker = Frame(frame.project, frame.module, frame.budget, names={})
-        functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
-    return facts.held(name)
-
-
-def _constructor(frame: Frame, cls: str) -> Function | None:
-    """The constructor of a class, one of whose bases sets attributes by names that it is given."""
-    known = frame.project.knowledge.constructors
-    if cls not in known:
-        known[cls] = _find_constructor(frame, cls)
-    return known[cls]
-
-
-def _find_constructor(frame: Frame, cls: str) -> Function | None:
-    sets, found = False, None
-    for base in lineage(frame, cls):
-        facts = facts_of(frame, base)
-        module = frame.project.loaded(facts.module) if facts is not None else None
-        info = module.klass(facts.qualname) if module is not None and facts is not None else None
-        if module is None or info is None:
-            continue
-        sets = sets or "*" in info.assigned_in
-        init = info.methods.get("__init__")
-        if init is not None and found is None:
-            found = Function(module.name, init.qualname, init.node.lineno, init.node.col_offset, base)
-    return found if sets else None
-
-
 # Enumerations
 
 
@@ -444,48 +362,3 @@ def body_of(frame: Frame, cls: str) -> Names:
     if facts is None or module is None or info is None:
         return {}
     return _class_level(frame, module, facts, info)
-
-
-# Protocols of objects
-
-
-def iterated(frame: Frame, value: Instance) -> Value:
-    """What iterating over an object yields."""
-    if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
-        return batch_of(value)
-    if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
-        return containers.children(value)
-    if value.cls == "torch.nn.ParameterList":
-        return libraries.indexed(value)
-    method = member(frame, value, "__iter__")
-    if isinstance(method, Function):
-        return frame.iterate(functions.invoke(frame, method, Arguments()))
-    # Without `__iter__`, by its indices.
-    return indexed(frame, value, INT)
-
-
-def batch_of(loader: Instance) -> Value:
-    """A batch of a DataLoader: tensors on the host, in whatever the collate function makes."""
-    pinned = loader.argument("pin_memory") == Const(True)
-    return Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned))
-
-
-def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = None) -> Value:
-    """What indexing an object gives."""
-    if value.cls in containers.CONTAINERS:
-        return containers.child(value, index, bounds)
-    method = member(frame, value, "__getitem__")
-    if isinstance(method, Function):
-        return functions.invoke(frame, method, Arguments((index,)))
-    held = frameworks.element(frame, value, index)
-    return libraries.indexed(value) if held is None else held
-
-
-def entered(frame: Frame, manager: Value) -> Value:
-    """What `with manager as name` binds."""
-    if isinstance(manager, Instance):
-        method = member(frame, manager, "__enter__")
-        if isinstance(method, Function):
-            return functions.invoke(frame, method, Arguments())
-        return manager
-    return frame.iterate(manager) if isinstance(manager, Sequence) else manager

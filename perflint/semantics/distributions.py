@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from perflint.semantics import torch_api
+from perflint.semantics.devices import operand_in_charge
 from perflint.semantics.values import (
     INT,
     UNKNOWN,
@@ -19,7 +20,6 @@ from perflint.semantics.values import (
     Sequence,
     Tensor,
     Value,
-    operand_in_charge,
     scalar_type,
 )
 

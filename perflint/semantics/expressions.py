@@ -6,8 +6,11 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import arrays, attributes, calls, classes, ranks, records
+from perflint.semantics import arrays, attributes, calls, classes
 from perflint.semantics.annotations import spelled
+from perflint.semantics.assignments import assign
+from perflint.semantics.devices import made_of
+from perflint.semantics.elements import item, iterate
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.names import function_value, global_name, resolve
@@ -23,8 +26,6 @@ from perflint.semantics.values import (
     Array,
     Class,
     Const,
-    Device,
-    DeviceValue,
     Evidence,
     Instance,
     Kind,
@@ -34,10 +35,8 @@ from perflint.semantics.values import (
     Sequence,
     Tensor,
     TypeForm,
-    Union,
     Unknown,
     Value,
-    made_of,
     scalar_type,
 )
 
@@ -50,30 +49,6 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
     if frame.recorder is not None:
         frame.recorder.values[node] = value
     return value
-
-
-def iterate(frame: Frame, value: Value) -> Value:
-    """What a `for` loop over `value` yields."""
-    if isinstance(value, Union):
-        return union(iterate(frame, member) for member in value.members if member != NONE)
-    if isinstance(value, Sequence):
-        if value.type == "batch":
-            return value.element
-        return value.element if value.items is None else union(value.items)
-    if isinstance(value, Tensor):
-        rank = None if value.rank is None else max(value.rank - 1, 0)
-        return value.with_(rank=rank, leaf="")
-    if isinstance(value, Array):
-        return arrays.iterated(value)
-    if isinstance(value, Mapping):
-        return STR
-    if isinstance(value, Const) and isinstance(value.value, str):
-        return STR
-    if isinstance(value, Instance):
-        return classes.iterated(frame, value)
-    if isinstance(value, Class) and classes.is_enumeration(frame, value.name):
-        return Instance(value.name)
-    return value if value is NEVER or isinstance(value, Unknown) else UNKNOWN
 
 
 # Leaves
@@ -221,8 +196,6 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Value:
-    from perflint.semantics.statements import assign
-
     value = evaluate(frame, node.value)
     assign(frame, node.target, value)
     return value
@@ -284,8 +257,6 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
 def _comprehension(frame: Frame, node: _Comprehension, body: Callable[[], Value]) -> Value:
-    from perflint.semantics.statements import assign
-
     before = frame.names
     frame.names = dict(before) if before is not None else None
     for generator in node.generators:
@@ -331,7 +302,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     index = evaluate(frame, node.slice)
     if isinstance(receiver, _TYPES):
         return _parametrized(frame, node, receiver)
-    return union(_item(frame, member, index, node.slice) for member in receiver.members)
+    return item(frame, receiver, index, node.slice)
 
 
 def _parametrized(frame: Frame, node: ast.Subscript, base: Name | Class | TypeForm) -> Value:
@@ -341,76 +312,6 @@ def _parametrized(frame: Frame, node: ast.Subscript, base: Name | Class | TypeFo
     if isinstance(base, Name) and not base.name.startswith(("typing.", "builtins.", "collections.", "typing_ext")):
         return base
     return spelled(frame, node, base.base if isinstance(base, TypeForm) else base)
-
-
-def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
-    if isinstance(receiver, Tensor):
-        return receiver.with_(rank=ranks.indexed(receiver, index, node), leaf="", pinned=False)
-    if isinstance(receiver, Sequence):
-        return _sequence_item(receiver, index, node)
-    if isinstance(receiver, Mapping):
-        return (
-            receiver.get(index.value)
-            if isinstance(index, Const) and isinstance(index.value, str)
-            else (join(receiver.element, union(value for _, value in receiver.items)))
-        )
-    if isinstance(receiver, Array):
-        return Array(receiver.kind, ranks.indexed(receiver, index, node))
-    if isinstance(receiver, Instance):
-        items = records.items(frame, receiver)
-        if items is not None:
-            return _sequence_item(Sequence("tuple", union(items), items), index, node)
-        return attributes.as_seen(frame, classes.indexed(frame, receiver, index, _bounds(node)))
-    if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
-        return STR
-    if isinstance(receiver, (Name, Unknown)):
-        if index == Const("device"):
-            return DeviceValue(Device.CALLER)
-        return (isinstance(receiver, Unknown) and _picked(index, node)) or receiver
-    return UNKNOWN
-
-
-def _picked(index: Value, node: ast.expr) -> Value | None:
-    """What is left of something unknown by a mask of torch: only tensors are indexed by one that is off the host."""
-    if not isinstance(index, Tensor) or index.kind is not Kind.BOOL or index.rank == 0 or not index.off_host:
-        return None
-    picked = Tensor(index.device, evidence=Evidence.USE, place=index.place)
-    return picked.with_(rank=ranks.indexed(picked, index, node))
-
-
-def _sequence_item(receiver: Sequence, index: Value, node: ast.expr) -> Value:
-    if receiver.type == "batch":
-        return receiver.element
-    if isinstance(node, ast.Slice):
-        kind = "tuple" if receiver.type == "size" else receiver.type
-        return Sequence(kind, receiver.element, _sliced(receiver, node))
-    if receiver.items is not None and isinstance(index, Const) and isinstance(index.value, int):
-        if -len(receiver.items) <= index.value < len(receiver.items):
-            return receiver.items[index.value]
-    return receiver.element
-
-
-def _sliced(receiver: Sequence, node: ast.Slice) -> tuple[Value, ...] | None:
-    bounds = _bounds(node)
-    return None if receiver.items is None or bounds is None else receiver.items[bounds]
-
-
-def _bounds(node: ast.expr) -> slice | None:
-    """A slice whose bounds are literals."""
-    if not isinstance(node, ast.Slice):
-        return None
-    bounds: list[int | None] = []
-    for part in (node.lower, node.upper, node.step):
-        sign = 1
-        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
-            part, sign = part.operand, -1
-        if part is None:
-            bounds.append(None)
-        elif isinstance(part, ast.Constant) and isinstance(part.value, int):
-            bounds.append(sign * part.value)
-        else:
-            return None
-    return None if bounds[2] == 0 else slice(*bounds)
 
 
 def _slice(frame: Frame, node: ast.Slice) -> Value:
@@ -496,11 +397,4 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
 }
 
 
-def item(frame: Frame, receiver: Value, index: Value) -> Value:
-    """What indexing a value by a value gives."""
-    return union(_item(frame, member, index, ast.Constant(None)) for member in receiver.members)
-
-
 parts.evaluate = evaluate
-parts.item = item
-parts.iterate = iterate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.semantics import classes, functions, packed, torch_api
+from perflint.semantics import classes, functions, packed, self_attributes, torch_api
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.frame import Frame, Outcome
 from perflint.semantics.lattice import union
@@ -135,7 +135,7 @@ def method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) ->
     elif name == "register_parameter" and isinstance(given, str):
         register(frame, receiver, given, arguments.get("param", 1), "parameter")
     elif name in ("register_module", "add_module") and isinstance(given, str):
-        classes.set_attribute(frame, receiver, given, arguments.get("module", 1) or UNKNOWN)
+        self_attributes.set_attribute(frame, receiver, given, arguments.get("module", 1) or UNKNOWN)
     elif name == "forward":
         return apply(frame, receiver, arguments)[1]
     return UNKNOWN
@@ -149,5 +149,5 @@ def register(frame: Frame, receiver: Instance, name: str, value: Value | None, l
     else:
         kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf=leaf)
                       for m in (value or tensor).members])  # fmt: skip
-    classes.forget_declared(frame, receiver, name)
-    classes.set_attribute(frame, receiver, name, kept)
+    self_attributes.forget_declared(frame, receiver, name)
+    self_attributes.set_attribute(frame, receiver, name, kept)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perflint.semantics import arrays, ranks
+from perflint.semantics.devices import made_of, operand_that_meets
 from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
     FLOAT,
@@ -25,8 +26,6 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
-    made_of,
-    operand_that_meets,
     scalar_type,
 )
 

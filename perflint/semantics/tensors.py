@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from perflint.semantics import arrays, ranks, torch_api
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.devices import made_of, operand_in_charge, operand_that_meets
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BOOL,
@@ -29,9 +30,6 @@ from perflint.semantics.values import (
     Union,
     Unknown,
     Value,
-    made_of,
-    operand_in_charge,
-    operand_that_meets,
     scalar_type,
 )
 

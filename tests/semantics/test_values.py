@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from perflint.semantics.describe import describe
+from perflint.semantics.devices import operand_in_charge, same_place
 from perflint.semantics.lattice import MOST_KEYS, join, union, widen, with_key, without
 from perflint.semantics.values import (
     HEAVIEST,
@@ -33,8 +34,6 @@ from perflint.semantics.values import (
     Tensor,
     Union,
     Value,
-    operand_in_charge,
-    same_place,
     scalar_type,
 )
 from tests.semantics.notation import show
