@@ -3,32 +3,70 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.rules._methods import call_site
 from perflint.semantics.model import Model
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import last_name, names_in, walk
 
 _METHODS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
-_PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate", "filter", "tuple", "reversed"))
+_PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate", "filter", "tuple", "reversed")) | {
+    "itertools.chain",
+    "itertools.chain.from_iterable",
+}
+_CALLED = re.compile(r"(^|_)(params|parameters|grads|gradients)$")
+"""What lists of parameters, or of their gradients, are called."""
+_Nothing: frozenset[str] = frozenset()
 
 
-def goes_over_parameters(model: Model, node: ast.expr, names: bool = True) -> bool:
-    """Whether a loop over something goes over the parameters of a module or of an optimizer's group."""
+def goes_over_parameters(model: Model, node: ast.expr, seen: frozenset[str] = _Nothing) -> bool:
+    """Whether a loop over something goes over parameters, of a module or of an optimizer's group, or over gradients.
+
+    `seen` are names that are being looked up already.
+    """
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and node.slice.value == "params"
     if isinstance(node, ast.Name):
-        return names and _holds_parameters(model, node)
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-        return True
+        return node.id not in seen and _holds_parameters(model, node, seen | {node.id})
+    if isinstance(node, ast.Attribute):
+        return _CALLED.search(node.attr) is not None
+    if isinstance(node, ast.BinOp):
+        return any(goes_over_parameters(model, part, seen) for part in (node.left, node.right))
+    if isinstance(node, ast.IfExp):
+        return any(goes_over_parameters(model, part, seen) for part in (node.body, node.orelse))
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _keeps_parameters(model, node, seen)
+    return isinstance(node, ast.Call) and _gives_parameters(model, node, seen)
+
+
+def _gives_parameters(model: Model, node: ast.Call, seen: frozenset[str]) -> bool:
+    if isinstance(node.func, ast.Attribute):
+        if node.func.attr in _METHODS:
+            return True
+        if node.func.attr in ("values", "items"):
+            owner = node.func.value
+            return isinstance(owner, ast.Call) and last_name(owner) == "state_dict"
     if call_site(model, node).target not in _PASS_ON:
         return False
-    return any(goes_over_parameters(model, part, names) for part in node.args)
+    return any(goes_over_parameters(model, part, seen) for part in node.args)
 
 
-def _holds_parameters(model: Model, node: ast.Name) -> bool:
+def _keeps_parameters(model: Model, node: ast.ListComp | ast.GeneratorExp, seen: frozenset[str]) -> bool:
+    """Whether a comprehension selects parameters or takes their gradients: `[p.grad for p in model.parameters()]`."""
+    first = node.generators[0]
+    kept = node.elt.func if isinstance(node.elt, ast.Call) else node.elt
+    while isinstance(kept, ast.Attribute):
+        kept = kept.value
+    return (
+        len(node.generators) == 1
+        and isinstance(kept, ast.Name)
+        and kept.id in names_in(first.target)
+        and goes_over_parameters(model, first.iter, seen)
+    )
+
+
+def _holds_parameters(model: Model, node: ast.Name, seen: frozenset[str]) -> bool:
     """Whether a name of the same function is given the parameters of something, and nothing else."""
     function = model.function(node)
     given = [
@@ -37,7 +75,19 @@ def _holds_parameters(model: Model, node: ast.Name) -> bool:
         if any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
         and model.function(each) is function
     ]
-    return bool(given) and all(goes_over_parameters(model, value, names=False) for value in given)
+    # A name that is passed in may be bound to a list of itself.
+    passed = _is_passed(function, node.id) and _CALLED.search(node.id) is not None
+    if passed and all(node.id in names_in(value) for value in given):
+        return True
+    return bool(given) and all(goes_over_parameters(model, value, seen) for value in given)
+
+
+def _is_passed(function: ast.AST | None, name: str) -> bool:
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return False
+    return any(
+        each.arg == name for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    )
 
 
 def parameter_loops(model: Model) -> Iterator[ast.For]:

@@ -12,7 +12,8 @@ from perflint.rules.optimizer._parameters import derived_names, parameter_loops
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import children, root_of
+from perflint.semantics.structure import children, last_name, root_of, walk
+from perflint.semantics.values import Function
 from perflint.source.concrete import cst
 
 _UPDATES = frozenset(
@@ -21,15 +22,17 @@ _UPDATES = frozenset(
 )
 _LOOSE = frozenset({"copy_", "normal_", "uniform_"})
 """What is mostly done once; it counts only in code that runs each step."""
+_FORMS = frozenset({"view_as", "reshape_as", "expand_as", "type_as", "to"})
 
 
 class PythonParamLoop(Rule):
     """A Python loop over parameters that updates one tensor at a time.
 
     ## What it does
-    Finds loops over the parameters of a module or of an optimizer's group whose body changes tensors in
-    place: moving averages, soft updates of target networks, weight decay, clamping, optimizers written
-    by hand. One finding for each loop, at what it goes over.
+    Finds loops over the parameters of a module or of an optimizer's group, or over their gradients, whose
+    body changes tensors in place: moving averages, soft updates of target networks, scaling and clipping of
+    gradients, weight decay, clamping, optimizers written by hand. One finding for each loop, at what it goes
+    over.
 
     ## Why is this bad
     Each turn launches one or more kernels that touch one small tensor. With hundreds of parameters the
@@ -44,6 +47,8 @@ class PythonParamLoop(Rule):
     - The body does something different for each parameter.
     - The function is compiled: `torch.compile` fuses what the loop unrolls to.
     - Gradients that are broadcast or reduced in buckets.
+    - The other branch does it with `torch._foreach_` functions, as in `_single_tensor_adam` of torch's own
+      optimizers: not reported.
 
     ## Bad
     ```python
@@ -80,14 +85,17 @@ class PythonParamLoop(Rule):
     code, name = "TPF603", "python-param-loop"
     effect, severity = Effect.COMPUTE, Severity.INFO
     measured = ("average-one-by-one-step-gpt",)
-    listens = (Files("parameters()", "params"),)
+    listens = (Files("parameters()", "params", "grads", "gradients", "state_dict()"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for loop in parameter_loops(model):
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)
-            update = next(_updates(site, loop), None)
-            if update is None or heat is Heat.COLD or (heat is not Heat.HOT and _may_be_meant_once(update)):
+            updates = _updates(model, loop.body, derived_names(loop))
+            update = next((each for each in updates if heat is Heat.HOT or not _may_be_meant_once(each)), None)
+            if update is None:
+                continue
+            if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
             yield self.finding(
                 CallSite(model, update.node, update.target, None),
@@ -110,18 +118,55 @@ def _steps(model: Model, loop: ast.For) -> bool:
     return "torch.optim.Optimizer" in model.lineage(f"{model.module.name}.{info.owner}")
 
 
-def _updates(site: FileSite, loop: ast.For) -> Iterator[CallSite]:
-    """The calls in a loop that change a tensor in place which belongs to this turn, outside of inner loops."""
-    names = derived_names(loop)
-    stack: list[ast.AST] = [*loop.body]
+def _has_a_twin(model: Model, loop: ast.For) -> bool:
+    """Whether a loop is there for who does not want the form that takes all tensors at once."""
+    function = model.function(loop)
+    if isinstance(function, ast.FunctionDef) and "single_tensor" in function.name:
+        return True
+    if "_foreach_" not in model.source.text:
+        return False
+    branches = (outer for outer in model.ancestors(loop) if isinstance(outer, ast.If))
+    return any(
+        isinstance(part, ast.Attribute) and part.attr.startswith("_foreach_")
+        for branch in branches
+        for part in walk(branch)
+    )
+
+
+def _is_guarded(model: Model, loop: ast.For) -> bool:
+    """Whether a loop is cold by a condition alone, as an interval is, in a function that is not."""
+    function = model.function(loop)
+    return isinstance(function, ast.FunctionDef) and model.heat(function.body[0]) is not Heat.COLD
+
+
+def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool = True) -> Iterator[CallSite]:
+    """The calls that change a tensor in place which belongs to this turn, outside of inner loops.
+
+    Functions of the file that get such a tensor are looked into, one level deep.
+    """
+    stack: list[ast.AST] = [*body]
     while stack:
         node = stack.pop(0)
         if isinstance(node, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)):
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _UPDATES:
             if root_of(node.func) in names:
-                yield call_site(site.model, node)
+                yield call_site(model, node)
+        if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
+            yield from _passed_on(model, node, names)
         stack += children(node)
+
+
+def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[CallSite]:
+    for value in model.value(call.func).members:
+        if not isinstance(value, Function) or value.module != model.module.name:
+            continue
+        info = model.module.function(value.line, value.column)
+        if info is None or not isinstance(info.node, ast.FunctionDef):
+            continue
+        parameters = [each.arg for each in info.node.args.args][value.receiver is not None :]
+        given = {name for name, each in zip(parameters, call.args, strict=False) if root_of(each) in names}
+        yield from _updates(model, info.node.body, given, deeper=False)
 
 
 def _may_be_meant_once(update: CallSite) -> bool:
@@ -129,4 +174,21 @@ def _may_be_meant_once(update: CallSite) -> bool:
     assert isinstance(update.node.func, ast.Attribute)
     if update.node.func.attr not in _LOOSE:
         return False
-    return not any(isinstance(part, ast.BinOp) for part in update.node.args)
+    changed = root_of(update.node.func)
+    return not any(_computes(each, changed) for each in update.node.args)
+
+
+def _computes(node: ast.AST, changed: str) -> bool:
+    """Whether a new value is computed, rather than cut out of another tensor."""
+    if isinstance(node, ast.Slice):
+        return False
+    if isinstance(node, ast.BinOp) or _takes(node, changed):
+        return True
+    return any(_computes(part, changed) for part in ast.iter_child_nodes(node))
+
+
+def _takes(node: ast.AST, name: str) -> bool:
+    """Whether a call computes with what a name holds; for its form alone, another tensor is asked."""
+    if not isinstance(node, ast.Call) or last_name(node) in _FORMS:
+        return False
+    return any(root_of(each) == name for each in node.args)

@@ -99,3 +99,99 @@ def over_other_things(layers: list[torch.Tensor], loader: DataLoader) -> None:
     for x in loader:
         for layer in layers:
             layer.mul_(0.9)
+
+
+class Scaled:
+    def __init__(self, params, optimizer: torch.optim.Optimizer):
+        self.params, self.optimizer = params, optimizer
+
+    def scale(self, factor: float) -> None:
+        for p in self.params:  # audit: TPF603
+            if p.grad is not None:
+                p.grad.data.mul_(factor)
+
+    def scale_at_once(self, factor: float) -> None:
+        torch._foreach_mul_([p.grad for p in self.params], factor)
+
+
+@torch.no_grad()
+def clip(params, most: float) -> torch.Tensor:
+    params = list(params)
+    grads = [p.grad.detach() for p in params if p.grad is not None and not hasattr(p, "expert")]
+    others = [p.grad.detach() for p in params if p.grad is not None and hasattr(p, "expert")]
+    norm = torch.nn.utils.get_total_norm(grads)
+    factor = (most / (norm + 1e-6)).clamp_(max=1)
+    for grad in grads + others:  # audit: TPF603
+        grad.mul_(factor)
+    return norm
+
+
+class Average(nn.Module):
+    def __init__(self, model: nn.Module, decay: float = 0.99):
+        super().__init__()
+        self.module, self.decay = model, decay
+
+    def _each(self, model: nn.Module, change) -> None:
+        for own, other in zip(self.module.state_dict().values(), model.state_dict().values()):  # audit: TPF603
+            change(own, other)
+
+    def update(self, model: nn.Module) -> None:
+        def mix(own, other):
+            if own.is_floating_point():
+                own.mul_(self.decay).add_(other, alpha=1 - self.decay)
+
+        self._each(model, mix)
+
+    def update_now_and_then(self, step: int, model: nn.Module) -> None:
+        if step % 100 == 0:
+            for own, other in zip(self.module.parameters(), model.parameters()):  # audit: TPF603
+                own.detach().copy_(self.mean(own.detach(), other))
+
+    def mean(self, own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return (own + other) / 2
+
+
+def from_file(model: nn.Module, path: str) -> None:
+    saved = torch.load(path)
+    for name, own in model.state_dict().items():
+        own.copy_(saved[name])
+
+
+def over_settings(params: dict[str, float], counts: list[torch.Tensor], loader: DataLoader) -> None:
+    for x in loader:
+        for name in params:
+            counts[0].add_(x.sum() * params[name])
+
+
+def seen(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    largest = torch.zeros((), device="cuda")
+    for x in loader:
+        for grad in [p.grad for p in model.parameters()]:
+            largest = torch.maximum(largest, grad.abs().max())
+    return largest
+
+
+class Chosen:
+    def __init__(self, foreach: bool):
+        self.foreach = foreach
+
+    @torch.no_grad()
+    def update(self, average: nn.Module, model: nn.Module) -> None:
+        own, other = list(average.parameters()), list(model.parameters())
+        if self.foreach:
+            torch._foreach_lerp_(own, other, 0.01)
+        else:
+            for slow, fast in zip(own, other):
+                slow.lerp_(fast, 0.01)
+
+
+def _single_tensor_descent(params: list[torch.Tensor], grads: list[torch.Tensor], lr: float) -> None:
+    for p, grad in zip(params, grads):
+        p.add_(grad, alpha=-lr)
+
+
+def unflatten(model: nn.Module, flat: torch.Tensor) -> None:
+    at = 0
+    for p in model.parameters():
+        p.grad.copy_(flat[at : at + p.numel()].view_as(p.grad))
+        at += p.numel()

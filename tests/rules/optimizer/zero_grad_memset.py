@@ -93,3 +93,15 @@ class Fused(torch.optim.Optimizer):
                     p.grad = None
                 else:
                     p.grad.zero_()
+
+
+class Halved:
+    def __init__(self, params, optimizer: torch.optim.Optimizer):
+        self.params, self.optimizer = params, optimizer
+
+    def zero_grad(self) -> None:
+        self.optimizer.zero_grad()
+        for p in self.params:
+            if p.grad is not None:
+                p.grad.detach_()
+                p.grad.zero_()  # error: TPF602
