@@ -28,6 +28,24 @@ class Confidence(Enum):
     LOW = "low"
 
 
+_LEAST_FIRST = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+
+
+def weakest(*confidences: Confidence) -> Confidence:
+    """The least of several confidences."""
+    return min(confidences, key=_LEAST_FIRST.index)
+
+
+def surest(*confidences: Confidence) -> Confidence:
+    """The most of several confidences."""
+    return max(confidences, key=_LEAST_FIRST.index)
+
+
+def lowered(confidence: Confidence) -> Confidence:
+    """One step less, LOW at the least."""
+    return _LEAST_FIRST[max(_LEAST_FIRST.index(confidence) - 1, 0)]
+
+
 class Heat(Enum):
     """How often a line runs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from enum import Enum
 
-from perflint.findings import Confidence
+from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
 from perflint.semantics.devices import same_place
 from perflint.semantics.sites import CallSite, Site, device_confidence
@@ -27,28 +27,12 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 _ON_DEVICE = {
     Device.CUDA: Confidence.HIGH,
     Device.MODEL: Confidence.HIGH,
     Device.CALLER: Confidence.MEDIUM,
     Device.UNKNOWN: Confidence.MEDIUM,
 }
-
-
-def weakest(*confidences: Confidence) -> Confidence:
-    """The least of several confidences."""
-    return min(confidences, key=_ORDER.index)
-
-
-def surest(*confidences: Confidence) -> Confidence:
-    """The most of several confidences."""
-    return max(confidences, key=_ORDER.index)
-
-
-def lowered(confidence: Confidence) -> Confidence:
-    """One step less, LOW at the least."""
-    return _ORDER[max(_ORDER.index(confidence) - 1, 0)]
 
 
 def place_confidence(value: Value) -> Confidence | None:

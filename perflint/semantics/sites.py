@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Heat, Span
+from perflint.findings import Confidence, Heat, Span, weakest
 from perflint.frozen import dataclass
 from perflint.semantics.values import Device, Evidence, Tensor, Value
 
@@ -112,9 +112,6 @@ class FileSite(Site):
     """A whole file, for rules that look at functions, loops and classes; `node` is a placeholder."""
 
 
-_ORDER = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
-
-
 def device_confidence(value: Value) -> Confidence | None:
     """How sure it is that `value` is a tensor on the device; None where it is none, or on the host."""
     tensor = value.tensor
@@ -124,7 +121,7 @@ def device_confidence(value: Value) -> Confidence | None:
     if len(value.members) > 1 and confidence is not Confidence.LOW:
         each = [_confidence(member) for member in value.members if isinstance(member, Tensor) and member.off_host]
         if len(each) == len(value.members):
-            return min(each, key=_ORDER.index)
+            return weakest(*each)
         return Confidence.MEDIUM if confidence is Confidence.HIGH else Confidence.LOW
     return confidence
 

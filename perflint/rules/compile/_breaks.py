@@ -10,10 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
-from perflint.rules.placement import lowered, weakest
 from perflint.rules.worth import cost
 from perflint.semantics.compiling import gives_up
 from perflint.semantics.regions import Compiled

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
 from perflint.rules.base import Files, Rule, TracedRule
 from perflint.rules.compile._breaks import guarded
-from perflint.rules.placement import lowered
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._methods import call_site
+from perflint.rules._places import loops_around
 from perflint.rules.placement import MOVES, move
-from perflint.rules.sync._places import loops_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk

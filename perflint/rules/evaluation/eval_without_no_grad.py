@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import suspended
@@ -24,7 +24,6 @@ from perflint.rules.evaluation._loops import (
 from perflint.rules.evaluation._runs import Run
 from perflint.rules.evaluation._scopes import Survey, survey
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
-from perflint.rules.placement import surest
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
 

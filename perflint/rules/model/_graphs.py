@@ -8,7 +8,7 @@ from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules.sync._places import inside
+from perflint.rules._places import inside
 from perflint.rules.transfer._loops import Loop, body_of
 from perflint.semantics.model import Model
 from perflint.semantics.structure import names_in, walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence
+from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
 from perflint.rules._methods import calls_named
-from perflint.rules.placement import place_confidence, weakest
+from perflint.rules.placement import place_confidence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of, walk

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
+from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
@@ -17,7 +18,6 @@ from perflint.rules.optimizer._checkpoint import (
     optimizer_confidence,
 )
 from perflint.rules.placement import MOVES, move
-from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model

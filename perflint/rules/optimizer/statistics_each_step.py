@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._places import loops_around, targets
 from perflint.rules.base import Calls, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
-from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type

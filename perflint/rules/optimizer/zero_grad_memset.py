@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import calls_named, is_false
+from perflint.rules._places import loops_around, targets
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
-from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite

@@ -7,8 +7,8 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
+from perflint.rules._places import inside
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules.sync._places import inside
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

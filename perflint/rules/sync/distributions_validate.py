@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Files, Rule
-from perflint.rules.placement import lowered
 from perflint.rules.sync._validation import is_switched_off
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics import distributions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import delete_statement
+from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._places import inside, loops_around, repeats
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
@@ -97,7 +97,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
         return None
     sure = [confidence for _, confidence in found if confidence is not None]
-    best = max(sure, key=(Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH).index, default=None)
+    best = surest(*sure) if sure else None
     if best is Confidence.LOW:
         # Tensors of which nothing is known are compared in set-up code and tests for the most part.
         return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered, weakest
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model

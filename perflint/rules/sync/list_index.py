@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
 from perflint.rules.base import Rule
-from perflint.rules.placement import host_confidence, lowered, weakest
+from perflint.rules.placement import host_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence

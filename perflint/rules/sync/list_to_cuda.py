@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -15,9 +15,7 @@ from perflint.rules.placement import (
     creator,
     host_confidence,
     keyword,
-    lowered,
     move,
-    weakest,
 )
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence

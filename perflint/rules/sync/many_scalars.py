@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span
+from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span, weakest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import weakest
-from perflint.rules.sync._places import loops_around
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite

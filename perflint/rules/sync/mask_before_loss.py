@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.rules._bindings import alone
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered, surest
 from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.sync.nonzero_family import indexed

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.fixes.edits import replace
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import lowered, operand_confidence, surest
+from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._words import advice, often, quoted

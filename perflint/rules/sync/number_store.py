@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
+from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
 from perflint.rules.base import Rule
-from perflint.rules.placement import lowered
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, surest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import surest
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.rules.sync._places import inside
+from perflint.rules._places import inside
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from perflint.findings import Confidence
+from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
-from perflint.rules.placement import FACTORIES, weakest
+from perflint.rules.placement import FACTORIES
 from perflint.rules.transfer._loops import body_of, is_bound_before
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence

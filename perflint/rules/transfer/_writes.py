@@ -84,6 +84,19 @@ def is_known(model: Model, call: ast.Call) -> bool:
     return target.startswith(_KNOWN) and not target.startswith(_CHANGES)
 
 
+def written_in_place(node: ast.AST) -> ast.expr | None:
+    """What a node writes to: a store into it, a method that ends in "_", an argument `out`."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return node.value
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+        return node.func.value
+    return next((item.value for item in node.keywords if item.arg == "out"), None)
+
+
 def writes(model: Model, function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """The places of a function that write to a tensor, each with the path of what they write to ("" for any)."""
     for node in walk(function):

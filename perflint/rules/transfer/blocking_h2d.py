@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._places import loops_around, targets
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, creator, host_confidence, move, weakest
+from perflint.rules.placement import MOVES, creator, host_confidence, move
 from perflint.rules.sync._drawn import returns_drawn
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.sync._places import loops_around, targets
 from perflint.rules.sync._words import advice, often, quoted
+from perflint.rules.transfer._writes import written_in_place
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, root_of, walk
 from perflint.semantics.values import Device, Value
@@ -245,20 +246,7 @@ def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
 def _writes(loop: ast.For, name: str) -> bool:
     """Whether the body of a loop changes a tensor in place, by its name or by one for the same memory."""
     aliases = _aliases(loop, name)
-    return any((written := _written(node)) is not None and root_of(written) in aliases for node in walk(loop))
-
-
-def _written(node: ast.AST) -> ast.expr | None:
-    """What a node writes to: a store into it, a method that ends in "_", an argument `out`."""
-    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        return node.value
-    if isinstance(node, ast.AugAssign):
-        return node.target
-    if not isinstance(node, ast.Call):
-        return None
-    if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-        return node.func.value
-    return next((item.value for item in node.keywords if item.arg == "out"), None)
+    return any((written := written_in_place(node)) is not None and root_of(written) in aliases for node in walk(loop))
 
 
 def _aliases(loop: ast.For, name: str) -> set[str]:

@@ -13,6 +13,7 @@ from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
+from perflint.rules.transfer._writes import written_in_place
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -180,26 +181,13 @@ def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
         # The same object in each turn.
         return True
     return any(
-        (root := _written(node)) is not None and (model.value(root).tensor is not None or names_in(root) & used)
+        (root := written_in_place(node)) is not None and (model.value(root).tensor is not None or names_in(root) & used)
         for node in inside
     )
 
 
 def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _written(node: ast.AST) -> ast.expr | None:
-    """What a node writes to in place."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        return node.value
-    if isinstance(node, ast.AugAssign):
-        return node.target
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and node.func.attr[-2:] != "__":
-            return node.func.value
-        return next((item.value for item in node.keywords if item.arg == "out"), None)
-    return None
 
 
 def _argument(site: CallSite, node: ast.expr | ast.keyword) -> str:
