@@ -270,23 +270,29 @@ def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Va
 
 
 def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
-    everything = union([receiver.element, *(value for _, value in receiver.items)])
     if name in ("get", "pop", "setdefault"):
         key = arguments.at(0)
-        value = receiver.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else everything
+        named = isinstance(key, Const) and isinstance(key.value, str)
+        value = receiver.get(key.value) if named else _everything(receiver)
         default = arguments.at(1) if len(arguments.positional) > 1 else NONE if name == "get" else None
         known = isinstance(key, Const) and any(item == key.value for item, _ in receiver.items)
         return value if default is None or known else join(value, default)
     if name == "values":
-        return Sequence("iterator", everything)
+        return Sequence("iterator", _everything(receiver))
     if name == "keys":
         return Sequence("iterator", STR)
     if name == "items":
+        everything = _everything(receiver)
         pair = Sequence("tuple", everything, (STR, everything))
         pairs = tuple([Sequence("tuple", value, (Const(key), value)) for key, value in receiver.items])
         # What has no elements besides these, such as `**kwargs`, is known to its last key.
         return Sequence("iterator", pair, pairs if pairs and receiver.element is NEVER else None)
     return receiver if name == "copy" else UNKNOWN
+
+
+def _everything(held: Mapping) -> Value:
+    """What any of the values of a dict may be."""
+    return union([held.element, *(value for _, value in held.items)])
 
 
 def _of_sequence(frame: Frame, receiver: Sequence, name: str, arguments: Arguments) -> Value:

@@ -122,7 +122,8 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         if not last:
             frame.names = narrow(frame, operand, frame.names, is_and)
     # What an operand narrows or binds holds only if it was reached.
-    frame.names = join_names(before, frame.names) if any(_binds(value) for value in node.values) else before
+    binds = ast.NamedExpr in frame.module.structure.nodes
+    frame.names = join_names(before, frame.names) if binds and any(map(_binds, node.values)) else before
     return union(values)
 
 

@@ -66,12 +66,12 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     )
     budget = frame.budget
     more = (("*", arguments.rest), ("**", arguments.spread or UNKNOWN)) if arguments.unpacked else ()
-    key = (function, arguments.positional, (*arguments.keywords, *more), frame.constructs)
+    key = CallKey(function, arguments.positional, (*arguments.keywords, *more), frame.constructs)
     contexts = budget.contexts.setdefault(function, set())
     if key not in contexts and len(contexts) >= _MOST_CONTEXTS:
         # Called in too many ways to tell them apart: once more for all others.
         arguments = Arguments(unpacked=True)
-        key = (function, (), (), frame.constructs)
+        key = CallKey(function, (), (), frame.constructs)
     contexts.add(key)
     known = knowledge.results.get(key) or knowledge.results_at.get((key, frame.depth))
     if known is not None:

@@ -9,8 +9,31 @@ from perflint.frozen import dataclass
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
 
-CallKey = tuple[Function, tuple[Value, ...], tuple[tuple[str, Value], ...], bool]
-"""A function, what it is passed, and whether a constructor calls it."""
+
+class CallKey:
+    """A function, what it is passed, and whether a constructor calls it.
+
+    Looked up in several tables for each call: what it is made of is hashed once.
+    """
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(
+        self,
+        function: Function,
+        positional: tuple[Value, ...],
+        keywords: tuple[tuple[str, Value], ...],
+        constructs: bool,
+    ) -> None:
+        self._parts = (function, positional, keywords, constructs)
+        self._hash = hash(self._parts)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallKey) and self._hash == other._hash and self._parts == other._parts
+
 
 
 @dataclass(slots=True)

@@ -288,6 +288,8 @@ def join_devices(left: Device, right: Device) -> Device:
 
 def without(value: Value, *unwanted: Value) -> Value:
     """The alternatives other than `unwanted`."""
+    if not isinstance(value, Union) and value not in unwanted:
+        return value
     return union(member for member in value.members if member not in unwanted)
 
 

@@ -41,6 +41,7 @@ class Modules:
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
         self._bound: dict[Scope, frozenset[str]] = {}
+        self._by_path: dict[str, list[ast.expr]] = {}
         self._uses: dict[Holder, list[ast.expr]] = {}
         self.held: set[Holder] = set()
         """What is seen to be a module, by what is asked of it."""
@@ -110,13 +111,14 @@ class Modules:
 
     def uses(self, holder: Holder) -> list[ast.expr]:
         """All places where a variable is read or written."""
-        if not self._uses:
-            self._uses = {holder: []}
+        if not self._by_path:
             for node in (*self._survey.all(ast.Name), *self._survey.all(ast.Attribute)):
-                path = dotted(node)
-                if path:
-                    self._uses.setdefault(self.holder(node, path), []).append(node)
-        return self._uses.get(holder, [])
+                self._by_path.setdefault(dotted(node), []).append(node)
+        found = self._uses.get(holder)
+        if found is None:
+            spelled = self._by_path.get(holder.path, ()) if holder.path else ()
+            found = self._uses[holder] = [node for node in spelled if self.holder(node, holder.path) == holder]
+        return found
 
     def is_made(self, holder: Holder) -> bool:
         """Whether an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""

@@ -126,7 +126,7 @@ class _Finder:
 
     def _runs_recorded(self, scope: Scope, depth: int = 3) -> bool:
         """Whether a method of a module runs parts of it, and nothing in it turns autograd off."""
-        if any(speaks_of_autograd(node) for node in (scope.node, *scope.nodes)):
+        if speaks_of_autograd(scope.node):
             return False
         for call in scope.calls:
             if self.model.target(call) == _MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
