@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from perflint.frozen import dataclass
+from perflint.semantics.model import Model
 from perflint.semantics.structure import Structure
 
 Import = ast.Import | ast.ImportFrom
@@ -36,6 +38,7 @@ class Names:
             for alias in statement.names:
                 binding = _binding(statement, alias)
                 self.bound.setdefault(binding.local, []).append(binding)
+        self._full: dict[ast.AST, str] = {}
         self._others: dict[str, list[ast.AST | None]] = {}
         """The scopes in which something else binds one of these names; None for the module."""
         for node, name in _stores(structure):
@@ -44,6 +47,12 @@ class Names:
 
     def full_name(self, node: ast.AST) -> str:
         """The full name that an expression spells; empty where the file leaves a choice."""
+        found = self._full.get(node)
+        if found is None:
+            found = self._full[node] = self._read(node)
+        return found
+
+    def _read(self, node: ast.AST) -> str:
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
@@ -58,6 +67,12 @@ class Names:
     def is_rebound(self, local: str) -> bool:
         """Whether something other than an import binds an imported name in the module or one of its functions."""
         return any(not isinstance(scope, ast.ClassDef) for scope in self._others.get(local, ()))
+
+
+@lru_cache(maxsize=1)
+def names_in_file(model: Model) -> Names:
+    """The names of a file that is checked; its rules ask for them one after the other."""
+    return Names(model.module.structure)
 
 
 def _imports(structure: Structure) -> list[Import]:

@@ -272,8 +272,10 @@ def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Va
 def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
     if name in ("get", "pop", "setdefault"):
         key = arguments.at(0)
-        named = isinstance(key, Const) and isinstance(key.value, str)
-        value = receiver.get(key.value) if named else _everything(receiver)
+        if isinstance(key, Const) and isinstance(key.value, str):
+            value = receiver.get(key.value)
+        else:
+            value = _everything(receiver)
         default = arguments.at(1) if len(arguments.positional) > 1 else NONE if name == "get" else None
         known = isinstance(key, Const) and any(item == key.value for item, _ in receiver.items)
         return value if default is None or known else join(value, default)

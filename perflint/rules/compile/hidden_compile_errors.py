@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names
+from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import FileSite
@@ -89,7 +89,7 @@ class HiddenCompileErrors(Rule):
         return not is_test and ("suppress_errors" in text or "_limit" in text)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
-        names = Names(site.model.module.structure)
+        names = names_in_file(site.model)
         for assignment in site.model.nodes(ast.Assign):
             for target in assignment.targets:
                 what = _hides(names, target, assignment.value) if isinstance(target, ast.Attribute) else ""

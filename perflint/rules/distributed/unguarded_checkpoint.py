@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._names import Names
+from perflint.rules._names import names_in_file
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -101,13 +101,13 @@ class UnguardedCheckpoint(Rule):
 
 
 def _is_distributed(model: Model) -> bool:
-    names = Names(model.module.structure)
+    names = names_in_file(model)
     return any(names.full_name(call.func) in _STARTS for call in model.nodes(ast.Call))
 
 
 def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
     """Whether a function starts the group itself, so that what it does is what each process does."""
-    names = Names(model.module.structure)
+    names = names_in_file(model)
     for call in model.nodes(ast.Call):
         if model.function(call) is function:
             yield names.full_name(call.func) in _STARTS

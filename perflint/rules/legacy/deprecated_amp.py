@@ -9,7 +9,7 @@ from itertools import combinations
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
-from perflint.rules._names import Import, Names
+from perflint.rules._names import Import, Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
@@ -95,7 +95,7 @@ class DeprecatedAmp(Rule):
         source = site.model.source
         if not _amp.mentions_deprecated(source.text):
             return
-        names = Names(site.model.module.structure)
+        names = names_in_file(site.model)
         found = sorted(_amp.references(source.tree, names), key=lambda each: source.span(each.node))
         moved = _Imports(site.model, names, found)
         for reference in found:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names
+from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy.torchscript import uses
 from perflint.rules.sync._words import quoted
@@ -71,7 +71,7 @@ class FrozenTorchscript(Rule):
         return "jit" in text and any(name.rpartition(".")[2] in text for name in _FREEZES)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
-        names = Names(site.model.module.structure)
+        names = names_in_file(site.model)
         for use in uses(site, names, _FREEZES):
             yield self.finding(
                 site,

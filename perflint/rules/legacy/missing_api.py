@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names
+from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics import torch_api
@@ -98,7 +98,7 @@ class MissingApi(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = Names(model.module.structure)
+        names = names_in_file(model)
         for used, full in _used(model, names):
             if not _is_missing(full) or _is_known_to_miss(model, names, used, full):
                 continue

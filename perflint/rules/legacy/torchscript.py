@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names
+from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import FileSite
@@ -80,7 +80,7 @@ class Torchscript(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = Names(model.module.structure)
+        names = names_in_file(model)
         saved = ".save(" in model.source.text or "torch.jit.save" in model.source.text
         for use in uses(site, names, _DEPRECATED):
             yield self.finding(

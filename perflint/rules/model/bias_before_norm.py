@@ -11,7 +11,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
-from perflint.rules._names import Names
+from perflint.rules._names import Names, names_in_file
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule
 from perflint.rules.model._context import freezes_norms, touches_bias
@@ -118,7 +118,7 @@ class BiasBeforeNorm(Rule):
         text = model.source.text
         if "Norm" not in text or ("Conv" not in text and "Linear" not in text):
             return
-        pairs = {pair.layer.call: pair for pair in _pairs(model, Names(model.module.structure))}
+        pairs = {pair.layer.call: pair for pair in _pairs(model, names_in_file(model))}
         if not pairs:
             return
         frozen, published = freezes_norms(model), is_published(model)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._names import Names
+from perflint.rules._names import names_in_file
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
@@ -96,7 +96,7 @@ class ReentrantCheckpoint(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         assert isinstance(node, cst.Call)
         # What a name or an attribute was given may have `use_reentrant` bound, or stand for other functions too.
-        if Names(site.model.module.structure).full_name(site.node.func) != site.target:
+        if names_in_file(site.model).full_name(site.node.func) != site.target:
             return
         if _is_for_a_version(site.model, site.node):
             return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, calls_named
-from perflint.rules._names import Names
+from perflint.rules._names import names_in_file
 from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
@@ -95,7 +95,7 @@ class AccumWithoutNoSync(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = Names(model.module.structure)
+        names = names_in_file(model)
         if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):
             return
         seen: set[ast.expr] = set()

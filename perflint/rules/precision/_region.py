@@ -9,7 +9,7 @@ from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules._names import Names
+from perflint.rules._names import Names, names_in_file
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk
 
@@ -68,7 +68,7 @@ def region(model: Model) -> Region:
     """What a file says of the formats that it computes in."""
     if not _WORDS.search(model.source.text):
         return Region()
-    tree, names = model.source.tree, Names(model.module.structure)
+    tree, names = model.source.tree, names_in_file(model)
     formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}
     return Region(frozenset(formats), _switches_off_tf32(tree))
 

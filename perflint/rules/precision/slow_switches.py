@@ -10,7 +10,7 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
-from perflint.rules._names import Names
+from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
@@ -147,7 +147,7 @@ class SlowSwitches(Rule):
 
 
 def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
-    names = Names(model.module.structure)
+    names = names_in_file(model)
     for statement in model.nodes(ast.Assign):
         for target in statement.targets:
             if isinstance(target, ast.Attribute):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
+from perflint.rules._once import once_per_site
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
@@ -58,17 +59,18 @@ class Part:
         return self.value.tensor is not None and self.value.tensor.kind is Kind.BOOL
 
 
-def parts(site: SubscriptSite) -> list[Part]:
+@once_per_site
+def parts(site: SubscriptSite) -> tuple[Part, ...]:
     """The parts of an index: `x[a, 1:2]` has two."""
     node = site.node.slice
     if isinstance(node, ast.Tuple):
-        return [_part(element, site.value(element)) for element in node.elts]
+        return tuple([_part(element, site.value(element)) for element in node.elts])
     value = site.value(node)
     if isinstance(value, Sequence) and value.type == "tuple":
         if value.items is None:
-            return [_part(node, value.element)]
-        return [_part(node, item) for item in value.items]
-    return [_part(node, value)]
+            return (_part(node, value.element),)
+        return tuple([_part(node, item) for item in value.items])
+    return (_part(node, value),)
 
 
 def indices(site: SubscriptSite) -> Iterator[Index]:

@@ -11,6 +11,7 @@ import ast
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
+from perflint.rules._once import once_per_site
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
@@ -54,6 +55,7 @@ class Read:
     confidence: Confidence
 
 
+@once_per_site
 def read_at(site: Site) -> Read | None:
     """The read at a call or a tested expression; None where no tensor of the device is read."""
     if isinstance(site, TruthSite):

@@ -136,7 +136,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     return confidence
 
 
-def _stores_elements(site: SubscriptSite, found: list[Part]) -> bool:
+def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
     """Whether a store goes to the positions of the mask one by one, and not through `masked_fill_`."""
     if site.stored is None:
         return True
