@@ -76,7 +76,7 @@ def lookup(frame: Frame, name: str) -> Value:
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     receiver = evaluate(frame, node.value)
-    if frame.names is not None:
+    if frame.names is not None and frame.rooted:
         path = path_of(node)
         if path and path in frame.names:
             return attributes.as_seen(frame, frame.names[path])

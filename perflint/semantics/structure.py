@@ -267,24 +267,31 @@ class _Walker:
                 continue
             if kind is ast.Constant:
                 continue
-            if isinstance(node, _FUNCTIONS):
-                self._function(node, prefix, function, owner)
-                continue
-            if isinstance(node, ast.ClassDef):
-                self._class(node, prefix, function)
-                continue
-            if function is not None and kind in _NOTED:
-                _note(node, function, owner)
-                if isinstance(node, ast.Call):
-                    _note_use(node, function, structure.parents)
-            if isinstance(node, ast.Call) and (loss := _backpropagated(node)):
-                structure.losses.add((function, loss))
-            if isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
-                _note_default(node, parent, structure)
+            if kind in _TELLING:
+                if isinstance(node, _FUNCTIONS):
+                    self._function(node, prefix, function, owner)
+                    continue
+                if isinstance(node, ast.ClassDef):
+                    self._class(node, prefix, function)
+                    continue
+                self._note(node, parent, function, owner)
             inner = children(node)
             if inner:
                 inner.reverse()
                 stack += [(child, node) for child in inner]
+
+    def _note(self, node: ast.AST, parent: ast.AST, function: FunctionInfo | None, owner: ClassInfo | None) -> None:
+        structure = self.structure
+        if function is not None:
+            _note(node, function, owner)
+            if isinstance(node, ast.Call):
+                _note_use(node, function, structure.parents)
+        if isinstance(node, ast.Call):
+            loss = _backpropagated(node)
+            if loss:
+                structure.losses.add((function, loss))
+        elif isinstance(node, ast.Attribute) and node.attr in _SETS_DEVICE:
+            _note_default(node, parent, structure)
 
     def _push(self, inner: Sequence[ast.AST], parent: ast.AST) -> None:
         self._stack += [(node, parent) for node in reversed(inner)]
@@ -321,6 +328,9 @@ class _Walker:
         self._push([*node.decorator_list, *node.bases, *node.keywords], node)
 
 
+_TELLING = frozenset({*_FUNCTIONS, ast.ClassDef, ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom})
+"""The nodes of which something is kept besides their place; asked by type, as most nodes are none of them."""
+
 _Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
 """The qualified name of what is around a node, the function and class that it is directly in, and where names go."""
 
@@ -328,9 +338,6 @@ _Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
 def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) -> None:
     if isinstance(parent, ast.Call) and isinstance(node.value, ast.Name) and node.value.id == "torch":
         structure.default_devices += parent.args[:1]
-
-
-_NOTED = (ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom)
 
 
 def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> None:
