@@ -142,8 +142,11 @@ def member(
     frame: Frame, value: Instance, name: str, *, order: tuple[str, ...] | None = None, bind: bool = True
 ) -> Value | None:
     """What an object's class, or the nearest of its bases, holds under a name; None where none does."""
+    given = value.argument(name) is not None
     for cls in order if order is not None else lineage(frame, value.cls):
         facts = facts_of(frame, cls)
+        if facts is not None and name in facts.lacks and not given:
+            continue
         found = (
             libraries.attribute(cls, value, name) if facts is None else _own_attribute(frame, facts, value, name, bind)
         )
@@ -176,7 +179,11 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     if inner is not None:
         return class_at(frame.project, module, inner.node)
     # What is assigned may be unknown where the body declares what it is.
-    return _class_level(frame, module, facts, info).get(name, held)
+    level = _class_level(frame, module, facts, info)
+    found = level.get(name, held)
+    if found is None and known not in info.assigned_in and level is not _RUNNING:
+        facts.lacks.add(name)
+    return found
 
 
 def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:
@@ -231,9 +238,13 @@ def decorator_names(node: ast.AST) -> set[str]:
     return found
 
 
+_RUNNING: Names = {}
+"""Stands for a class body that is being run, where something asks for what it binds."""
+
+
 def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo) -> Names:
     if facts.body is None:
-        facts.body = {}
+        facts.body = _RUNNING
         inner = Frame(frame.project, module, frame.budget, names={}, depth=frame.depth + 1)
         inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
         facts.body = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}

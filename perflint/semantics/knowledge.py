@@ -53,6 +53,8 @@ class ClassFacts:
     asked: set[str] = field(default_factory=set)
     """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
+    lacks: set[str] = field(default_factory=set)
+    """Names that were asked for and that nothing in the class binds; an object may have been made with them."""
     fields: list[str] | None = None
     """The names of the constructor's positional arguments, once someone has asked."""
     body: dict[str, Value] | None = None
