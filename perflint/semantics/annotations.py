@@ -118,6 +118,8 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
         return UNKNOWN
     if name.startswith("jaxtyping."):
         return UNKNOWN
+    if name == "torchtyping.TensorType":
+        return Tensor(device, evidence=Evidence.ANNOTATION)
     if last in _ALIASES and name.partition(".")[0] not in by_use.OTHER_TENSORS:
         return _aliased(last, device)
     return Instance(name) if last[:1].isupper() else UNKNOWN
@@ -166,7 +168,7 @@ def _builtin(name: str) -> Value:
 
 
 def _torch_type(name: str, last: str, device: Device) -> Value:
-    if name == "torch.Tensor" or name == "torch.nn.Parameter":
+    if name in ("torch.Tensor", "torch.nn.Parameter", "torch.autograd.Variable"):
         leaf = "parameter" if last == "Parameter" else ""
         return Tensor(Device.MODEL if leaf else device, evidence=Evidence.ANNOTATION, leaf=leaf)
     if last in _TENSOR_TYPES:

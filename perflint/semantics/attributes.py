@@ -66,13 +66,20 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
         return tensors.attribute(Tensor(value.near, evidence=Evidence.USE), name)
     if name == "dtype":
         return Dtype()
+    if name == "grad" and "torch" in frame.module.packages:
+        # Of a parameter: little else has a gradient.
+        return Tensor(value.near, evidence=Evidence.USE)
     return Unknown(Device.CALLER) if name == "cuda" else DeviceValue(Device.CALLER) if is_device(name) else value
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:
     if value.receiver is not None or value.name.count(".") > _LONGEST_NAME:
         return UNKNOWN
-    return resolve(frame, frame.module, Name(f"{value.name}.{name}"))
+    found = resolve(frame, frame.module, Name(f"{value.name}.{name}"))
+    if isinstance(found, Name) and found.receiver is None and is_device(name) and not found.name.startswith("torch."):
+        # A package, or an object that it exports, says where its tensors are: `settings.device`.
+        return DeviceValue(Device.CALLER)
+    return found
 
 
 _LONGEST_NAME = 16
@@ -132,7 +139,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
         if is_tensor_class(frame, value.cls):
             return tensors.attribute(Tensor(Device.CALLER, evidence=Evidence.ANNOTATION), name)
         return DeviceValue(Device.CALLER) if is_device(name) else UNKNOWN
-    return Name(f"{value.cls}.{name}", value)
+    return DeviceValue(Device.CALLER) if name == "device" else Name(f"{value.cls}.{name}", value)
 
 
 def as_seen(frame: Frame, value: Value) -> Value:

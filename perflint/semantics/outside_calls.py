@@ -22,6 +22,7 @@ from perflint.semantics import (
     transforms,
 )
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.devices import made_of
 from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Outcome
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.values import (
@@ -31,6 +32,7 @@ from perflint.semantics.values import (
     Const,
     Device,
     DeviceValue,
+    Evidence,
     Function,
     Instance,
     Mapping,
@@ -179,6 +181,12 @@ def _first(frame: Frame, arguments: Arguments) -> Value:
     return arguments.at(0)
 
 
+def _variable(frame: Frame, arguments: Arguments) -> Value:
+    # What wrapped tensors before torch 0.4 hands them on.
+    data = arguments.get("data", 0) or UNKNOWN
+    return data if data.tensor is not None else Tensor(made_of((data,)).near, evidence=Evidence.USE)
+
+
 def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
     # The code is linted for a machine with a GPU.
     return Const(True)
@@ -214,6 +222,7 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
     "torch.cuda.current_device": _current_device,
+    "torch.autograd.Variable": _variable,
     "torch.nn.utils.rnn.pack_padded_sequence": _packed_padded,
     "torch.nn.utils.rnn.pack_sequence": _packed_list,
     "torch.nn.utils.rnn.pad_packed_sequence": lambda frame, arguments: packed.padded(

@@ -21,6 +21,8 @@ _HOT_METHODS = frozenset(
     """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
     optimizer_step on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad""".split()
 )
+_HOT_FUNCTIONS = frozenset("forward forward_step backward_step train_step training_step".split())
+"""Names of what runs in each step also where it is no method."""
 _HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
 """What trainers call before and after each batch."""
 _COLD_FUNCTIONS = frozenset(
@@ -254,8 +256,8 @@ def by_name(info: FunctionInfo) -> Heat | None:
     What is cold by its name is hot if code that runs each step calls it.
     """
     name = info.name
-    known = {name, name.lstrip("_")} & _HOT_METHODS or _HOT_HOOK.fullmatch(name.lstrip("_"))
-    if (known or name.startswith("forward_")) and (info.owner or name == "forward"):
+    known = {name, name.lstrip("_")} & (_HOT_METHODS | _HOT_FUNCTIONS) or _HOT_HOOK.fullmatch(name.lstrip("_"))
+    if (known or name.startswith("forward_")) and (info.owner or name in _HOT_FUNCTIONS):
         return Heat.HOT
     return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
 

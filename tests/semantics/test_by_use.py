@@ -9,7 +9,7 @@ import pytest
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
-from tests.semantics.notation import Case, check, show, table
+from tests.semantics.notation import PRELUDE, Case, check, show, table
 
 CALLS = """
 unknown().int()     # -> tensor int
@@ -31,6 +31,8 @@ unknown().data.cpu().numpy()    # -> array
 unknown().cpu().tolist()    # -> list[?]
 unknown().float().mean()    # -> tensor float 0
 unknown().to("cuda").unsqueeze(0)   # -> cuda
+unknown().grad.data.norm(2)     # -> tensor float 0
+unknown().grad.zero_()  # calls torch.Tensor.zero_
 
 # look-alikes
 unknown().ne(1)     # -> ?
@@ -349,4 +351,41 @@ unknown()[n]            # -> ?
 
 @table(MASKS)
 def test_masks(case: Case) -> None:
+    check(case)
+
+
+ELSEWHERE = """
+settings.device                 # -> device caller
+settings.nn.base_device         # -> device caller
+shared.device                   # -> device caller
+Engine().device                 # -> device caller
+torch.zeros(3).to(settings.device)      # -> caller float 1
+Variable(torch.zeros(3).cuda(), volatile=True)  # -> cuda float 1
+Variable(unknown())             # -> tensor
+
+def f(a: TensorType["n", 3], b: Variable, c: TensorType):
+    a.device            # -> device caller
+    a                   # -> caller
+    b                   # -> caller
+    c                   # -> caller
+
+# look-alikes
+settings.devices                # -> settings.devices
+settings.device_count           # -> settings.device_count
+torch.device                    # -> torch.device
+shared.grad                     # -> tools.shared.grad
+"""
+
+
+@table(
+    ELSEWHERE,
+    PRELUDE
+    + """
+import settings
+from tools import shared, Engine
+from torch.autograd import Variable
+from torchtyping import TensorType
+""",
+)
+def test_what_is_elsewhere_is_known_by_its_name(case: Case) -> None:
     check(case)

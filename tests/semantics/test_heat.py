@@ -46,6 +46,15 @@ class Net(nn.Module):
     def __repr__(self):
         return str(self.fc.weight)      # cold
 
+def forward_step(batches, model):
+    return model(next(batches)).sum().item()    # hot
+
+def train_step(model, batch):
+    return model(batch)                 # hot
+
+def forward_hook(module, args):
+    return args                         # warm
+
 def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
     model.train()                       # warm
     total = 0.0                         # warm

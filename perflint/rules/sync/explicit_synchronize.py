@@ -102,12 +102,15 @@ class ExplicitSynchronize(Rule):
     listens = (Calls(*_SYNCHRONIZE),)
 
     def nominate(self, site: CallSite) -> bool:
-        return repeats(site) and not _is_needed(site.model, site.node)
+        return (repeats(site) or _is_all(site)) and not _is_needed(site.model, site.node)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the device"
+        if not repeats(site):
+            # Nothing here says how often the function runs.
+            sure = Confidence.LOW
         if site.target in _EVENTS:
             # Who records events has chosen what to wait for; often the wait is over before it begins.
             sure, awaited = Confidence.LOW, "the work before the event"
@@ -123,6 +126,13 @@ class ExplicitSynchronize(Rule):
         )
 
 
+def _is_all(site: CallSite) -> bool:
+    """Whether a call that may run each step waits for the whole device, in a file that takes no times."""
+    if site.heat is not Heat.WARM or site.target in _EVENTS or site.target.endswith("Stream.synchronize"):
+        return False
+    return not any(_is_clock(site.model, call) for call in site.model.nodes(ast.Call))
+
+
 def _is_needed(model: Model, node: ast.expr) -> bool:
     """Whether the functions around a call time, capture, profile or share what they wait for."""
     functions: list[ast.AST] = [
@@ -134,9 +144,13 @@ def _is_needed(model: Model, node: ast.expr) -> bool:
     return False
 
 
+def _is_clock(model: Model, call: ast.Call) -> bool:
+    return model.target(call) in _CLOCKS
+
+
 def _asks_for_it(model: Model, call: ast.Call) -> bool:
     target = model.target(call)
-    if target in _CLOCKS or target in _STREAMS or target.startswith(_NEEDS_IT):
+    if _is_clock(model, call) or target in _STREAMS or target.startswith(_NEEDS_IT):
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS_THAT_NEED_IT:
         return True

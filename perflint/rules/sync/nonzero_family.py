@@ -123,8 +123,12 @@ def indexed(site: SubscriptSite) -> Confidence | None:
         return None
     if site.mode == "store" and not _stores_elements(site, found):
         return None
-    receiver = device_confidence(site.value(site.node.value))
+    held = site.value(site.node.value)
+    receiver = device_confidence(held)
     mask = device_confidence(masks[0].value)
+    if receiver is None and mask is not None and masks[0].is_bool and isinstance(held, Unknown):
+        # Only tensors are indexed by a mask of the device.
+        receiver = mask
     if receiver is None or (mask is None and masks[0].value.tensor is not None):
         return None
     # A mask of the device can only select from a tensor of the device: either tells of both.

@@ -51,6 +51,13 @@ def unknown_value(x: torch.Tensor, value):
     return x
 
 
+def masked_of_unknown(points, labels: torch.Tensor, weight: torch.Tensor):
+    embedded = points.embed()
+    embedded[labels == 0] += weight
+    embedded[labels == 1] = 0.0
+    return embedded
+
+
 # Look-alikes.
 
 

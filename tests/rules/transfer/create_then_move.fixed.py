@@ -1,3 +1,4 @@
+import settings
 import torch
 import torch as th
 from torch import nn
@@ -37,6 +38,10 @@ class OtherNumbers(nn.Module):
 
 def library(x: torch.Tensor, device: torch.device):
     return x + torch.zeros(3, device=device)
+
+
+def of_a_package(count: int):
+    return torch.zeros(count, device=settings.device), torch.ones(count).to(settings.dtype)
 
 
 # Look-alikes.

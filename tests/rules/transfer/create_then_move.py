@@ -1,3 +1,4 @@
+import settings
 import torch
 import torch as th
 from torch import nn
@@ -36,6 +37,10 @@ class OtherNumbers(nn.Module):
 
 def library(x: torch.Tensor, device: torch.device):
     return x + torch.zeros(3).to(device)  # error: TPF204
+
+
+def of_a_package(count: int):
+    return torch.zeros(count).to(settings.device), torch.ones(count).to(settings.dtype)  # error: TPF204
 
 
 # Look-alikes.

@@ -1,0 +1,47 @@
+"""Waiting for the whole device in functions of which nothing says how often they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.findings import Confidence
+from perflint.rules.sync.explicit_synchronize import ExplicitSynchronize
+from tests.rules.harness import lint
+
+HELPER = """\
+import time
+import torch
+
+def send(buffers, ready):
+    for buffer in buffers:
+        buffer.send()
+    {wait}
+    return buffers
+{more}
+"""
+
+
+@pytest.mark.parametrize("profile", ["audit", "default"])
+def test_audit_alone_shows_what_may_run_each_step(profile: str) -> None:
+    found = lint(HELPER.format(wait="torch.cuda.synchronize()", more=""), [ExplicitSynchronize], profile)
+    assert [finding.confidence for finding in found] == ([Confidence.LOW] if profile == "audit" else [])
+
+
+@pytest.mark.parametrize(
+    ("wait", "more"),
+    [
+        ("ready.synchronize()", ""),
+        ("torch.cuda.current_stream().synchronize()", ""),
+        ("torch.cuda.Event().synchronize()", ""),
+        # A helper for times that are taken elsewhere in the file.
+        ("torch.cuda.synchronize()", "def timed():\n    return time.perf_counter(), send([], None)"),
+        ("buffers[0].to('cuda', non_blocking=True)\n    torch.cuda.synchronize()", ""),
+    ],
+)
+def test_other_waits_there_are_fine(wait: str, more: str) -> None:
+    assert not lint(HELPER.format(wait=wait, more=more), [ExplicitSynchronize], "audit")
+
+
+def test_what_seldom_runs_may_wait() -> None:
+    code = "import torch\n\ndef save_checkpoint(model):\n    torch.cuda.synchronize()\n"
+    assert not lint(code, [ExplicitSynchronize], "audit")
