@@ -1,0 +1,211 @@
+"""TPF354: convolutions in half precision, in the layout that tensor cores do not read."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import call_site, in_tests, is_false
+from perflint.rules.base import Files, Rule
+from perflint.rules.placement import MOVES, keyword, move
+from perflint.rules.precision._convolutions import is_convolutional
+from perflint.rules.sync._words import advice, often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.values import Const, Instance, Unknown
+from perflint.source.concrete import cst
+
+_AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
+_SETTLED = re.compile(r"channels_last|memory_format|torch\.compile|\.compile\(|tensorrt|onnx")
+"""A layout was chosen, or something chooses it that is not in sight."""
+_IMAGES = re.compile(r"(?:^|_)(?:imgs?|images?)(?:_|$)")
+_NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
+_MODELS = re.compile(r"model|net(?:work)?$|net_|unet", re.IGNORECASE)
+_MANY = 2000
+"""Files of a project beyond which nobody looks through all of them."""
+
+
+class ChannelsFirst(Rule):
+    """Convolutions compute in half precision on tensors whose channels come first.
+
+    ## What it does
+    Finds models that run under autocast and are networks of two-dimensional convolutions, by their class in
+    the project or by their name in torchvision, timm or segmentation_models_pytorch, where no file of the
+    project says `channels_last` or another `memory_format`. One finding for each autocast region, where the
+    input is moved to the device, or at the call. Where nobody sees what the model is and its input is
+    called an image, confidence is low.
+
+    ## Why is this bad
+    Tensor cores multiply channels, and want those of a pixel beside each other in memory. cuDNN gets there
+    by two copies of each tensor, before and after each convolution. A ResNet-50 trained with bfloat16
+    autocast took 1.7 times as long on an H200 as in `channels_last`.
+
+    ## When it is fine
+    - float32: the other layout may be slower there. Not reported.
+    - Vision transformers, sequences, volumes: no or few two-dimensional convolutions. Not reported.
+    - `torch.compile` chooses the layout of convolutions by itself. Not reported.
+    - Convolutions along one axis, with kernels such as (5, 1). Not reported.
+    - Layers that know one layout only, `.view()` of activations, custom operators: they copy, or raise.
+
+    ## Bad
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, 64, 3)).cuda()
+
+    def train(loader, optimizer: torch.optim.Optimizer):
+        for x, y in loader:
+            x, y = x.cuda(), y.cuda()
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, 64, 3)).cuda()
+    model = model.to(memory_format=torch.channels_last)
+
+    def train(loader, optimizer: torch.optim.Optimizer):
+        for x, y in loader:
+            x, y = x.to("cuda", memory_format=torch.channels_last), y.cuda()
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix: the model and its input change together, and other code may count on their strides.
+
+    ## How a GPU shows it
+    A profile shows kernels named `nchwToNhwc` and `nhwcToNchw` around those of the convolutions. The
+    experiment `channels-last` of `perflint trace --experiments` times the program's own layers.
+
+    ## References
+    - [Channels last memory format](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
+    - [NVIDIA: tensor layouts in memory]
+      (https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html#tensor-layout)
+    """
+
+    code, name = "TPF354", "channels-first"
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("no-channels-last-resnet50",)
+    listens = (Files("autocast"),)
+
+    def nominate(self, site: FileSite) -> bool:
+        return not _SETTLED.search(site.model.source.text) and not in_tests(site.model)
+
+    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        model = site.model
+        said: set[tuple[ast.AST | None, str]] = set()
+        for around in model.nodes(ast.With):
+            if not any(_casts(model, item.context_expr) for item in around.items):
+                continue
+            found = next(_runs(model, around), None)
+            if found is None or _is_settled_elsewhere(model.project):
+                continue
+            run, sure = found
+            what = (model.function(run), path_of(run.func))
+            if what in said:
+                continue
+            said.add(what)
+            moved = _moved(model, run)
+            at = call_site(model, run)
+            yield self.finding(
+                at,
+                f"{quoted(at.text(run))} computes convolutions in half precision with channels first: cuDNN copies "
+                f"tensors into the other layout and back{often(at)}",
+                confidence=sure,
+                span=model.source.span(moved or run),
+                help=advice(
+                    at, "Move the model and its input with `memory_format=torch.channels_last`.", *self.measured
+                ),
+            )
+
+
+def _casts(model: Model, node: ast.expr) -> bool:
+    """Whether a context is an autocast of the device that is not switched off."""
+    if not isinstance(node, ast.Call) or model.target(node) not in _AUTOCAST:
+        return False
+    kind = keyword(node, "device_type") or (node.args[0] if node.args else None)
+    given = None if kind is None else model.value(kind)
+    on_host = isinstance(given, Const) and isinstance(given.value, str) and given.value.startswith("cpu")
+    return not on_host and not is_false(keyword(node, "enabled")) and given != Const(False)
+
+
+def _runs(model: Model, around: ast.With) -> Iterator[tuple[ast.Call, Confidence]]:
+    """The first call of a model of convolutions in a region, and how sure that is."""
+    calls = [part for statement in around.body for part in walk(statement) if isinstance(part, ast.Call) and part.args]
+    modules = [call for call in calls if _may_run(model, call)]
+    yield from ((call, Confidence.HIGH) for call in modules if is_convolutional(model, call.func))
+    function = model.function(around)
+    if _NO_IMAGES.search(model.source.text if function is None else model.source.written(function)):
+        return
+    for call in modules:
+        if not _is_seen(model, call) and _IMAGES.search(last_name(call.args[0])):
+            yield call, Confidence.LOW
+
+
+def _may_run(model: Model, call: ast.Call) -> bool:
+    """Whether a call is one of a module, or of something unknown that is called like one."""
+    if not isinstance(call.func, (ast.Name, ast.Attribute)):
+        return False
+    value = model.value(call.func)
+    if any(isinstance(member, Instance) and model.is_module(member) for member in value.members):
+        return True
+    return isinstance(value, Unknown) and _MODELS.search(last_name(call.func)) is not None
+
+
+def _is_seen(model: Model, call: ast.Call) -> bool:
+    """Whether the class of a model is known."""
+    return any(
+        isinstance(member, Instance) and member.cls != "torch.nn.Module" for member in model.value(call.func).members
+    )
+
+
+def _moved(model: Model, run: ast.Call) -> ast.Call | None:
+    """Where the input of a call is moved to the device, in the same function."""
+    path = path_of(run.args[0])
+    function = model.function(run)
+    for each in model.nodes(ast.Assign):
+        if not path or model.function(each) is not function or each.lineno >= run.lineno:
+            continue
+        pairs = [(target, each.value) for target in each.targets]
+        for target, value in [*pairs, *(pair for both in pairs for pair in _unpacked(*both))]:
+            if path_of(target) == path and isinstance(value, ast.Call):
+                site = call_site(model, value)
+                if site.target in MOVES and move(site) is not None:
+                    return value
+    return None
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        yield from zip(target.elts, value.elts, strict=False)
+
+
+_KNOWN: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
+
+
+def _is_settled_elsewhere(project: Project) -> bool:
+    """Whether another file of the project speaks of layouts."""
+    if project not in _KNOWN:
+        _KNOWN[project] = any(
+            _speaks(path.read_bytes()) for path in [*project.files.values()][:_MANY] if path.is_file()
+        )
+    return _KNOWN[project]
+
+
+def _speaks(text: bytes) -> bool:
+    return b"channels_last" in text
