@@ -11,14 +11,17 @@ def is_guarded(model: Model, node: ast.AST) -> bool:
     """Whether a condition decides on a node, other than whether the file runs as a program."""
     inner = node
     for outer in model.ancestors(node):
-        if isinstance(outer, ast.IfExp) or (isinstance(outer, ast.If) and not _is_program(outer.test)):
-            return True
-        if isinstance(outer, (ast.ExceptHandler, ast.BoolOp)):
+        if is_condition(outer) or isinstance(outer, ast.ExceptHandler):
             return True
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and _follows_return(outer, inner):
             return True
         inner = outer
     return False
+
+
+def is_condition(outer: ast.AST) -> bool:
+    """Whether a node decides on what is in it, other than `if __name__ == "__main__":`."""
+    return isinstance(outer, (ast.IfExp, ast.BoolOp)) or (isinstance(outer, ast.If) and not _is_program(outer.test))
 
 
 def _is_program(test: ast.expr) -> bool:

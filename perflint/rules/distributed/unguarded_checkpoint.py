@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._guards import is_condition
 from perflint.rules._names import names_in_file
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in
 from perflint.source.concrete import cst
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
@@ -118,7 +118,7 @@ def _knows_rank(site: CallSite) -> bool:
     model = site.model
     inner: ast.AST = site.node
     for outer in model.ancestors(site.node):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp)) and not _is_program(outer):
+        if is_condition(outer):
             return True
         for name in ("body", "orelse"):
             block = getattr(outer, name, None)
@@ -131,11 +131,6 @@ def _knows_rank(site: CallSite) -> bool:
                     return True
         inner = outer
     return _RANK.search(site.text(site.node)) is not None
-
-
-def _is_program(outer: ast.If | ast.IfExp | ast.BoolOp) -> bool:
-    """`if __name__ == "__main__":`."""
-    return isinstance(outer, ast.If) and "__name__" in names_in(outer.test)
 
 
 def _leaves(branch: ast.If) -> bool:

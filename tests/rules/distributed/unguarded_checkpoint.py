@@ -62,3 +62,9 @@ def asked(model: nn.Module, path: str, accelerator) -> None:
 
 def loaded(model: nn.Module, path: str) -> None:
     model.load_state_dict(torch.load(path, map_location="cpu"))
+
+
+if __name__ == "__main__" and dist.get_rank() == 0:
+    trained = DistributedDataParallel(nn.Linear(3, 3))
+    trained(torch.zeros(3)).sum().backward()
+    torch.save(trained.state_dict(), "model.pt")
