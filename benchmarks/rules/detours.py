@@ -74,7 +74,7 @@ def sorts() -> Iterator[Pair]:
 
     yield Pair(
         "argsort-for-ten",
-        "TPF215",
+        "TPF309",
         "argsort(descending=True)[:, :10] against topk(10)",
         "float32",
         f"64 × {count}",
@@ -93,7 +93,7 @@ def sorts() -> Iterator[Pair]:
 
     yield Pair(
         "argsort-for-ten-retrieval",
-        "TPF215",
+        "TPF309",
         "all scores of a query sorted for the best ten against topk",
         "float32",
         f"8 × Linear(512, 512) with GELU, 256 queries, {count} documents",
@@ -116,7 +116,7 @@ def sorts() -> Iterator[Pair]:
 
     yield Pair(
         "sort-for-fifty-gpt-decoding",
-        "TPF215",
+        "TPF309",
         "logits sorted for the first 50 against topk",
         "bfloat16",
         "GPT-2 of 124 M parameters, one token for batch 8 of 128 tokens",
@@ -142,7 +142,7 @@ def distances() -> Iterator[Pair]:
 
     yield Pair(
         "differences-for-distances",
-        "TPF216",
+        "TPF310",
         "norm(x[:, None] - y[None]) against torch.cdist",
         "float32",
         f"{count} and {count} points of {width}",
@@ -170,7 +170,7 @@ def distances() -> Iterator[Pair]:
 
     yield Pair(
         "differences-for-distances-metric-learning",
-        "TPF216",
+        "TPF310",
         "distances of all pairs of a batch through all differences against torch.cdist, forward and backward",
         "float32",
         "8 × Linear(512, 512) with GELU, batch 1024 of 128 numbers",
@@ -201,7 +201,7 @@ def distances() -> Iterator[Pair]:
 
     yield Pair(
         "differences-for-distances-vector-quantiser",
-        "TPF216",
+        "TPF310",
         "the nearest of 1024 codes through all differences against torch.cdist",
         "float32",
         "6 × Linear with GELU, 4096 tokens of 512, codes of 64",

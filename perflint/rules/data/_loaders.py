@@ -16,7 +16,13 @@ from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import NONE, Const
 from perflint.source.concrete import cst
 
-LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+LOADERS = (
+    "torch.utils.data.DataLoader",
+    "torch.utils.data.dataloader.DataLoader",
+    # It collates graphs, and passes all else on.
+    "torch_geometric.loader.DataLoader",
+    "torch_geometric.data.DataLoader",
+)
 _POSITIONS = {
     "dataset": 0,
     "batch_size": 1,

@@ -1,0 +1,187 @@
+"""TPF401: batches that are made by the process that trains."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import call_site, in_tests
+from perflint.rules.base import Calls, Rule
+from perflint.rules.data._loaders import LOADERS, is_off, passed
+from perflint.rules.sync._words import quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import ClassInfo, last_name, walk
+from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
+from perflint.source.concrete import cst
+
+_IMAGES = frozenset(
+    f"torchvision.datasets.{name}"
+    for name in """ImageFolder DatasetFolder ImageNet CocoDetection CocoCaptions VOCSegmentation VOCDetection Cityscapes
+    CelebA LSUN Places365 Food101 Flowers102 OxfordIIITPet StanfordCars SBDataset WIDERFace Kinetics UCF101""".split()
+)
+"""Data sets that read and decode a file for each item; those that are small enough lie in memory."""
+_IN_MEMORY = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.IterableDataset"})
+_DECODES = frozenset(
+    """imread imdecode read_image decode_image decode_jpeg decode_png read_video read_audio pil_loader default_loader
+    open_image loadmat""".split()
+)
+_READS = frozenset(
+    f"{owner}.{name}"
+    for owner, names in {
+        "PIL.Image": "open",
+        "torchaudio": "load",
+        "librosa": "load",
+        "soundfile": "read",
+        "torch": "load",
+        "numpy": "load",
+        "nibabel": "load",
+        "pydicom": "dcmread",
+        "rasterio": "open",
+    }.items()
+    for name in names.split()
+)
+_DEEPEST = 3
+
+
+class LoaderWithoutWorkers(Rule):
+    """A loader for training without workers: the process that trains makes each batch itself.
+
+    ## What it does
+    Finds `DataLoader`s that do not say `num_workers`, in files that train. Where the file's data set is seen
+    to decode an image, a recording or another file for each item, confidence is medium; everywhere else it is
+    low, for the audit profile alone.
+
+    ## Why is this bad
+    The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is launched,
+    and the device waits. Workers do it ahead of time, in processes of their own.
+
+    ## When it is fine
+    - Data that is in memory already: rows of a tensor, tokens of an array. `TensorDataset`s, lists and
+      tensors are not reported.
+    - Data sets that are made as they are read (`IterableDataset`): each worker would give all of it. Not
+      reported.
+    - Data sets that keep an open file or a database which processes cannot share.
+    - Trainers of a library that set the workers themselves, notebooks under Windows, tests.
+    - `num_workers=0` was written down by someone: not reported.
+
+    ## Bad
+    ```python
+    import torch
+    from PIL import Image
+    from torch.utils.data import DataLoader, Dataset
+    from torchvision.transforms.functional import to_tensor
+
+    class Images(Dataset):
+        def __init__(self, paths: list[str]):
+            self.paths = paths
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return to_tensor(Image.open(self.paths[index]).resize((224, 224)))
+
+    def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, paths: list[str]):
+        loader = DataLoader(Images(paths), batch_size=64, shuffle=True)
+        for x in loader:
+            model(x.cuda()).sum().backward()
+            optimizer.step()
+    ```
+
+    ## Good
+    ```python
+    import torch
+    from PIL import Image
+    from torch.utils.data import DataLoader, Dataset
+    from torchvision.transforms.functional import to_tensor
+
+    class Images(Dataset):
+        def __init__(self, paths: list[str]):
+            self.paths = paths
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return to_tensor(Image.open(self.paths[index]).resize((224, 224)))
+
+    def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, paths: list[str]):
+        loader = DataLoader(Images(paths), batch_size=64, shuffle=True, num_workers=8)
+        for x in loader:
+            model(x.cuda()).sum().backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    No fix: how many workers pay depends on the machine and on the data.
+
+    ## How a GPU shows it
+    A trace shows idle time of the device between steps whose cause is the loader.
+
+    ## References
+    - [torch.utils.data: multi-process data
+      loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code, name = "TPF401", "loader-without-workers"
+    effect, severity = Effect.PIPELINE, Severity.INFO
+    listens = (Calls(*LOADERS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return is_off(site, "num_workers") and "backward(" in site.model.source.text and not in_tests(site.model)
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        data = passed(site, "dataset")
+        if data is None or _is_in_memory(site.model, site.value(data)):
+            return
+        decoded = _decodes(site.model, site.value(data), _DEEPEST)
+        what = f" and {decoded}" if decoded else ""
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} makes each batch{what} in the process that trains",
+            confidence=Confidence.MEDIUM if decoded else Confidence.LOW,
+            # It is made once, and runs with each step.
+            heat=Heat.HOT if decoded else Heat.WARM,
+            help="Pass `num_workers`, a few for each GPU, and `persistent_workers=True`.",
+        )
+
+
+def _is_in_memory(model: Model, data: Value) -> bool:
+    """Whether items are there already, or made in turn."""
+    for member in data.members:
+        if isinstance(member, (Tensor, Array, Sequence)):
+            return True
+        if isinstance(member, Instance) and _IN_MEMORY.intersection((member.cls, *model.lineage(member.cls))):
+            return True
+    return False
+
+
+def _decodes(model: Model, data: Value, depth: int) -> str:
+    """What a data set does for each item that takes long, in words; empty where nothing is seen."""
+    for member in data.members:
+        if not isinstance(member, Instance) or depth == 0:
+            continue
+        if member.cls in _IMAGES:
+            return "decodes its images"
+        if member.cls in ("torch.utils.data.Subset", "torch.utils.data.dataset.Subset"):
+            inner = member.argument("dataset") or member.argument("0")
+            return "" if inner is None else _decodes(model, inner, depth - 1)
+        module, _, qualname = member.cls.rpartition(".")
+        home = model.project.loaded(module) if module == model.module.name else None
+        info = None if home is None else home.klass(qualname)
+        if info is not None:
+            read = next(_reads(model, info, "__getitem__", set()), None)
+            return f"runs {quoted(model.source.written(read))} for each item" if read is not None else ""
+    return ""
+
+
+def _reads(model: Model, owner: ClassInfo, method: str, seen: set[str]) -> Iterator[ast.Call]:
+    """The calls of a method, and of those of the same class that it calls, that read or decode a file."""
+    info = owner.methods.get(method)
+    if info is None or method in seen:
+        return
+    seen.add(method)
+    for call in (part for part in walk(info.node) if isinstance(part, ast.Call)):
+        name = last_name(call)
+        if call_site(model, call).target in _READS or name in _DECODES:
+            yield call
+        elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+            if call.func.value.id == "self":
+                yield from _reads(model, owner, name, seen)

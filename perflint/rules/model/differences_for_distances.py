@@ -1,0 +1,192 @@
+"""TPF310: distances of all pairs of points by way of all their differences."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity, surest
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import keyword
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const, Unknown
+from perflint.source.concrete import cst
+
+_NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
+_SUMS = ("torch.sum", "torch.Tensor.sum")
+_POWERS = frozenset({"pow", "square", "abs", "absolute"})
+
+
+class DifferencesForDistances(Rule):
+    """Distances between two sets of points, through a tensor of all differences.
+
+    ## What it does
+    Finds norms, and sums of squares or absolute values, over the last dimension of `a[:, None] - b[None]`
+    and its kin (`a.unsqueeze(1) - b`), where the difference serves nothing else.
+
+    ## Why is this bad
+    n and m points of d numbers make n × m × d differences, which are written and read several times, and
+    kept for the backward pass. `torch.cdist` needs n × m numbers, and for the Euclidean distance mostly a
+    matrix product.
+
+    ## When it is fine
+    - Few points, or few numbers each: both are bound by the launch.
+    - The differences themselves are needed: directions, forces. Not reported.
+    - Points that lie close to each other: the matrix product loses digits where the distance is small beside
+      the points' own length. `compute_mode="donot_use_mm_for_euclid_dist"` keeps them, and the memory.
+    - A second derivative: `cdist` has none for some norms.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Nearest(torch.nn.Module):
+        def __init__(self, codes: int = 1024, width: int = 64):
+            super().__init__()
+            self.codes = torch.nn.Parameter(torch.randn(codes, width))
+
+        def forward(self, x: torch.Tensor):
+            return torch.norm(x[:, None] - self.codes[None], dim=-1).argmin(1)
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Nearest(torch.nn.Module):
+        def __init__(self, codes: int = 1024, width: int = 64):
+            super().__init__()
+            self.codes = torch.nn.Parameter(torch.randn(codes, width))
+
+        def forward(self, x: torch.Tensor):
+            return torch.cdist(x, self.codes).argmin(1)
+    ```
+
+    ## Fix safety
+    No fix: last digits differ, and squares of distances want a product by hand, or the square of `cdist`.
+
+    ## How a GPU shows it
+    A profile shows element-wise kernels over n × m × d numbers, and a peak of memory of that size.
+
+    ## References
+    - [torch.cdist](https://docs.pytorch.org/docs/stable/generated/torch.cdist.html)
+    """
+
+    code, name = "TPF310", "differences-for-distances"
+    effect, severity = Effect.MEMORY, Severity.INFO
+    listens = (Calls(*_NORMS, *_SUMS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        return not site.has_unpacking and _difference(site) is not None
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        difference = _difference(site)
+        if difference is None:
+            return
+        operands = (device_confidence(site.value(each)) for each in (difference.left, difference.right))
+        known = [each for each in operands if each is not None]
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} writes out the differences of all pairs for their distances{often(site)}",
+            confidence=surest(*known) if known else Confidence.LOW,
+            help="Use `torch.cdist`, squared where squares are wanted.",
+        )
+
+
+def _difference(site: CallSite) -> ast.BinOp | None:
+    """The differences of all pairs that a call reduces over their last dimension."""
+    reduced = _operand(site)
+    if reduced is None or not _is_last(site):
+        return None
+    if site.target in _SUMS:
+        reduced = _powered(reduced)
+    if isinstance(reduced, ast.Name):
+        reduced = _only_value(site, reduced)
+    if not isinstance(reduced, ast.BinOp) or not isinstance(reduced.op, ast.Sub):
+        return None
+    return reduced if _is_of_all_pairs(site, reduced) else None
+
+
+def _operand(site: CallSite) -> ast.expr | None:
+    if site.target.startswith("torch.Tensor."):
+        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    return site.node.args[0] if site.node.args else None
+
+
+def _is_last(site: CallSite) -> bool:
+    """Whether the last of three dimensions is reduced, and no other."""
+    given = keyword(site.node, "dim")
+    norm, method = site.target in _NORMS, site.target.startswith("torch.Tensor.")
+    position = (0 if method else 1) + norm
+    if given is None and len(site.node.args) > position:
+        given = site.node.args[position]
+    value = None if given is None else site.value(given)
+    return value in (Const(-1), Const(2))
+
+
+def _powered(node: ast.expr) -> ast.expr | None:
+    """What is squared, or made positive: `d ** 2`, `d * d`, `d.pow(2)`, `torch.square(d)`, `d.abs()`."""
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2:
+            return node.left
+        same = isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right)
+        return node.left if same and not isinstance(node.left, ast.Name) else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _POWERS:
+        return None
+    owner = node.func.value
+    if isinstance(owner, ast.Name) and owner.id == "torch":
+        return node.args[0] if node.args else None
+    return owner
+
+
+def _only_value(site: CallSite, name: ast.Name) -> ast.expr | None:
+    """What a name of the function is bound to once, for this use alone."""
+    function = site.model.function(name)
+    if function is None:
+        return None
+    uses = [part for part in walk(function) if isinstance(part, ast.Name) and part.id == name.id]
+    stores = [each for each in uses if isinstance(each.ctx, ast.Store)]
+    if len(stores) != 1 or len(uses) != 2:
+        return None
+    parent = site.model.parent(stores[0])
+    return parent.value if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+
+
+def _is_of_all_pairs(site: CallSite, node: ast.BinOp) -> bool:
+    """Whether two sets of points are spread along two dimensions: `a[:, None] - b[None]`, `a.unsqueeze(1) - b`."""
+    left, right = _spread(node.left), _spread(node.right)
+    if left is None and right is None:
+        return False
+    if left is not None and right is not None:
+        return left != right and {left, right} <= {0, 1, 2, -2, -3}
+    # The other side has no dimension of size 1 that is written down: its points come last by themselves.
+    spread, other = (left, node.right) if left is not None else (right, node.left)
+    if spread not in (1, -2) or not isinstance(other, (ast.Name, ast.Attribute)):
+        return False
+    value = site.value(other)
+    return isinstance(value, Unknown) or (value.tensor is not None and value.tensor.rank in (None, 2))
+
+
+def _spread(node: ast.expr) -> int | None:
+    """The dimension of size 1 that an expression puts into a tensor; None where it puts none, or several."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
+        given = node.args[0] if node.args else keyword(node, "dim")
+        if (
+            isinstance(given, ast.UnaryOp)
+            and isinstance(given.op, ast.USub)
+            and isinstance(given.operand, ast.Constant)
+        ):
+            return -given.operand.value if type(given.operand.value) is int else None
+        return given.value if isinstance(given, ast.Constant) and type(given.value) is int else None
+    if not isinstance(node, ast.Subscript):
+        return None
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    new = [at for at, part in enumerate(parts) if isinstance(part, ast.Constant) and part.value is None]
+    whole = all(
+        isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
+        for at, part in enumerate(parts)
+        if at not in new
+    )
+    return new[0] if len(new) == 1 and whole and len(parts) <= 3 else None

@@ -1,0 +1,226 @@
+"""TPF309: a whole sort of which the first few are kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._methods import is_false
+from perflint.rules.base import Calls, Rule
+from perflint.rules.placement import keyword
+from perflint.rules.sync._words import often, quoted
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Const, Tensor
+from perflint.source.concrete import cst
+
+_SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
+_MANY = 1024
+
+
+class SortForFew(Rule):
+    """A tensor is sorted, and only the first or last few of it are used.
+
+    ## What it does
+    Finds `argsort` and `sort` whose result is cut to its first or last `k` along the sorted dimension, at once
+    or wherever its name is read: `scores.argsort(descending=True)[:k]`, `values[:, :k]` after
+    `values, indices = x.sort(…)`, `target[scores.argsort()][:k]`.
+
+    ## Why is this bad
+    A sort moves all elements several times. `torch.topk` finds the k greatest or least by counting, and sorts
+    these alone.
+
+    ## When it is fine
+    - A few hundred elements: both take a few microseconds.
+    - The order of all is used as well, or as many are kept as a good part of all (`[: n // 2]`). Not reported.
+    - `stable=True`: `topk` promises no order among equal elements. Not reported.
+    - NumPy and Python: their sorts are not reported.
+
+    ## Bad
+    ```python
+    import torch
+
+    class Best(torch.nn.Module):
+        def forward(self, queries: torch.Tensor, corpus: torch.Tensor, k: int = 10):
+            scores = queries @ corpus.T
+            return scores.argsort(dim=-1, descending=True)[:, :k]
+    ```
+
+    ## Good
+    ```python
+    import torch
+
+    class Best(torch.nn.Module):
+        def forward(self, queries: torch.Tensor, corpus: torch.Tensor, k: int = 10):
+            scores = queries @ corpus.T
+            return scores.topk(k, dim=-1).indices
+    ```
+
+    ## Fix safety
+    No fix: `topk` raises where there are fewer than k elements, which a slice stands; `min(k, n)` mends that.
+    Equal elements may come in another order.
+
+    ## How a GPU shows it
+    A profile shows `aten::sort` with several passes of `radixSort` kernels, or of a segmented sort.
+
+    ## References
+    - [torch.topk](https://docs.pytorch.org/docs/stable/generated/torch.topk.html)
+    """
+
+    code, name = "TPF309", "sort-for-few"
+    effect, severity = Effect.COMPUTE, Severity.INFO
+    listens = (Calls(*_SORTS),)
+
+    def nominate(self, site: CallSite) -> bool:
+        stable = keyword(site.node, "stable")
+        return not site.has_unpacking and (stable is None or is_false(stable))
+
+    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        found = [*_cuts(site)]
+        cuts = [each for each in found if each is not None]
+        if not cuts or len(cuts) < len(found):
+            return
+        yield self.finding(
+            site,
+            f"{quoted(site.text(site.node))} sorts all elements, and {quoted(site.text(cuts[0]))} keeps a few"
+            f"{often(site)}",
+            confidence=_confidence(site),
+            help="Use `torch.topk`, which sorts only these.",
+        )
+
+
+def _confidence(site: CallSite) -> Confidence:
+    data = site.receiver if site.target.startswith("torch.Tensor.") else None
+    if data is None and site.node.args:
+        data = site.value(site.node.args[0])
+    return (None if data is None else device_confidence(data)) or Confidence.LOW
+
+
+def _cuts(site: CallSite) -> Iterator[ast.expr | None]:
+    """The expressions that cut the result of a sort to a few; None for each use of all of it."""
+    model, call = site.model, site.node
+    parent = model.parent(call)
+    whole: ast.expr = call
+    if site.target.endswith(".sort"):
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple):
+            for each in parent.targets[0].elts:
+                yield from _of_name(site, each)
+            return
+        if not _takes_member(parent, call):
+            yield None
+            return
+        assert isinstance(parent, ast.expr)
+        whole = parent
+    yield from _of(site, whole)
+
+
+def _takes_member(parent: ast.AST | None, call: ast.Call) -> bool:
+    """Whether values or indices are taken of what a sort gives."""
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in ("values", "indices")
+    if not isinstance(parent, ast.Subscript) or parent.value is not call:
+        return False
+    return isinstance(parent.slice, ast.Constant) and parent.slice.value in (0, 1)
+
+
+def _of(site: CallSite, node: ast.expr) -> Iterator[ast.expr | None]:
+    """How the value of an expression is cut."""
+    parent = site.model.parent(node)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and parent.value is node:
+        yield from _of_name(site, parent.targets[0])
+    elif isinstance(parent, ast.Subscript) and parent.value is node:
+        yield parent if _is_cut(site, parent.slice) else None
+    elif isinstance(parent, ast.Subscript) and parent.slice is node:
+        # The rows of another tensor in this order: what is cut next is cut alike.
+        around = site.model.parent(parent)
+        cut = isinstance(around, ast.Subscript) and around.value is parent and isinstance(around.slice, ast.Slice)
+        yield around if cut and isinstance(around, ast.Subscript) and _is_cut(site, around.slice) else None
+    else:
+        yield None
+
+
+def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
+    """How a name is cut wherever it is read; nothing where it never is."""
+    model = site.model
+    if not isinstance(target, ast.Name):
+        yield None
+        return
+    if target.id.startswith("_"):
+        return
+    function = model.function(site.node)
+    uses = [each for each in walk(function or model.source.tree) if isinstance(each, ast.Name) and each.id == target.id]
+    if sum(isinstance(each.ctx, ast.Store) for each in uses) > 1:
+        # Bound again: which of them is read, nobody has looked.
+        yield None
+        return
+    for each in uses:
+        if isinstance(each.ctx, ast.Load):
+            parent = model.parent(each)
+            cut = isinstance(parent, ast.Subscript) and parent.value is each and _is_cut(site, parent.slice)
+            yield parent if cut and isinstance(parent, ast.Subscript) else None
+
+
+def _is_cut(site: CallSite, index: ast.expr) -> bool:
+    """Whether an index keeps the first or last few along the dimension that was sorted."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    *before, last = parts
+    if not isinstance(last, ast.Slice) or last.step is not None or not _is_few(site.model, last):
+        return False
+    value = site.model.value(site.node)
+    rank = value.rank if isinstance(value, Tensor) else None
+    dim = _dimension(site)
+    leads = [part for part in before if isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None]
+    ellipsis = [part for part in before if isinstance(part, ast.Constant) and part.value is ...]
+    if len(leads) + len(ellipsis) != len(before):
+        return False
+    if ellipsis:
+        return dim == -1
+    if rank is not None:
+        return dim % rank == len(before) if -rank <= dim < rank else False
+    return dim == len(before) or (dim == -1 and len(before) < 2)
+
+
+def _dimension(site: CallSite) -> int:
+    """The dimension that is sorted, as it is written; -1 by default."""
+    given = keyword(site.node, "dim")
+    position = 0 if site.target.startswith("torch.Tensor.") else 1
+    if given is None and len(site.node.args) > position:
+        given = site.node.args[position]
+    value = Const(-1) if given is None else site.value(given)
+    return value.value if isinstance(value, Const) and type(value.value) is int else 99
+
+
+def _is_few(model: Model, cut: ast.Slice) -> bool:
+    """Whether a slice keeps a number of elements that does not grow with all of them."""
+    if (cut.lower is None) is (cut.upper is None):
+        return False
+    if cut.upper is not None:
+        return _is_number(model, cut.upper)
+    last = cut.lower
+    return isinstance(last, ast.UnaryOp) and isinstance(last.op, ast.USub) and _is_number(model, last.operand)
+
+
+def _is_number(model: Model, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int and 0 < node.value <= _MANY
+    if isinstance(node, ast.Call):
+        return model.target(node) == "builtins.min"
+    return (
+        isinstance(node, (ast.Name, ast.Attribute)) and model.value(node).tensor is None and not _is_share(model, node)
+    )
+
+
+def _is_share(model: Model, node: ast.expr) -> bool:
+    """Whether a name is bound to a part of something: `int(0.25 * n)`, `n // 2`, `n - k`."""
+    if not isinstance(node, ast.Name):
+        return False
+    function = model.function(node)
+    return any(
+        isinstance(part, ast.BinOp)
+        for each in model.nodes(ast.Assign)
+        if model.function(each) is function
+        and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
+        for part in walk(each.value)
+    )
