@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TypeGuard
 
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Scalar, Value
@@ -12,6 +13,7 @@ _MODES = frozenset("is_tracing is_scripting is_exporting is_in_onnx_export is_co
 _SELDOM_TRUE = _MODES | frozenset(
     """is_main_process is_rank_zero is_global_zero is_master verbose debug should_log do_log log_this_step""".split()
 )
+_WARNINGS = frozenset("warn warning warn_once warning_once error exception critical".split())
 _SHORTEST_INTERVAL = 6
 """What runs every fifth step, or more often, still costs a good part of what runs each step."""
 
@@ -127,16 +129,105 @@ def _is_of_state(node: ast.AST) -> bool:
 
 
 def fills_cache(branch: ast.If) -> bool:
-    """Whether the body of a branch runs once for each key: `if key not in cache: … cache[key] = …`."""
-    test = branch.test
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotIn):
+    """Whether the body of a branch runs once, or once for each key, for it makes what the test misses.
+
+    `if key not in cache: … cache[key] = …`, `if self.table is None: … self.table = …`.
+    """
+    return any(_stores(branch.body, made) for made in _missed(branch.test))
+
+
+def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
+    """Whether a branch of a block returns what the rest of the block makes once, or once for each key.
+
+    `if key in cache: return cache[key]`, `if self.table is not None: return self.table`, and the same of a
+    name that `cache.get(key)` was assigned to.
+    """
+    if not isinstance(branch.body[-1], ast.Return):
         return False
-    key, cache = ast.unparse(test.left), ast.unparse(test.comparators[0])
+    index = block.index(branch)
+    return any(_stores(block[index + 1 :], made) for made in _found(branch.test, block[:index]))
+
+
+def _missed(test: ast.expr) -> Iterator[str]:
+    """What a test finds missing, as the code that would store it."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _missed(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _attribute_asked_for(test.operand)
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):
+        yield _entry(test.comparators[0], test.left)
+    elif _is_to_none(test, ast.Is) and _is_of_self(test.left):
+        yield ast.unparse(test.left)
+
+
+def _found(test: ast.expr, before: list[ast.stmt]) -> Iterator[str]:
+    """What a test finds there, as the code that would store it; `before`: the statements before it."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+        yield _entry(test.comparators[0], test.left)
+    elif _is_to_none(test, ast.IsNot) and _is_of_self(test.left):
+        yield ast.unparse(test.left)
+    elif _is_to_none(test, ast.IsNot) and isinstance(test.left, ast.Name):
+        last = before[-1] if before else None
+        call = last.value if isinstance(last, ast.Assign) and last_name(last.targets[0]) == test.left.id else None
+        if isinstance(call, ast.Call) and last_name(call) == "get" and isinstance(call.func, ast.Attribute):
+            yield from (_entry(call.func.value, key) for key in call.args[:1])
+    else:
+        yield from _attribute_asked_for(test)
+
+
+def _is_to_none(test: ast.expr, operator: type[ast.cmpop]) -> TypeGuard[ast.Compare]:
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], operator):
+        return False
+    other = test.comparators[0]
+    return isinstance(other, ast.Constant) and other.value is None
+
+
+def _is_of_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _attribute_asked_for(node: ast.expr) -> Iterator[str]:
+    """`hasattr(self, "table")`."""
+    if isinstance(node, ast.Call) and last_name(node) == "hasattr" and len(node.args) == 2:
+        owner, name = node.args
+        if isinstance(owner, ast.Name) and owner.id == "self" and isinstance(name, ast.Constant):
+            yield f"self.{name.value!s}"
+
+
+def _entry(cache: ast.expr, key: ast.expr) -> str:
+    return ast.unparse(ast.Subscript(cache, key, ast.Load()))
+
+
+def _stores(body: list[ast.stmt], target: str) -> bool:
     return any(
-        isinstance(node, ast.Subscript)
+        isinstance(node, (ast.Subscript, ast.Attribute))
         and isinstance(node.ctx, ast.Store)
-        and ast.unparse(node.value) == cache
-        and ast.unparse(node.slice) == key
-        for statement in branch.body
-        for node in ast.walk(statement)
+        and ast.unparse(node) == target
+        for statement in body
+        for node in walk(statement)
     )
+
+
+def finds_nothing(test: ast.expr, outcome: bool) -> bool:
+    """Whether a test that comes out as `outcome` says that there are no elements: `len(x) == 0`, `not x.numel()`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return finds_nothing(test.operand, not outcome)
+    if not isinstance(test, ast.Compare):
+        return not outcome and _counts(test)
+    limit = test.comparators[0]
+    if len(test.ops) != 1 or not _counts(test.left) or not isinstance(limit, ast.Constant):
+        return False
+    empty = {ast.Eq: 0, ast.LtE: 0, ast.Lt: 1, ast.NotEq: 0, ast.Gt: 0, ast.GtE: 1}
+    says_so = isinstance(test.ops[0], (ast.Eq, ast.LtE, ast.Lt))
+    return empty.get(type(test.ops[0])) == limit.value and says_so is outcome
+
+
+def _counts(node: ast.expr) -> bool:
+    """`len(x)`, `x.numel()`."""
+    return isinstance(node, ast.Call) and last_name(node) in ("len", "numel", "nelement")
+
+
+def warns(call: ast.Call) -> bool:
+    """Whether a call tells of something that should not be: `warnings.warn(…)`, `logger.error(…)`."""
+    return last_name(call) in _WARNINGS and isinstance(call.func, ast.Attribute)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
-from perflint.semantics.guards import asks_state, fails, fills_cache, leaves, rarely
+from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Function, Instance
 from perflint.semantics.work import NO_WORK, WorkMap, by_name, is_seldom
@@ -34,6 +34,7 @@ class HeatMap:
         self._named: dict[str, list[ast.Call]] = {}
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
+        self._fills: dict[ast.If, bool] = {}
         self.work = WorkMap(model)
 
     def of(self, node: ast.AST) -> Heat:
@@ -67,6 +68,8 @@ class HeatMap:
             return self._loop(parent, around) if node is parent.test or _is_in_body(parent, node) else around
         if isinstance(parent, ast.Assert) and node is parent.msg:
             return Heat.COLD
+        if isinstance(parent, ast.Call) and node is not parent.func and warns(parent) and self._is_of_branch(parent):
+            return Heat.COLD
         return around
 
     # Guards
@@ -79,14 +82,22 @@ class HeatMap:
             if (
                 isinstance(parent, ast.If)
                 and not isinstance(node, ast.Raise)
-                and (fails(parent.body if is_body else parent.orelse) or (is_body and fills_cache(parent)))
+                and (fails(parent.body if is_body else parent.orelse) or (is_body and self._fills_cache(parent)))
             ):
                 return parent.test
             if rarely(parent.test, is_body, self._model.value) and not self._holds_step(parent, is_body):
                 test = parent.test
+            elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
+                return parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)
         return None if test is None or self._selects_within_step(test) else test
+
+    def _fills_cache(self, branch: ast.If) -> bool:
+        known = self._fills.get(branch)
+        if known is None:
+            known = self._fills[branch] = fills_cache(branch)
+        return known
 
     def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
@@ -96,11 +107,13 @@ class HeatMap:
             branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
             tests = [node for node in branches if rarely(node.test, False, values)]
             leaving: set[ast.stmt] = set(tests)
-            for parent in dict.fromkeys(self._model.parent(branch) for branch in tests):
+            for parent in dict.fromkeys(self._model.parent(branch) for branch in branches):
                 for name in ("body", "orelse", "finalbody"):
                     block = getattr(parent, name, ())
-                    if isinstance(block, list) and not leaving.isdisjoint(block):
-                        self._guard_rest(block, leaving)
+                    if isinstance(block, list) and block:
+                        leaving.update(kept for kept in block if isinstance(kept, ast.If) and returns_kept(kept, block))
+                        if not leaving.isdisjoint(block):
+                            self._guard_rest(block, leaving)
             for operation in self._model.nodes(ast.BoolOp):
                 for index, value in enumerate(operation.values):
                     if rarely(value, isinstance(operation.op, ast.And), values):
@@ -139,6 +152,11 @@ class HeatMap:
                 if names & names_in(outer.target):
                     return self.of(outer) is Heat.HOT
         return False
+
+    def _is_of_branch(self, call: ast.Call) -> bool:
+        """Whether a call is a statement of a branch, and not of a function or loop."""
+        statement = self._model.parent(call)
+        return isinstance(statement, ast.Expr) and isinstance(self._model.parent(statement), ast.If)
 
     # Loops
 
@@ -255,8 +273,8 @@ class HeatMap:
         members = self._model.value(node.func).members
         if target:
             yield from {target, *(f"{m.module}.{m.qualname}" for m in members if isinstance(m, Function))}
-        elif isinstance(node.func, ast.Attribute):
-            # Of an object that is not known: any method of this file of that name.
+        elif isinstance(node.func, ast.Attribute) and node.func.attr not in ("train", "eval"):
+            # Of an object that is not known: any method of this file of that name. Modes are set everywhere.
             yield "." + node.func.attr
         hook = node.args[0] if node.args else None
         if isinstance(hook, ast.Constant) and isinstance(hook.value, str) and "_" in hook.value:

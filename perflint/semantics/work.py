@@ -42,6 +42,9 @@ _SET_UP_VERBS = frozenset(
 )
 _SET_UP_OBJECTS = frozenset("weight weights bias parameter parameters params state adapter adapters config".split())
 """Words of the names of methods that change or look up parts of a model rather than run it, unless they get data."""
+_JOINING = frozenset("merge unmerge fuse unfuse reparameterize".split())
+"""What methods do that turn adapters or branches of a model into one set of weights, and back."""
+
 _LOOK_UPS = frozenset(
     """keys values items get pop append extend insert update index copy clone size dim numel item detach data_ptr
     parameters named_parameters buffers named_buffers modules named_modules children named_children
@@ -259,7 +262,18 @@ def by_name(info: FunctionInfo) -> Heat | None:
     known = {name, name.lstrip("_")} & (_HOT_METHODS | _HOT_FUNCTIONS) or _HOT_HOOK.fullmatch(name.lstrip("_"))
     if (known or name.startswith("forward_")) and (info.owner or name in _HOT_FUNCTIONS):
         return Heat.HOT
+    if _joins_parts(info):
+        return Heat.COLD
     return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
+
+
+def _joins_parts(info: FunctionInfo) -> bool:
+    """Whether a method makes one of the parameters that its object holds: it is given nothing to run on."""
+    if not info.owner or info.name.strip("_").split("_")[0] not in _JOINING:
+        return False
+    given = info.node.args
+    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return required <= 1 and None not in given.kw_defaults and given.vararg is None
 
 
 def _is_for_set_up(name: str) -> bool:

@@ -812,6 +812,25 @@ def train(model: nn.Module, loader, should_log, every):
         while hot(loss):
             pass
         lambda: hot(loss)
+        hot(loss) if len(x) > 0 else cold(loss)
+        cold(loss) if x.numel() == 0 else hot(loss)
+        cold(loss) if not x.numel() else hot(loss)
+        hot(loss) if len(x) else cold(loss)
+        hot(loss) if len(x) > 1 else hot(loss)
+        hot(loss) if x else hot(loss)
+        hot(loss) if x.numel() >= 1 else cold(loss)
+        if len(x) == 0:
+            hot(loss)
+        if x.ndim > 3:
+            warnings.warn(f"too many: {cold(loss)}")
+            logger.error("of %s", cold(loss))
+            logger.info("of %s", hot(loss))
+            self.warn = hot(loss)
+            warn(hot(loss))
+        else:
+            logger.warning(text="as %s", value=cold(loss))
+        logger.warning(f"loss {hot(loss)}")
+        kept = logger.warning(hot(loss)) if x.ndim else None
 """
 
 
@@ -945,6 +964,93 @@ def train(loader: DataLoader, model: nn.Module):
         loss.backward()                         # hot
 """
 
+ONCE = """
+class Table(nn.Module):
+    def forward(self, x, key):
+        if self.table is None:
+            size = x.sum().item()               # cold
+            self.table = x                      # cold
+        if self.other is None:
+            x.sum().item()                      # hot
+        if not hasattr(self, "inverse"):
+            self.inverse = x.sum().item()       # cold
+        if self.table is None and x.ndim > 2:
+            self.table = x.sum().item()         # cold
+        if x.grad is None:
+            x.grad = x.sum().item()             # hot
+        if key is None:
+            key = x.sum().item()                # hot
+        if self.table is not None:
+            self.table = x.sum().item()         # hot
+        if not hasattr(key, "inverse"):
+            key.inverse = x.sum().item()        # hot
+        self.kept(x, key)
+        self.entry(x, key)
+        self.member(x)
+        self.fresh(x, key)
+        self.given(x, key)
+        return x
+    def kept(self, x, key):
+        value = self.cache.get((key, 1))
+        if value is not None:
+            return value                        # hot
+        value = x.sum().item()                  # cold
+        self.cache[key, 1] = value              # cold
+    def entry(self, x, key):
+        if key in self.cache:
+            return self.cache[key]              # hot
+        self.cache[key] = x.sum().item()        # cold
+    def member(self, x):
+        x.sum().item()                          # hot
+        if self.value is not None:
+            return self.value
+        self.value = x.sum().item()             # cold
+    def fresh(self, x, key):
+        value = self.cache.get(key)
+        if value is not None:
+            return value
+        return x.sum().item()                   # hot
+    def given(self, x, key):
+        if key is not None:
+            return key
+        self.cache[key] = x.sum().item()        # hot
+"""
+
+JOINED = """
+class Adapted(nn.Module):
+    def merge(self, safe=False, *, names=None):
+        self.weight.sum().item()            # cold
+    def unmerge(self):
+        self.weight.sum().item()            # cold
+    def _fuse_parts(self, scale=1.0):
+        self.weight.sum().item()            # cold
+    def merge_heads(self, x):
+        return x.sum().item()               # warm
+    def fuse(self, *features):
+        return features[0].sum().item()     # warm
+    def fuse_now(self):
+        return self.weight.sum().item()     # hot
+    def forward(self, x):
+        if self.merged:
+            self.unmerge()
+        self.fuse_now()
+        return x
+
+def merge():
+    return torch.ones(3).sum().item()       # warm
+"""
+
+TRAINED = """
+class Trainer:
+    def train(self):
+        torch.zeros(3, device="cuda").sum().item()      # warm
+    def evaluate(self):
+        torch.zeros(3, device="cuda").sum().item()      # hot
+    def training_step(self, model, x):
+        self.optimizer.train()
+        self.callback.evaluate()
+"""
+
 
 @table(EPOCHS)
 def test_epochs(case: Case) -> None:
@@ -963,6 +1069,21 @@ def test_methods_that_run_no_model(case: Case) -> None:
 
 @table(UNLIKELY)
 def test_what_hardly_ever_runs(case: Case) -> None:
+    check(case)
+
+
+@table(ONCE)
+def test_what_is_made_once(case: Case) -> None:
+    check(case)
+
+
+@table(JOINED)
+def test_methods_that_join_weights(case: Case) -> None:
+    check(case)
+
+
+@table(TRAINED)
+def test_modes_are_no_calls_of_training(case: Case) -> None:
     check(case)
 
 

@@ -37,6 +37,9 @@ host * np.ones(3)   # -> cpu float 2
 np.ones(3) * host   # -> cpu float 2
 cuda + unknown()    # -> cuda float 2
 unknown() * cuda    # -> cuda float 2
+[cuda] + [host]     # -> [cuda float 2, cpu float 2]
+cuda + (1, 2)       # -> tuple[?]
+[host] + cuda       # -> list[?]
 """
 
 COMPARISONS = """

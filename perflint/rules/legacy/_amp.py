@@ -17,7 +17,7 @@ _MEMBERS = {
     "cuda": frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"}),
     "cpu": frozenset({"autocast", "GradScaler"}),
 }
-_MODERN = re.compile(r"torch\.autocast|torch\.amp\.\w+")
+_MODERN = re.compile(r"torch\.(autocast|GradScaler)|torch\.amp\.\w+")
 
 
 @dataclass(frozen=True, slots=True)
