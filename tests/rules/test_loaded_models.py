@@ -123,6 +123,13 @@ def test_another_model_is_switched() -> None:
     assert not lint(GUIDED, [MissingEvalMode], "audit"), "a tuple may hold the other's name"
 
 
+def test_parts_that_nobody_has_seen_may_be_the_same_in_both_modes() -> None:
+    text = SEEN.replace("nn.BatchNorm2d(8)", "Block(8)")
+    assert not lint(text, [MissingEvalMode], "default")
+    assert lint(text, [MissingEvalMode], "audit")
+    assert lint(text.replace("Block(8)", "Block(8), nn.Dropout(0.1)"), [MissingEvalMode], "default")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

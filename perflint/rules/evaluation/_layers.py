@@ -32,10 +32,17 @@ def mode_matters(file: Survey, run: Run) -> bool:
     return not made or any(_is_changed_by_mode(file, instance) for instance in made)
 
 
-def is_seen(file: Survey, run: Run) -> bool:
-    """Whether the class of a model that is run is one of the project or of torch."""
+def surely_differs(file: Survey, run: Run) -> bool:
+    """Whether the class of a model that is run is seen to hold a layer that the mode changes."""
     made = _objects(file.model.value(run.call.func))
-    return bool(made) and all(each.cls.startswith("torch.nn.") or _class(file, each.cls) is not None for each in made)
+    return bool(made) and all(_surely_changes(file, each) for each in made)
+
+
+def _surely_changes(file: Survey, instance: Instance) -> bool:
+    if instance.cls.startswith("torch.nn."):
+        return _is_changed_by_mode(file, instance)
+    found = _class(file, instance.cls)
+    return found is not None and _holds_modal_layer(*found, unseen=False)
 
 
 def _objects(value: Value) -> list[Instance]:
@@ -86,8 +93,8 @@ def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
     return None if home is None or info is None else (home, info.node)
 
 
-def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4) -> bool:
-    """Whether a module class holds layers that the mode changes, or parts that are not torch's own."""
+def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4, unseen: bool = True) -> bool:
+    """Whether a module class holds layers that the mode changes; `unseen`: whether parts of other files count."""
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
             return True
@@ -106,6 +113,6 @@ def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4) -> bool
                     return True
                 continue
             part = home.klass(name) if name and depth else None
-            if part is None or _holds_modal_layer(home, part.node, depth - 1):
+            if unseen if part is None else _holds_modal_layer(home, part.node, depth - 1, unseen):
                 return True
     return False

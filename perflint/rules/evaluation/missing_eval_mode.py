@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import in_context_that_evaluates
-from perflint.rules.evaluation._layers import is_seen, mode_matters
+from perflint.rules.evaluation._layers import mode_matters, surely_differs
 from perflint.rules.evaluation._loaded import SET_ELSEWHERE, loads, pretrained, runs_of_loaded, samples_on_purpose
 from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
 from perflint.rules.evaluation._modules import modules
@@ -125,7 +125,7 @@ class MissingEvalMode(Rule):
                 continue
             heat, name = site.model.heat(call), dotted(call.func)
             # Many of the models that nobody has seen are the same in both modes.
-            known = is_seen(file, Run(call, name, Surety.PROVEN)) or name in pretrained(file)
+            known = name in pretrained(file) or surely_differs(file, Run(call, name, Surety.PROVEN))
             sure = Confidence.MEDIUM if known else Confidence.LOW
             yield self._finding(site, call, name, sure, Heat.WARM if heat is Heat.COLD else heat)
 
