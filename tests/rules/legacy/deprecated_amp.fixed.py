@@ -109,6 +109,13 @@ def for_several_versions(enabled):
     return torch.cuda.amp.GradScaler(enabled=enabled)
 
 
+def by_version(version, enabled):
+    if version < (2, 4):
+        return torch.cuda.amp.GradScaler(enabled=enabled)
+    else:
+        return torch.GradScaler("cuda", enabled=enabled)
+
+
 def device_by_device(device):
     if device == "cpu":
         context = torch.amp.autocast("cpu")
