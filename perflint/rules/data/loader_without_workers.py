@@ -55,7 +55,8 @@ class LoaderWithoutWorkers(Rule):
 
     ## Why is this bad
     The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is launched,
-    and the device waits. Workers do it ahead of time, in processes of their own.
+    and the device waits. Workers do it ahead of time, in processes of their own. A ResNet-50 on an H200 whose
+    64 images were unpacked so, at 2 ms each, took 7 times as long for a step as one with eight workers.
 
     ## When it is fine
     - Data that is in memory already: rows of a tensor, tokens of an array. `TensorDataset`s, lists and
@@ -121,7 +122,8 @@ class LoaderWithoutWorkers(Rule):
     """
 
     code, name = "TPF401", "loader-without-workers"
-    effect, severity = Effect.PIPELINE, Severity.INFO
+    effect, severity = Effect.PIPELINE, Severity.ERROR
+    measured = ("images-without-workers-resnet50",)
     listens = (Calls(*LOADERS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -136,6 +138,8 @@ class LoaderWithoutWorkers(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} makes each batch{what} in the process that trains",
+            # What takes no time to make may as well be made here.
+            severity=self.severity if decoded else Severity.INFO,
             confidence=Confidence.MEDIUM if decoded else Confidence.LOW,
             # It is made once, and runs with each step.
             heat=Heat.HOT if decoded else Heat.WARM,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
-from perflint.rules.sync._words import often, quoted
+from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Unknown
@@ -16,6 +17,10 @@ from perflint.source.concrete import cst
 
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
 _SUMS = ("torch.sum", "torch.Tensor.sum")
+_SPACE = re.compile(
+    r"(?:^|[^a-z])(?:coords?|coordinates|pts|points?|pos|positions?|xyz|xy|cent(?:er|re|roid)s?)\d*(?:[^a-z]|$)"
+)
+"""What points of the plane or of space are called."""
 _POWERS = frozenset({"pow", "square", "abs", "absolute"})
 
 
@@ -29,10 +34,12 @@ class DifferencesForDistances(Rule):
     ## Why is this bad
     n and m points of d numbers make n × m × d differences, which are written and read several times, and
     kept for the backward pass. `torch.cdist` needs n × m numbers, and for the Euclidean distance mostly a
-    matrix product.
+    matrix product. The distances of 2048 points of 128 numbers took 23 times as long on an H200, a training with
+    a vector quantiser 19 % longer, one of metric learning 16 %.
 
     ## When it is fine
-    - Few points, or few numbers each: both are bound by the launch.
+    - Few points, or few numbers each: both are bound by the launch. What is called points, positions or centres
+      is taken for points of the plane or of space, of severity info.
     - The differences themselves are needed: directions, forces. Not reported.
     - Points that lie close to each other: the matrix product loses digits where the distance is small beside
       the points' own length. `compute_mode="donot_use_mm_for_euclid_dist"` keeps them, and the memory.
@@ -75,7 +82,8 @@ class DifferencesForDistances(Rule):
     """
 
     code, name = "TPF310", "differences-for-distances"
-    effect, severity = Effect.MEMORY, Severity.INFO
+    effect, severity = Effect.MEMORY, Severity.WARNING
+    measured = ("differences-for-distances-vector-quantiser", "differences-for-distances-metric-learning")
     listens = (Calls(*_NORMS, *_SUMS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -90,8 +98,10 @@ class DifferencesForDistances(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} writes out the differences of all pairs for their distances{often(site)}",
+            # Of two or three numbers each there is little to multiply, and digits count.
+            severity=Severity.INFO if _SPACE.search(site.text(difference)) else None,
             confidence=surest(*known) if known else Confidence.LOW,
-            help="Use `torch.cdist`, squared where squares are wanted.",
+            help=advice(site, "Use `torch.cdist`, squared where squares are wanted.", *self.measured),
         )
 
 

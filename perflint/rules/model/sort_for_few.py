@@ -10,6 +10,7 @@ from perflint.rules._methods import is_false
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.rules.sync._words import often, quoted
+from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -18,6 +19,7 @@ from perflint.source.concrete import cst
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
 _MANY = 1024
+_PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "cdist", "cosine_similarity", "einsum"})
 
 
 class SortForFew(Rule):
@@ -30,7 +32,8 @@ class SortForFew(Rule):
 
     ## Why is this bad
     A sort moves all elements several times. `torch.topk` finds the k greatest or least by counting, and sorts
-    these alone.
+    these alone. A search for the best ten of 100,000 documents took 2.2 times as long with a sort, on an H200;
+    sorting 50,304 logits for 50 of them was within what steps of a GPT-2 differ.
 
     ## When it is fine
     - A few hundred elements: both take a few microseconds.
@@ -70,7 +73,8 @@ class SortForFew(Rule):
     """
 
     code, name = "TPF309", "sort-for-few"
-    effect, severity = Effect.COMPUTE, Severity.INFO
+    effect, severity = Effect.COMPUTE, Severity.ERROR
+    measured = ("argsort-for-ten-retrieval", "sort-for-fifty-gpt-decoding")
     listens = (Calls(*_SORTS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -87,15 +91,44 @@ class SortForFew(Rule):
             f"{quoted(site.text(site.node))} sorts all elements, and {quoted(site.text(cuts[0]))} keeps a few"
             f"{often(site)}",
             confidence=_confidence(site),
+            # Of other tensors nobody sees how long they are; a sort of 50,000 logits was lost in its step.
+            severity=cost(
+                "argsort-for-ten-retrieval" if _is_of_pairs(site) else "sort-for-fifty-gpt-decoding"
+            ).severity,
             help="Use `torch.topk`, which sorts only these.",
         )
 
 
 def _confidence(site: CallSite) -> Confidence:
-    data = site.receiver if site.target.startswith("torch.Tensor.") else None
-    if data is None and site.node.args:
-        data = site.value(site.node.args[0])
-    return (None if data is None else device_confidence(data)) or Confidence.LOW
+    data = _sorted(site)
+    return (None if data is None else device_confidence(site.value(data))) or Confidence.LOW
+
+
+def _sorted(site: CallSite) -> ast.expr | None:
+    if site.target.startswith("torch.Tensor."):
+        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    return site.node.args[0] if site.node.args else None
+
+
+def _is_of_pairs(site: CallSite) -> bool:
+    """Whether what is sorted is a product or distance of two sets: the scores of a search."""
+    data = _sorted(site)
+    made = [data]
+    if isinstance(data, ast.Name):
+        function = site.model.function(data)
+        made = [
+            each.value
+            for each in site.model.nodes(ast.Assign)
+            if site.model.function(each) is function
+            and any(isinstance(target, ast.Name) and target.id == data.id for target in each.targets)
+        ]
+    return any(_pairs(site.model, part) for value in made if value is not None for part in walk(value))
+
+
+def _pairs(model: Model, node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    return isinstance(node, ast.Call) and model.target(node).rpartition(".")[2] in _PRODUCTS
 
 
 def _cuts(site: CallSite) -> Iterator[ast.expr | None]:

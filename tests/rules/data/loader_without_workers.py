@@ -49,18 +49,18 @@ def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loader) -> N
 
 
 def images(model: torch.nn.Module, optimizer: torch.optim.Optimizer, paths: list[str]) -> None:
-    loader = DataLoader(Images(paths), 64, shuffle=True)  # audit: TPF401
+    loader = DataLoader(Images(paths), 64, shuffle=True)  # error: TPF401
     train(model, optimizer, loader)
 
 
 def frames(model: torch.nn.Module, optimizer: torch.optim.Optimizer, paths: list[str]) -> None:
     data = Frames(paths)
-    train(model, optimizer, DataLoader(data, batch_size=64, pin_memory=True))  # audit: TPF401
+    train(model, optimizer, DataLoader(data, batch_size=64, pin_memory=True))  # error: TPF401
 
 
 def folder(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     data = Subset(ImageFolder("images"), range(1000))
-    train(model, optimizer, DataLoader(data, batch_size=64, pin_memory=True))  # audit: TPF401
+    train(model, optimizer, DataLoader(data, batch_size=64, pin_memory=True))  # error: TPF401
 
 
 def tokens(model: torch.nn.Module, optimizer: torch.optim.Optimizer, tokens: torch.Tensor) -> None:

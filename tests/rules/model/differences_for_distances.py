@@ -10,7 +10,7 @@ class Nearest(nn.Module):
         self.codes = nn.Parameter(torch.randn(codes, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.norm(x[:, None] - self.codes[None], dim=-1).argmin(1)  # audit: TPF310
+        return torch.norm(x[:, None] - self.codes[None], dim=-1).argmin(1)  # error: TPF310
 
 
 class Soft(nn.Module):
@@ -20,15 +20,15 @@ class Soft(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         apart = x.unsqueeze(1) - self.codes
-        return (-apart.pow(2).sum(-1)).softmax(1)  # audit: TPF310
+        return (-apart.pow(2).sum(-1)).softmax(1)  # error: TPF310
 
 
 def contrastive(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return ((x[:, None, :] - y[None, :, :]) ** 2).sum(dim=2).mean()  # audit: TPF310
+    return ((x[:, None, :] - y[None, :, :]) ** 2).sum(dim=2).mean()  # error: TPF310
 
 
 def one_norm(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.sum(torch.abs(x.unsqueeze(1) - y.unsqueeze(0)), dim=-1)  # audit: TPF310
+    return torch.sum(torch.abs(x.unsqueeze(1) - y.unsqueeze(0)), dim=-1)  # error: TPF310
 
 
 def plain(pts1, pts2):
@@ -62,3 +62,7 @@ def alike(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 def centred(x: torch.Tensor) -> torch.Tensor:
     return (x.unsqueeze(1) - x.mean(0, keepdim=True)).abs().sum(-1)
+
+
+def of_space(positions: torch.Tensor, reach: float) -> torch.Tensor:
+    return (positions.unsqueeze(1) - positions.unsqueeze(0)).norm(dim=-1) < reach  # audit: TPF310

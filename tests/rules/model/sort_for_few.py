@@ -8,7 +8,7 @@ from torch import nn
 class Best(nn.Module):
     def forward(self, queries: torch.Tensor, corpus: torch.Tensor, k: int):
         scores = queries @ corpus.T
-        return scores.argsort(dim=-1, descending=True)[:, :k]  # audit: TPF309
+        return scores.argsort(dim=-1, descending=True)[:, :k]  # error: TPF309
 
 
 def precision(preds: torch.Tensor, target: torch.Tensor, k: int) -> torch.Tensor:
