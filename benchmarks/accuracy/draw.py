@@ -9,6 +9,11 @@ call it by, and writes what it says to FILE, one finding a line. The second draw
 profile shows, `random.Random(0).sample` of each half sorted by place; and prints them with their code. What was
 judged before is taken from the sample, not from what is drawn from: one more drawing goes on where it stood.
 `--more N` draws again, from what the default profile shows and nobody has judged.
+
+    python benchmarks/accuracy/draw.py --findings FILE --refresh
+
+rewrites `judged.jsonl` after the rules have changed: each finding gets the profile that shows it now, and those
+that are no longer reported are left out (of the packages in FILE; the others stay as they are).
 """
 
 from __future__ import annotations
@@ -37,12 +42,17 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=25, help="how many of each rule (default: 25)")
     parser.add_argument("--context", type=int, default=6, help="lines of code before and after (default: 6)")
     parser.add_argument("--more", type=int, metavar="N", help="instead, N more of what the default profile shows")
+    parser.add_argument("--refresh", action="store_true", help="instead, bring judged.jsonl up to date")
     options = parser.parse_args()
     if options.source:
         found = [finding for source in options.source for finding in collect(*source.rsplit("=", 1))]
         options.findings.write_text("".join(json.dumps(each) + "\n" for each in found), encoding="utf-8")
         return
     found = read(options.findings)
+    if options.refresh:
+        kept = refreshed(read(JUDGED), found)
+        JUDGED.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in kept), encoding="utf-8")
+        return
     judged = {place(each) for each in read(JUDGED)}
     for rule, findings in by_rule(found, tuple(options.rule)):
         print(f"\n######## {rule}: {len(findings)} findings, {sum(map(is_default, findings))} by default")
@@ -74,6 +84,21 @@ def is_default(finding: Finding) -> bool:
 def place(finding: Finding) -> tuple[str, str, str, int]:
     """What tells findings apart, in judged.jsonl too."""
     return finding["rule"], finding["package"], finding["path"], finding["line"]
+
+
+def refreshed(judged: Iterable[Finding], found: Iterable[Finding]) -> Iterator[Finding]:
+    """What was judged and is still found, with the profile that shows it now."""
+    places: dict[tuple[str, str, str, int], bool] = {}
+    packages = set()
+    for finding in found:
+        packages.add(finding["package"])
+        places[place(finding)] = places.get(place(finding), False) or is_default(finding)
+    for finding in judged:
+        by_default = places.get(place(finding))
+        if finding["package"] not in packages:
+            yield finding
+        elif by_default is not None:
+            yield {**finding, "profile": "default" if by_default else "audit"}
 
 
 def by_rule(found: Iterable[Finding], beginnings: tuple[str, ...]) -> Iterator[tuple[str, list[Finding]]]:
