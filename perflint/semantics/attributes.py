@@ -175,10 +175,10 @@ def _field_of(value: Sequence, name: str) -> Value:
     assert value.items is not None
     if not all(isinstance(item, Tensor) for item in value.items):
         return NEVER
-    if len(value.items) == 1 and isinstance(value.items[0], Tensor):
-        # An annotation `tuple[torch.FloatTensor]` that is wrong: what has a shape is the tensor.
+    if isinstance(value.items[0], Tensor):
+        # What has a shape is a tensor, not a tuple: an annotation `tuple[torch.FloatTensor]` that is wrong.
         known = tensors.attribute(value.items[0], name)
-        if not isinstance(known, Unknown):
+        if not isinstance(known, Unknown) and (len(value.items) == 1 or not isinstance(known, Name)):
             return known
     position = {"values": 0, "indices": 1}.get(name, len(value.items))
     return value.items[position] if position < len(value.items) else union(value.items)

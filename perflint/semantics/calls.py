@@ -43,6 +43,9 @@ from perflint.semantics.values import (
     Value,
 )
 
+_RESHAPING = frozenset({"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"})
+"""Methods after which a tensor has other dimensions than before."""
+
 
 def call(frame: Frame, node: ast.Call) -> Value:
     """The value of a call, whose target is recorded when the frame records."""
@@ -53,6 +56,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
     target, value = apply(frame, callee, arguments, node)
     if isinstance(node.func, ast.Attribute):
         _grow(frame, callee, node.func, arguments)
+        if node.func.attr in _RESHAPING and isinstance(node.func.value, ast.Name) and isinstance(value, Tensor):
+            frame.rebind(node.func.value, value)
     if not target and isinstance(node.func, ast.Attribute):
         if frame.recorder is not None:
             _note_by_name(frame, node.func.attr, arguments)

@@ -36,6 +36,23 @@ cuda.data_ptr()     # -> int
 cuda.element_size() # -> int
 cuda.get_device()   # -> int
 cuda.sum            # -> torch.Tensor.sum
+torch.linalg.svd(cuda).S    # -> cuda float
+torch.linalg.svd(cuda).shape[0]     # -> int
+cuda.max(dim=1).device  # -> device cuda
+"""
+
+RESHAPED = """
+def rows(x: Tensor):
+    at = (x < 0).nonzero()      # -> caller int 2
+    at.squeeze_(1)              # -> caller int
+    at                          # -> caller int
+    at.unsqueeze_(0)            # -> caller int
+    y = torch.ones(3)           # -> cpu float 1
+    y.unsqueeze_(0)             # -> cpu float 2
+    y                           # -> cpu float 2
+    x.t_()
+    y.unsqueeze(0)              # -> cpu float 3
+    y                           # -> cpu float 2
 """
 
 METHODS = """
@@ -427,6 +444,11 @@ F.max_pool2d(cuda[None], 2) # -> cuda float 3
 F.scaled_dot_product_attention(cuda, cuda, cuda)    # -> cuda float 2
 F.grid_sample(cuda[None, None], cuda[None, None])   # -> cuda float 4
 """
+
+
+@table(RESHAPED)
+def test_methods_that_change_dimensions(case: Case) -> None:
+    check(case)
 
 
 @table(ATTRIBUTES)
