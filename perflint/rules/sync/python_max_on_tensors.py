@@ -94,9 +94,14 @@ class PythonMaxOnTensors(Rule):
 
 
 def _confidence(site: CallSite) -> Confidence | None:
-    # Numbers are so much more common here that a mere possibility of a device tensor says nothing.
+    # Numbers are so much more common here that a mere possibility of a device tensor says nothing,
+    # but where torch itself is asked for one, and it is gone through alone.
     confidence = _best(site)
-    return None if confidence is Confidence.LOW else confidence
+    return None if confidence is Confidence.LOW and not _goes_through_a_tensor(site) else confidence
+
+
+def _goes_through_a_tensor(site: CallSite) -> bool:
+    return len(site.node.args) == 1 and isinstance(site.value(site.node.args[0]), Tensor)
 
 
 def _best(site: CallSite) -> Confidence | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import often, quoted
@@ -14,10 +14,13 @@ from perflint.rules.transfer._reads import Fate, Uses, is_layer, shared
 from perflint.rules.transfer._writes import is_known, sharing, writes
 from perflint.rules.transfer.copy_of_fresh_tensor import is_fresh, without_clone
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import Device, Evidence
+from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 
+_BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
+_DEEP = "copy.deepcopy"
+_DEEPEST = 3
 _READS = frozenset({Fate.READ, Fate.COMPUTED, Fate.LAYER})
 Position = tuple[int, int]
 
@@ -65,8 +68,9 @@ class UnwrittenClone(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `.clone()` or `.contiguous()` goes. Values and gradients are the same. But autograd may keep the
-    tensor itself for the backward pass: if a caller writes to it before `backward()`, that raises an error.
+    Unsafe: `.clone()` or `.contiguous()` goes; the other forms have no fix. Values and gradients are the same.
+    But autograd may keep the tensor itself for the backward pass: if a caller writes to it before `backward()`,
+    that raises an error.
 
     ## How a GPU shows it
     A profile shows `aten::clone` with a copy kernel.
@@ -78,35 +82,101 @@ class UnwrittenClone(Rule):
     code, name = "TPF213", "unwritten-clone"
     effect, severity = Effect.MEMORY, Severity.INFO
     measured = ("clone-each-layer-vit",)
-    listens = (Calls("torch.Tensor.clone", "torch.Tensor.contiguous"),)
+    listens = (Calls("torch.Tensor.clone", "torch.Tensor.contiguous", *_BY_FUNCTION, _DEEP),)
 
     def nominate(self, site: CallSite) -> bool:
-        tensor = None if site.receiver is None else site.receiver.tensor
+        if site.target == _DEEP:
+            return site.heat is Heat.HOT and _holds_tensors(site)
+        copied = _copied(site)
+        tensor = None if copied is None else site.value(copied).tensor
         if tensor is None or tensor.evidence is Evidence.USE:
             return False
+        if site.target in _BY_FUNCTION:
+            return True
         if site.node.args or site.node.keywords:
             return False
         return not is_fresh(site) if site.target == "torch.Tensor.clone" else _is_slice(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if site.target == _DEEP:
+            yield self._whole(site, "copies each tensor in it")
+            return
+        copied = _copied(site)
+        if copied is None:
+            return
         uses = Uses(site.model)
         uses.follow(site.node)
-        harmless = _READS if site.target == "torch.Tensor.clone" else {Fate.READ}
-        if not uses.fates or not uses.fates <= harmless:
-            return
-        source = _source_confidence(site, uses.last)
+        harmless = {Fate.READ} if site.target == "torch.Tensor.contiguous" else _READS
+        read = bool(uses.fates) and uses.fates <= harmless
+        source = _source_confidence(site, copied, uses.last) if read else None
         if source is None:
+            if site.target in _BY_FUNCTION:
+                yield self._whole(site, "copies the tensor that it is given")
             return
-        tensor = None if site.receiver is None else site.receiver.tensor
+        tensor = site.value(copied).tensor
         into_layer = Fate.LAYER in uses.fates or source is Confidence.LOW
         low = into_layer or tensor is None or tensor.device is Device.CPU
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} is a copy that nothing writes to{often(site)}",
             confidence=Confidence.LOW if low else Confidence.HIGH,
-            help=f"Leave `.{site.target.rpartition('.')[2]}()` out.",
+            help=f"Leave `.{site.target.rpartition('.')[2]}()` out."
+            if site.target.startswith("torch.Tensor.")
+            else f"Use {quoted(site.text(copied))} itself.",
             fix=None if into_layer else without_clone(site, Safety.UNSAFE),
         )
+
+    def _whole(self, site: CallSite, does: str) -> Finding:
+        """What copies, though nobody has looked whether that is needed."""
+        return self.finding(
+            site,
+            f"{quoted(site.text(site.node))} {does}{often(site)}",
+            confidence=Confidence.LOW,
+            help="Hand on the tensors themselves, unless somebody writes to them.",
+        )
+
+
+def _copied(site: CallSite) -> ast.expr | None:
+    """The tensor that a call copies."""
+    if site.target.startswith("torch.Tensor."):
+        return site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if site.has_unpacking or not site.node.args:
+        return None
+    given = site.node.args[0]
+    if site.target == "torch.tensor":
+        # With a dtype or device it casts or moves; what may be a list as well is made a tensor here.
+        plain = isinstance(site.value(given), Tensor) and not site.node.keywords
+        return given if plain and not _is_asked_for_its_type(site) else None
+    if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) != 1 or isinstance(given.elts[0], ast.Starred):
+        return None
+    return given.elts[0]
+
+
+def _is_asked_for_its_type(site: CallSite) -> bool:
+    """Whether a test around a call looks at types, whatever annotations say."""
+    tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
+    return any(
+        isinstance(part, ast.Call) and last_name(part) in ("isinstance", "is_tensor", "hasattr", "callable")
+        for test in tests
+        for part in walk(test)
+    )
+
+
+def _holds_tensors(site: CallSite) -> bool:
+    """Whether a deep copy is of tensors, in lists or in objects; those of modules are another matter."""
+    return bool(site.node.args) and _is_of_tensors(site, site.value(site.node.args[0]), _DEEPEST)
+
+
+def _is_of_tensors(site: CallSite, value: Value, depth: int) -> bool:
+    if isinstance(value, Tensor):
+        return value.evidence is not Evidence.USE
+    if depth == 0:
+        return False
+    if isinstance(value, Sequence):
+        return _is_of_tensors(site, value.element, depth - 1)
+    if isinstance(value, Instance) and not site.model.is_module(value):
+        return any(_is_of_tensors(site, each, depth - 1) for _, each in value.arguments or ())
+    return False
 
 
 _EXPANDS = ("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.Tensor.broadcast_to", "torch.broadcast_to")
@@ -124,12 +194,11 @@ def _is_slice(site: CallSite) -> bool:
     return any(isinstance(part, ast.Slice) for part in parts)
 
 
-def _source_confidence(site: CallSite, last: Position) -> Confidence | None:
+def _source_confidence(site: CallSite, copied: ast.expr, last: Position) -> Confidence | None:
     """How sure it is that nothing writes to what is copied while the copy is read; None where something may."""
     model = site.model
-    assert isinstance(site.node.func, ast.Attribute)
     statement = statement_of(model, site.node)
-    base = shared(model, site.node.func.value)
+    base = shared(model, copied)
     names = sharing(model, base)
     if statement is None:
         return None

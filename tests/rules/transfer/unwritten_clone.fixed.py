@@ -1,5 +1,7 @@
 """Clones that are only read, and clones that somebody needs."""
 
+import copy
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -124,3 +126,53 @@ def in_place_function(x: torch.Tensor) -> torch.Tensor:
 
 def other_things(settings, spec) -> object:
     return settings.clone() + 1, spec.clone() == spec
+
+
+def constructed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    start = torch.tensor(x)
+    return start + y
+
+
+def handed_out(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x)
+
+
+def joined(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x], dim=0) + y
+
+
+class Boxes:
+    def __init__(self, corners: torch.Tensor):
+        self.corners = corners
+
+
+class Anchors(torch.nn.Module):
+    def forward(self, grid: torch.Tensor, count: int) -> list[list[Boxes]]:
+        anchors = [Boxes(grid), Boxes(grid + 1)]
+        return [copy.deepcopy(anchors) for _ in range(count)]
+
+
+def of_numbers(count: int) -> torch.Tensor:
+    return torch.tensor(count)
+
+
+def cast(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x, dtype=torch.float64)
+
+
+def of_two(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x, y])
+
+
+def of_many(parts: list[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([*parts])
+
+
+def average_of(model: torch.nn.Module) -> torch.nn.Module:
+    return copy.deepcopy(model)
+
+
+def made_one(x: torch.Tensor) -> torch.Tensor:
+    if not isinstance(x, torch.Tensor):
+        x = torch.tensor(x)
+    return x + 1
