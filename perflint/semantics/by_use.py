@@ -121,7 +121,27 @@ def _open(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 def _moved(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
     # Modules are moved and cast as well, and results of a kind of their own.
     follower = _follower(call, parents)
-    return follower in torch_api.tensor_only_methods()
+    if follower in torch_api.tensor_only_methods():
+        return True
+    to_host = len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == "cpu"
+    return to_host and not call.keywords and _is_data(call, parents)
+
+
+def _to_host(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    return _cast(call, parents) or (not call.args and not call.keywords and _is_data(call, parents))
+
+
+def _is_data(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether what a call gives is counted with, or kept as one of several: results are, modules seldom."""
+    assert isinstance(call.func, ast.Attribute)
+    if isinstance(call.func.value, ast.Attribute) and call.func.value.attr == "data":
+        return True
+    outer = parents.get(call)
+    if isinstance(outer, ast.Call):
+        return call in outer.args and isinstance(outer.func, ast.Attribute) and outer.func.attr == "append"
+    if isinstance(outer, ast.Assign):
+        return all(isinstance(target, ast.Subscript) for target in outer.targets)
+    return isinstance(outer, (ast.BinOp, ast.AugAssign, ast.Compare))
 
 
 def _cast(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
@@ -144,7 +164,8 @@ _REDUCED = frozenset(
 _FORMS: dict[str, _Form] = {
     **dict.fromkeys("int long short bool isnan isinf isfinite exp sqrt".split(), _alone),
     **dict.fromkeys("sin cos tan tanh relu sigmoid t dim".split(), _alone),
-    **dict.fromkeys(("cpu", "float", "half", "double", "bfloat16"), _cast),
+    **dict.fromkeys(("float", "half", "double", "bfloat16"), _cast),
+    "cpu": _to_host,
     **dict.fromkeys(("cuda", "to"), _moved),
     "flatten": _dimensions,
     "size": _one_dimension,

@@ -29,6 +29,9 @@ unknown().grad.isnan().any()    # -> tensor bool 0
 unknown().cpu().numpy()     # -> array
 unknown().data.cpu().numpy()    # -> array
 unknown().cpu().tolist()    # -> list[?]
+unknown().cpu() / n     # -> cpu
+unknown()[0, :].data.cpu()      # -> cpu
+unknown().append(unknown().to("cpu"))   # -> ?
 unknown().float().mean()    # -> tensor float 0
 unknown().to("cuda").unsqueeze(0)   # -> cuda
 unknown().grad.data.norm(2)     # -> tensor float 0
@@ -51,6 +54,8 @@ unknown().expand(n)     # -> ?
 unknown().nonzero()     # -> ?
 unknown().nonzero()[0]  # -> ?
 unknown().cpu()     # -> ?
+(unknown().cpu(), 1)[0]     # -> ?
+unknown(unknown().cpu())    # -> ?
 unknown().float()   # -> ?
 unknown().float().forward(1)    # -> ?
 unknown().to("cuda").eval()     # -> ?
@@ -388,4 +393,23 @@ from torchtyping import TensorType
 """,
 )
 def test_what_is_elsewhere_is_known_by_its_name(case: Case) -> None:
+    check(case)
+
+
+KEPT = """
+kept, total = {}, 0
+kept[n] = unknown().cpu()   # calls torch.Tensor.cpu
+total += unknown().cpu()    # calls torch.Tensor.cpu
+kept[n] = unknown().to("cpu")   # calls torch.Tensor.to
+
+# look-alikes
+model = unknown().cpu()     # -> ?
+unknown().cpu()             # -> ?
+unknown()(unknown().cpu())  # -> ?
+unknown().to("cpu", n)      # -> ?
+"""
+
+
+@table(KEPT)
+def test_what_is_kept_or_counted_with_is_data(case: Case) -> None:
     check(case)

@@ -15,9 +15,10 @@ from perflint.rules._once import once_per_site
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
+from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Sequence, Tensor, Value
+from perflint.semantics.values import Const, Device, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
 PER_ELEMENT_READ = "TPF103"
@@ -98,9 +99,14 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
         if tensor is not None and tensor.device is not Device.CUDA:
             return None
     confidence = device_confidence(value)
-    if confidence is Confidence.LOW and site.heat is Heat.HOT and isinstance(value, Tensor):
+    if confidence is Confidence.LOW and site.heat is Heat.HOT and _is_off_host(value):
         return confidence if _is_one_of_types(site) else Confidence.MEDIUM
     return confidence
+
+
+def _is_off_host(value: Value) -> bool:
+    """Whether a value is a tensor that is not known to be on the host, or something unknown that is used as one."""
+    return all(isinstance(member, Unknown) or getattr(member, "off_host", False) for member in value.members)
 
 
 def _is_one_of_types(site: Site) -> bool:
@@ -156,9 +162,16 @@ def _if_one_number(value: Value, confidence: Confidence) -> Confidence:
 
 def _read_by_method(site: CallSite) -> Read | None:
     tensor = site.node.func.value if isinstance(site.node.func, ast.Attribute) else site.node.func
-    value = site.value(tensor) if site.receiver is None else site.receiver
+    value = _with_methods(site.value(tensor) if site.receiver is None else site.receiver)
     confidence = confidence_at(site, value)
     return None if confidence is None else Read(site.node, tensor, value, confidence)
+
+
+def _with_methods(value: Value) -> Value:
+    """What of a value may be asked for its numbers: numbers of Python and None cannot."""
+    if value.tensor is None:
+        return value
+    return union(member for member in value.members if not isinstance(member, (Const, Scalar)))
 
 
 def _read_by_function(site: CallSite) -> Read | None:
