@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
+_ANYTHING = ast.Name("", ast.Load())
+"""What a loop, an import or a part of an assignment binds."""
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
@@ -35,6 +37,7 @@ class HeatMap:
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
+        self._flags: dict[tuple[ast.AST | None, str], list[ast.expr]] | None = None
         self.work = WorkMap(model)
 
     def of(self, node: ast.AST) -> Heat:
@@ -85,7 +88,7 @@ class HeatMap:
                 and (fails(parent.body if is_body else parent.orelse) or (is_body and self._fills_cache(parent)))
             ):
                 return parent.test
-            if rarely(parent.test, is_body, self._model.value) and not self._holds_step(parent, is_body):
+            if self._rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
                 test = parent.test
             elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
                 return parent.test
@@ -99,13 +102,35 @@ class HeatMap:
             known = self._fills[branch] = fills_cache(branch)
         return known
 
+    def _rarely(self, test: ast.expr, outcome: bool) -> bool:
+        """Whether a test, or the flag that it asks, comes out as `outcome` only now and then."""
+        if rarely(test, outcome, self._model.value):
+            return True
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._rarely(test.operand, not outcome)
+        if isinstance(test, ast.BoolOp):
+            return outcome and isinstance(test.op, ast.And) and any(self._rarely(each, True) for each in test.values)
+        bound = self._bound_flags(test) if isinstance(test, ast.Name) else []
+        return bool(bound) and all(rarely(value, outcome, self._model.value) for value in bound)
+
+    def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
+        """What a flag is set to in its function, where plain assignments alone set it: `is_eval_step = step % 100 == 0`."""
+        if self._flags is None:
+            self._flags = {}
+            for node in self._model.nodes(ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    parent = self._model.parent(node)
+                    value = parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
+                    self._flags.setdefault((self._model.function(node), node.id), []).append(value)
+        return self._flags.get((self._model.function(use), use.id), [])
+
     def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
         if self._guards is None:
             self._guards = {}
             values = self._model.value
             branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
-            tests = [node for node in branches if rarely(node.test, False, values)]
+            tests = [node for node in branches if self._rarely(node.test, False)]
             leaving: set[ast.stmt] = set(tests)
             for parent in dict.fromkeys(self._model.parent(branch) for branch in branches):
                 for name in ("body", "orelse", "finalbody"):

@@ -25,6 +25,11 @@ _HOT_FUNCTIONS = frozenset("forward forward_step backward_step train_step traini
 """Names of what runs in each step also where it is no method."""
 _HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
 """What trainers call before and after each batch."""
+_PATCHED_FORWARD = re.compile(
+    r"(?!(get|make|create|register|replace|patch|wrap|set|is|has|needs|check|compare|time|profile)_)\w+_forward"
+)
+"""What takes the place of a model's `forward`: `llama_attention_forward`."""
+_METER = re.compile(r"(.*\.)?\w*(Metric|Metrics|MetricBag|Meter)")
 _COLD_FUNCTIONS = frozenset(
     """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
     init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
@@ -262,9 +267,10 @@ def by_name(info: FunctionInfo) -> Heat | None:
     known = {name, name.lstrip("_")} & (_HOT_METHODS | _HOT_FUNCTIONS) or _HOT_HOOK.fullmatch(name.lstrip("_"))
     if (known or name.startswith("forward_")) and (info.owner or name in _HOT_FUNCTIONS):
         return Heat.HOT
-    if _joins_parts(info):
+    if _joins_parts(info) or name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES):
         return Heat.COLD
-    return Heat.COLD if name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES) else None
+    replaces = _PATCHED_FORWARD.fullmatch(name) or (_METER.fullmatch(info.owner) and name.startswith("update"))
+    return Heat.HOT if replaces else None
 
 
 def _joins_parts(info: FunctionInfo) -> bool:

@@ -55,6 +55,50 @@ def train_step(model, batch):
 def forward_hook(module, args):
     return args                         # warm
 
+def llama_attention_forward(self, hidden_states):
+    return hidden_states.max().item()   # hot
+
+def get_attention_forward(kind):
+    return kind                         # warm
+
+class LossMetrics:
+    def update_loss(self, loss):
+        self.loss += loss.item()        # hot
+    def summary(self):
+        return self.loss                # warm
+
+class Table:
+    def update_rows(self, rows):
+        return rows                     # warm
+
+def flags(model, loader, optimizer, asked):
+    for step, x in enumerate(loader):
+        is_log_step = asked and step % 100 == 0
+        is_often = step % 2 == 0
+        is_changed = step % 100 == 0
+        is_changed = is_changed or x is None
+        is_first, is_last = step % 100 == 0, False
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        if is_log_step:
+            loss.item()                 # cold
+        if not is_log_step:
+            loss.item()                 # hot
+        if asked and is_log_step:
+            loss.item()                 # cold
+        if asked or is_log_step:
+            loss.item()                 # hot
+        if is_often:
+            loss.item()                 # hot
+        if is_changed:
+            loss.item()                 # hot
+        if is_first:
+            loss.item()                 # hot
+        if not is_log_step:
+            continue
+        loss.item()                     # cold
+
 def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
     model.train()                       # warm
     total = 0.0                         # warm

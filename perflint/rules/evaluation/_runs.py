@@ -89,7 +89,8 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
         return Run(call, receiver, Surety.PROVEN) if receiver and is_model(survey, value) else None
-    if target and not target.startswith("torch.nn.Module.") and not calls_unseen_object(survey, call):
+    unseen = calls_unseen_object(survey, call) or _calls_unseen_method(survey, call, modules)
+    if target and not target.startswith("torch.nn.Module.") and not unseen:
         return None
     if receiver in modules:
         return Run(call, receiver, Surety.PROVEN)
@@ -106,6 +107,14 @@ def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
         return False
     made = [member.cls for member in survey.model.value(call.func).members if isinstance(member, Instance)]
     return bool(made) and not any(_is_seen(survey, name) or name.endswith(_NO_MODEL) for name in made)
+
+
+def _calls_unseen_method(survey: Survey, call: ast.Call, modules: set[str]) -> bool:
+    """Whether what is switched to evaluation is run by a method of a class that nobody has seen."""
+    if not isinstance(call.func, ast.Attribute) or dotted(call.func.value) not in modules:
+        return False
+    holder = survey.model.value(call.func.value)
+    return isinstance(holder, Instance) and not _is_seen(survey, holder.cls)
 
 
 def _is_seen(survey: Survey, name: str) -> bool:

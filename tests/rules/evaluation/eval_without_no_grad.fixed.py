@@ -4,6 +4,7 @@ import contextlib
 import copy
 
 import lightning
+import lightning_models
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -531,3 +532,23 @@ def evaluate_made(Model: nn.Module, path, env, episodes):  # noqa: N803
     model.eval()
     with torch.no_grad():
         return [model(env.reset()).argmax(1).tolist() for _ in range(episodes)]
+
+
+class LanguageTrainer:
+    """The class of the model is in another file, and its `forward` is called by name."""
+
+    def __init__(self, model: lightning_models.LanguageModel):
+        self.model: lightning_models.LanguageModel = model
+
+    @torch.inference_mode()
+    def evaluate(self, chunks):
+        self.model.eval()
+        total = 0.0
+        for x, y in chunks:
+            prediction = self.model.forward(x)
+            total += F.cross_entropy(prediction, y).item()
+        return total
+
+    def describe(self, chunks):
+        self.model.eval()
+        return [self.model.describe(x) for x in chunks]
