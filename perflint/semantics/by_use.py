@@ -51,19 +51,21 @@ def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def reads_number(call: ast.Call, packages: frozenset[str]) -> bool:
-    """Whether `x.item()` reads a tensor: an entry of a TensorDict, or anything in a file without other arrays.
+    """Whether `x.item()` or `(x > 0).any()` is of a tensor: an entry of a TensorDict, or anything in a file without
+    other arrays.
 
     `packages` are those that the file imports from.
     """
     assert isinstance(call.func, ast.Attribute)
     entry = call.func.value
-    if call.func.attr != "item" or call.args or call.keywords:
+    asks_truth = call.func.attr in ("any", "all") and isinstance(entry, ast.Compare)
+    if not (call.func.attr == "item" or asks_truth) or call.args or call.keywords:
         return False
     if "torch" in packages and packages.isdisjoint(_ARRAYS):
         return True
     key = entry.slice if isinstance(entry, ast.Subscript) else None
     is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
-    return is_key and not packages.isdisjoint(("tensordict", "torchrl"))
+    return is_key and not asks_truth and not packages.isdisjoint(("tensordict", "torchrl"))
 
 
 _ARRAYS = OTHER_TENSORS | frozenset("numpy scipy pandas polars xarray sklearn datasets cv2 numba h5py".split())

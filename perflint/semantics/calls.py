@@ -192,7 +192,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    if name in torch_api.tensor_only_methods() or (isinstance(value, Unknown) and _shows_tensor(frame, node)):
+    if name in torch_api.tensor_only_methods() or (isinstance(value, Unknown) and _shows_tensor(frame, node, callee)):
         used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
         return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
     if name in by_use.ACCELERATOR_ONLY:
@@ -204,9 +204,15 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     return "", value
 
 
-def _shows_tensor(frame: Frame, node: ast.Call) -> bool:
+def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:
     module = frame.module
+    if isinstance(callee, Unknown) and callee.near is not Device.UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
+        # Of what unknown code made of tensors, whatever else the file imports.
+        return True
     return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)
+
+
+_TORCH_ALONE = frozenset({"torch"})
 
 
 def _by_use(value: Value) -> Value:

@@ -114,7 +114,7 @@ class HeatMap:
         return bool(bound) and all(rarely(value, outcome, self._model.value) for value in bound)
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
-        """What a flag is set to in its function, where plain assignments alone set it: `is_eval_step = step % 100 == 0`."""
+        """What a flag is set to in its function: `is_eval_step = step % 100 == 0`."""
         if self._flags is None:
             self._flags = {}
             for node in self._model.nodes(ast.Name):
@@ -232,8 +232,8 @@ class HeatMap:
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
         known = by_name(info)
-        if known is Heat.HOT:
-            return known
+        if known is Heat.HOT or self._is_step(info):
+            return Heat.HOT
         callers = self.callers(info)
         if known is Heat.COLD and not is_seldom(info):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
@@ -244,6 +244,13 @@ class HeatMap:
         if known is Heat.COLD or (heats == {Heat.COLD} and is_private):
             return Heat.COLD
         return Heat.WARM
+
+    def _is_step(self, info: FunctionInfo) -> bool:
+        """Whether a method is the `step` of an optimizer, or one that runs a model itself."""
+        if info.name != "step" or not info.owner or isinstance(info.node, ast.Lambda):
+            return False
+        lineage = self._model.lineage(f"{self._model.module.name}.{info.owner}")
+        return any(cls.endswith("Optimizer") for cls in lineage) or self.work.of(info.node.body).any
 
     def _is_sure(self, call: ast.Call, info: FunctionInfo) -> bool:
         """Whether a call is of a function for set-up, and not only until it has been set up."""

@@ -332,6 +332,9 @@ def test_entries(case: Case) -> None:
         ("import torch\nfrom datasets import load_dataset", "x.item()", "?"),
         ("import json", "x.item()", "?"),
         ("import torch", "x.item('a')", "?"),
+        ("import torch", "(x > k).any()", "tensor bool 0"),
+        ("import torch", "x.any()", "?"),
+        ("import torch, numpy", "(x > k).any()", "?"),
     ],
 )
 def test_numbers_are_read_of_tensors_where_no_other_arrays_are(imports: str, code: str, expected: str) -> None:
@@ -393,6 +396,22 @@ from torchtyping import TensorType
 """,
 )
 def test_what_is_elsewhere_is_known_by_its_name(case: Case) -> None:
+    check(case)
+
+
+MADE = """
+unknown(mask).item()            # -> float
+unknown(unknown(mask)).item()   # -> float
+
+# look-alikes
+unknown(mask.cpu()).item()      # -> ?
+unknown(n).item()               # -> ?
+unknown(mask).any()             # -> ?
+"""
+
+
+@table(MADE)
+def test_numbers_are_read_of_what_unknown_code_makes_of_tensors(case: Case) -> None:
     check(case)
 
 

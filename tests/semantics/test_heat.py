@@ -67,6 +67,23 @@ class LossMetrics:
     def summary(self):
         return self.loss                # warm
 
+class Lion(torch.optim.Optimizer):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group.norm().item()         # hot
+    def state(self):
+        return self.param_groups        # warm
+
+class Consumer:
+    def step(self, batch):
+        loss = self.model(batch).loss
+        self.booster.backward(loss)
+        return loss.item()              # hot
+
+class Schedule:
+    def step(self, metric):
+        return metric.item()            # warm
+
 class Table:
     def update_rows(self, rows):
         return rows                     # warm
