@@ -21,7 +21,10 @@ _HOT_METHODS = frozenset(
     """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
     optimizer_step on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad""".split()
 )
-_HOT_FUNCTIONS = frozenset("forward forward_step backward_step train_step training_step".split())
+_HOT_FUNCTIONS = frozenset(
+    """forward forward_step backward_step train_step training_step val_step eval_step prediction_step train_batch
+    eval_batch train_on_batch optimize_parameters select_action choose_action decode_one_token""".split()
+)
 """Names of what runs in each step also where it is no method."""
 _HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
 """What trainers call before and after each batch."""
@@ -29,6 +32,8 @@ _PATCHED_FORWARD = re.compile(
     r"(?!(get|make|create|register|replace|patch|wrap|set|is|has|needs|check|compare|time|profile)_)\w+_forward"
 )
 """What takes the place of a model's `forward`: `llama_attention_forward`."""
+_LOSS = re.compile(r"(?!(get|log|print|plot|save|show|write|record|make|create|set|is|has|add|register)_)\w+_loss")
+"""Functions that compute a loss: `dice_loss`."""
 _METER = re.compile(r"(.*\.)?\w*(Metric|Metrics|MetricBag|Meter)")
 _COLD_FUNCTIONS = frozenset(
     """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
@@ -265,12 +270,12 @@ def by_name(info: FunctionInfo) -> Heat | None:
     """
     name = info.name
     known = {name, name.lstrip("_")} & (_HOT_METHODS | _HOT_FUNCTIONS) or _HOT_HOOK.fullmatch(name.lstrip("_"))
-    if (known or name.startswith("forward_")) and (info.owner or name in _HOT_FUNCTIONS):
+    if (known or name.startswith(("forward_", "backward_"))) and (info.owner or name in _HOT_FUNCTIONS):
         return Heat.HOT
     if _joins_parts(info) or name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES):
         return Heat.COLD
-    replaces = _PATCHED_FORWARD.fullmatch(name) or (_METER.fullmatch(info.owner) and name.startswith("update"))
-    return Heat.HOT if replaces else None
+    is_meter = _METER.fullmatch(info.owner) and name.startswith("update")
+    return Heat.HOT if is_meter or _PATCHED_FORWARD.fullmatch(name) or _LOSS.fullmatch(name) else None
 
 
 def _joins_parts(info: FunctionInfo) -> bool:
