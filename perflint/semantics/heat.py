@@ -104,14 +104,14 @@ class HeatMap:
 
     def _rarely(self, test: ast.expr, outcome: bool) -> bool:
         """Whether a test, or the flag that it asks, comes out as `outcome` only now and then."""
-        if rarely(test, outcome, self._model.value):
-            return True
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._rarely(test.operand, not outcome)
-        if isinstance(test, ast.BoolOp):
-            return outcome and isinstance(test.op, ast.And) and any(self._rarely(each, True) for each in test.values)
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, outcome = test.operand, not outcome
+        if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(self._rarely(each, True) for each in test.values)
         bound = self._bound_flags(test) if isinstance(test, ast.Name) else []
-        return bool(bound) and all(rarely(value, outcome, self._model.value) for value in bound)
+        if bound and all(rarely(value, outcome, self._model.value) for value in bound):
+            return True
+        return rarely(test, outcome, self._model.value)
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
         """What a flag is set to in its function: `is_eval_step = step % 100 == 0`."""
