@@ -11,7 +11,7 @@ from perflint.semantics.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at
 from perflint.semantics.project import Module, Project
-from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
     Class,
     Device,
@@ -206,6 +206,7 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
                   for positional, keywords in seen]  # fmt: skip
         if says_all:
             _number_or_not(inner, arg, passed)
+            _on_host(inner, info, arg, passed)
             continue
         known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
         if known and len(known) == len([value for value in passed if value is not None]):
@@ -219,6 +220,30 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
         inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
+
+
+def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
+    """A tensor of a function that is this file's own is on the host if that is where all calls have it."""
+    assumed = (inner.names or {}).get(arg.arg)
+    if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
+        return
+    if all(isinstance(value, Tensor) and value.device is Device.CPU for value in passed) and _is_own(inner, info):
+        inner.names[arg.arg] = assumed.with_(device=Device.CPU, place="")
+
+
+def _is_own(inner: Frame, info: FunctionInfo) -> bool:
+    """Whether a function is called in its file alone, and handed to nobody."""
+    private = info.outer is not None or (info.name.startswith("_") and not info.name.endswith("_"))
+    if not private:
+        return False
+    structure = inner.module.structure
+    for node in (*structure.nodes.get(ast.Name, ()), *structure.nodes.get(ast.Attribute, ())):
+        if last_name(node) == info.name and isinstance(node.ctx, ast.Load):
+            around = structure.parents.get(node)
+            called = isinstance(around, ast.Call) and around.func is node
+            if not called or (isinstance(node, ast.Attribute) and root_of(node) not in ("self", "cls")):
+                return False
+    return True
 
 
 def _agreed(values: list[Value]) -> list[Value]:

@@ -208,7 +208,9 @@ _RULES: dict[str, Callable[[Arguments], int | None]] = {
 
 def method(name: str, receiver: Value, arguments: Arguments) -> Value:
     """The result of a method of an array."""
-    assert isinstance(receiver, Array)
+    if not isinstance(receiver, Array):
+        # An object of a class that derives from numpy.ndarray.
+        receiver = Array()
     if name == "tolist":
         return ranks.nested_list(_number(receiver), receiver.rank)
     if name == "item":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
@@ -102,7 +103,20 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     if _is_seldom_true(left):
         is_off = isinstance(right, ast.Constant) and not right.value
         return not is_off if isinstance(operator, (ast.Eq, ast.Is)) else isinstance(operator, (ast.Gt, ast.GtE))
+    is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
+    if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
+        return isinstance(operator, ast.Eq)
     return None
+
+
+_STEP_COUNTERS = re.compile(r"(.*_)?(step|steps_done|iter|iteration|epoch|batch_idx|batch_index|step_count|step_idx)")
+_PARTS_OF_STEPS = frozenset("micro sub accum accumulation inner local".split())
+
+
+def _counts_steps(node: ast.expr) -> bool:
+    """`step`, `self.global_step`, `batch_idx`: it is 0 once."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(_STEP_COUNTERS.fullmatch(name)) and _PARTS_OF_STEPS.isdisjoint(name.split("_"))
 
 
 def leaves(body: list[ast.stmt]) -> bool:
@@ -128,12 +142,27 @@ def _is_of_state(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node) in ("hasattr", "getattr")
 
 
-def fills_cache(branch: ast.If) -> bool:
+def fills_cache(branch: ast.If, before: Callable[[ast.If], list[ast.stmt]]) -> bool:
     """Whether the body of a branch runs once, or once for each key, for it makes what the test misses.
 
-    `if key not in cache: … cache[key] = …`, `if self.table is None: … self.table = …`.
+    `if key not in cache: … cache[key] = …`, `if self.table is None: … self.table = …`, `if self.first: …
+    self.first = False`, and the same of a name that `cache.get(key)` was assigned to. `before` gives the statements
+    before a branch.
     """
-    return any(_stores(branch.body, made) for made in _missed(branch.test))
+    return any(_stores(branch.body, made) for made in _missed(branch.test, lambda: before(branch))) or _drops(branch)
+
+
+def _drops(branch: ast.If) -> bool:
+    """`if self.first: … self.first = False`, `if not self.is_set_up: … self.is_set_up = True`."""
+    is_off = isinstance(branch.test, ast.UnaryOp) and isinstance(branch.test.op, ast.Not)
+    flag = branch.test.operand if isinstance(branch.test, ast.UnaryOp) and is_off else branch.test
+    return _is_of_self(flag) and any(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is is_off
+        and ast.unparse(statement.targets[0]) == ast.unparse(flag)
+        for statement in branch.body
+    )
 
 
 def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
@@ -148,17 +177,19 @@ def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
     return any(_stores(block[index + 1 :], made) for made in _found(branch.test, block[:index]))
 
 
-def _missed(test: ast.expr) -> Iterator[str]:
+def _missed(test: ast.expr, before: Callable[[], list[ast.stmt]]) -> Iterator[str]:
     """What a test finds missing, as the code that would store it."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for value in test.values:
-            yield from _missed(value)
+            yield from _missed(value, before)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _attribute_asked_for(test.operand)
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn):
         yield _entry(test.comparators[0], test.left)
     elif _is_to_none(test, ast.Is) and _is_of_self(test.left):
         yield ast.unparse(test.left)
+    elif _is_to_none(test, ast.Is) and isinstance(test.left, ast.Name):
+        yield from _asked_of(before(), test.left.id)
 
 
 def _found(test: ast.expr, before: list[ast.stmt]) -> Iterator[str]:
@@ -168,12 +199,17 @@ def _found(test: ast.expr, before: list[ast.stmt]) -> Iterator[str]:
     elif _is_to_none(test, ast.IsNot) and _is_of_self(test.left):
         yield ast.unparse(test.left)
     elif _is_to_none(test, ast.IsNot) and isinstance(test.left, ast.Name):
-        last = before[-1] if before else None
-        call = last.value if isinstance(last, ast.Assign) and last_name(last.targets[0]) == test.left.id else None
-        if isinstance(call, ast.Call) and last_name(call) == "get" and isinstance(call.func, ast.Attribute):
-            yield from (_entry(call.func.value, key) for key in call.args[:1])
+        yield from _asked_of(before, test.left.id)
     else:
         yield from _attribute_asked_for(test)
+
+
+def _asked_of(before: list[ast.stmt], name: str) -> Iterator[str]:
+    """The entry that the statement before asks a dict for: `name = cache.get(key)`."""
+    last = before[-1] if before else None
+    call = last.value if isinstance(last, ast.Assign) and last_name(last.targets[0]) == name else None
+    if isinstance(call, ast.Call) and last_name(call) == "get" and isinstance(call.func, ast.Attribute):
+        yield from (_entry(call.func.value, key) for key in call.args[:1])
 
 
 def _is_to_none(test: ast.expr, operator: type[ast.cmpop]) -> TypeGuard[ast.Compare]:
@@ -224,7 +260,11 @@ def finds_nothing(test: ast.expr, outcome: bool) -> bool:
 
 
 def _counts(node: ast.expr) -> bool:
-    """`len(x)`, `x.numel()`."""
+    """`len(x)`, `x.numel()`, `x.shape[0]`, `x.size(0)`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call) and last_name(node) == "size":
+        return len(node.args) == 1
     return isinstance(node, ast.Call) and last_name(node) in ("len", "numel", "nelement")
 
 

@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Function, Instance
-from perflint.semantics.work import NO_WORK, WorkMap, by_name, is_seldom
+from perflint.semantics.work import NO_WORK, WorkMap, by_name, holds_tests, is_seldom, keeps_results
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -38,10 +38,18 @@ class HeatMap:
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
         self._flags: dict[tuple[ast.AST | None, str], list[ast.expr]] | None = None
+        self._open: set[FunctionInfo] = set()
+        """Functions that others were asked about while their own heat was being found."""
+        self._unsure: list[ast.AST] = []
+        self._unsure_functions: list[FunctionInfo] = []
+        """What was told meanwhile, without the heat of those functions."""
         self.work = WorkMap(model)
+        self.holds_tests = holds_tests(model.module)
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
+        if self.holds_tests:
+            return Heat.COLD
         chain: list[ast.AST] = []
         current: ast.AST | None = node
         while current is not None and current not in self._known:
@@ -49,6 +57,8 @@ class HeatMap:
             current = self._model.parent(current)
         for inner in reversed(chain):
             self._known[inner] = self._step(inner)
+        if self._open:
+            self._unsure += chain
         return self._known[node]
 
     def _step(self, node: ast.AST) -> Heat:
@@ -82,12 +92,11 @@ class HeatMap:
         test: ast.expr | None = None
         if isinstance(parent, (ast.If, ast.IfExp)) and node is not parent.test:
             is_body = _is_in_body(parent, node) if isinstance(parent, ast.If) else node is parent.body
-            if (
-                isinstance(parent, ast.If)
-                and not isinstance(node, ast.Raise)
-                and (fails(parent.body if is_body else parent.orelse) or (is_body and self._fills_cache(parent)))
-            ):
-                return parent.test
+            if isinstance(parent, ast.If) and not isinstance(node, ast.Raise):
+                fills = is_body and self._fills_cache(parent)
+                is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
+                if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
+                    return parent.test
             if self._rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
                 test = parent.test
             elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
@@ -99,7 +108,7 @@ class HeatMap:
     def _fills_cache(self, branch: ast.If) -> bool:
         known = self._fills.get(branch)
         if known is None:
-            known = self._fills[branch] = fills_cache(branch)
+            known = self._fills[branch] = fills_cache(branch, self._before)
         return known
 
     def _rarely(self, test: ast.expr, outcome: bool) -> bool:
@@ -123,6 +132,16 @@ class HeatMap:
                     value = parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
                     self._flags.setdefault((self._model.function(node), node.id), []).append(value)
         return self._flags.get((self._model.function(use), use.id), [])
+
+    def _before(self, branch: ast.If) -> list[ast.stmt]:
+        """The statement before one in its block, if there is one."""
+        around = self._model.parent(branch)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(around, name, None)
+            if isinstance(block, list) and branch in block:
+                end = block.index(branch)
+                return block[max(0, end - 1) : end]
+        return []
 
     def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
@@ -224,24 +243,44 @@ class HeatMap:
         known = self._functions.get(info)
         if known is None:
             if info in self._running or len(self._running) >= _LONGEST_CHAIN:
+                self._open |= {info} & self._running
                 return Heat.WARM
             self._running.add(info)
             known = self._functions[info] = self._function_heat(info)
             self._running.discard(info)
+            self._settle(info)
         return known
+
+    def _settle(self, info: FunctionInfo) -> None:
+        """Forget what was told without a function's heat, now known: the order of questions must not matter."""
+        self._open.discard(info)
+        if self._open:
+            self._unsure_functions.append(info)
+            return
+        for place in self._unsure:
+            self._known.pop(place, None)
+        for function in self._unsure_functions:
+            self._functions.pop(function, None)
+        self._unsure.clear()
+        self._unsure_functions.clear()
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
         known = by_name(info)
         if known is Heat.HOT or self._is_step(info):
             return Heat.HOT
+        if keeps_results(info):
+            return Heat.COLD
         callers = self.callers(info)
         if known is Heat.COLD and not is_seldom(info):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
             return Heat.HOT
+        if Heat.WARM in heats and Heat.COLD in heats:
+            # One that calls itself runs as often as others call it.
+            heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
         is_private = info.name.startswith("_") or info.outer is not None
-        if known is Heat.COLD or (heats == {Heat.COLD} and is_private):
+        if known is Heat.COLD or (heats == {Heat.COLD} and is_private) or self.work.is_whole_training(info):
             return Heat.COLD
         return Heat.WARM
 

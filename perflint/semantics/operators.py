@@ -40,8 +40,9 @@ def binary(left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(op, ast.Mod) and scalar_type(left) in ("str", "bytes"):
         return left if _names_device(left) else Scalar(scalar_type(left))
     one, other = left.tensor, right.tensor
-    if isinstance(op, ast.Add) and (isinstance(left, Sequence) or isinstance(right, Sequence)):
-        # A list or tuple is only added to another: what was believed to be a tensor is none.
+    pair = (left, right)
+    if isinstance(op, ast.Add) and any(isinstance(v, Sequence) for v in pair) and not any(map(_is_array, pair)):
+        # A list or tuple is only added to another, or to an array: what was believed to be a tensor is none.
         return _sequence_operation(_no_tensor(left), op, _no_tensor(right))
     if one is not None or other is not None:
         return tensor_operation(left, right, type(op))
@@ -103,6 +104,10 @@ def _kind(value: Value) -> Kind:
     if value.tensor is not None:
         return value.tensor.kind
     return {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}.get(scalar_type(value), Kind.UNKNOWN)
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value, Array)
 
 
 def _no_tensor(value: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from perflint.semantics import arrays, ranks, torch_api
@@ -243,6 +244,11 @@ def _is_elsewhere(value: Value) -> bool:
     return isinstance(value, Name) and "device" in value.name.rpartition(".")[2].lower()
 
 
+def _is_dtype(name: Name) -> bool:
+    """Whether something outside is called as dtypes are: `settings.DTYPE`, `library.float8`."""
+    return bool(re.search("type|float|int|bool|half|double|long", name.name.rpartition(".")[2].lower()))
+
+
 _NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
 
 
@@ -291,7 +297,8 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
             elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int") or _is_elsewhere(member):
                 device, place, moved = device_of(member), place_of(member), True
     first = arguments.at(0)
-    if isinstance(first, Unknown) and arguments.positional and arguments.keyword("device") is None:
+    unknown = isinstance(first, Unknown) or (isinstance(first, Name) and not moved and not _is_dtype(first))
+    if unknown and arguments.positional and arguments.keyword("device") is None:
         # A device or a dtype: nothing is known of the place any more.
         device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
     keyword = arguments.keyword("device")

@@ -15,6 +15,7 @@ from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mappin
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
+    from perflint.semantics.project import Module
     from perflint.semantics.structure import FunctionInfo
 
 _HOT_METHODS = frozenset(
@@ -40,9 +41,9 @@ _COLD_FUNCTIONS = frozenset(
     init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
     save_pretrained configure_optimizers setup prepare_data main parse_args get_parser build_parser export
     on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
-    conftest switch_to_deploy fuse_model""".split()
+    conftest switch_to_deploy fuse_model __eq__ __ne__ equals""".split()
 )
-_COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_".split())
+_COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_ assert_".split())
 _SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
 """Names of what mostly runs seldom, also where it is not certain which code that runs each step calls it."""
 
@@ -179,7 +180,8 @@ class WorkMap:
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
             # One that gives a module only looks it up: `self.get_base_layer()`.
             runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
-            prepares = name in _LOOK_UPS or (_is_for_set_up(name) and not self._gets_tensor(call))
+            seldom = name.startswith(("plot_", "save_", "load_", "build_"))
+            prepares = seldom or name in _LOOK_UPS or (_is_for_set_up(name) and not self._gets_tensor(call))
             return work | _RUNS if runs and not prepares and self._may_run(callee) else work
         return work
 
@@ -249,6 +251,20 @@ class WorkMap:
         self._depth -= 1
         return work
 
+    def is_whole_training(self, info: FunctionInfo) -> bool:
+        """Whether a function makes an optimizer and has the loop that steps it: all else in it runs once."""
+        if isinstance(info.node, ast.Lambda):
+            return False
+        loops = [node for node in info.node.body if isinstance(node, (ast.For, ast.While))]
+        return any(map(self._steps, loops)) and any(map(self._makes_optimizer, walk(info.node)))
+
+    def _makes_optimizer(self, node: ast.AST) -> bool:
+        target = self._model.target(node) if isinstance(node, ast.Call) else ""
+        return target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper()
+
+    def _steps(self, loop: ast.AST) -> bool:
+        return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
+
     def is_over_batches(self, node: ast.expr) -> bool:
         """Whether a loop over something goes over the batches of a loader."""
         value = self._model.value(node)
@@ -285,6 +301,28 @@ def _joins_parts(info: FunctionInfo) -> bool:
     given = info.node.args
     required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
     return required <= 1 and None not in given.kw_defaults and given.vararg is None
+
+
+def keeps_results(info: FunctionInfo) -> bool:
+    """Whether a function runs once for the same arguments, as its decorator keeps what it returns."""
+    return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
+
+
+def holds_tests(module: Module) -> bool:
+    """Whether a file is one of tests, as pytest and unittest look for them: its work is to be right, once.
+
+    `test_on_images.py` that neither asserts anything in a `test_…` nor asks for a library of tests is a program.
+    """
+    name = module.path.name
+    if not name.startswith("test_") and not name.endswith("_test.py"):
+        return name == "conftest.py"
+    nodes = module.structure.nodes
+    imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
+    imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
+    if not imported.isdisjoint(("pytest", "unittest")):
+        return True
+    tests = [info for info in module.structure.functions.values() if info.name.startswith("test_")]
+    return any(isinstance(node, ast.Assert) for info in tests for node in walk(info.node))
 
 
 def _is_for_set_up(name: str) -> bool:

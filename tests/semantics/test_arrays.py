@@ -250,3 +250,20 @@ def test_tensors(case: Case) -> None:
 @table(SCHEDULER)
 def test_scheduler(case: Case) -> None:
     check(case)
+
+
+DERIVED = """
+class Costs(np.ndarray):
+    def __new__(cls, count):
+        return super().__new__(cls, (count, count), float)
+    def highest(self):
+        return super().max(0)
+    def as_list(self):
+        return super().tolist()
+Costs(3).highest()      # -> array
+"""
+
+
+@table(DERIVED)
+def test_classes_that_derive_from_arrays(case: Case) -> None:
+    check(case)

@@ -446,6 +446,42 @@ def helper(x: Tensor):
     x               # -> caller
 helper(cuda)
 
+def _helper(x: Tensor):
+    x               # -> cpu
+def one(n: list):
+    _helper(torch.tensor(n))
+def two(n: list):
+    _helper(host)
+
+def _helper(x: Tensor):
+    x               # -> caller
+def one(n: list):
+    _helper(torch.tensor(n))
+def two(x):
+    _helper(x)
+
+def _helper(x: Tensor):
+    x               # -> caller
+def one(xs):
+    _helper(host)
+    return list(map(_helper, xs))
+
+def helper(x: Tensor):
+    x               # -> caller
+helper(host)
+
+class Net(nn.Module):
+    def _make(self, sizes: Tensor):
+        def hook():
+            return sizes    # -> cpu
+        return hook
+    def _other(self, sizes: Tensor):
+        return sizes        # -> caller
+    def attribute(self, layers: list, net):
+        self._other(host)
+        net.inner._other(layers[0])
+        return self._make(torch.cumsum(torch.IntTensor([0] + layers), dim=0))
+
 class Net(nn.Module):
     def forward(self, x: Tensor):
         return self._scale(x, 2)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -1012,6 +1014,33 @@ class Layer(nn.Module):
             x.sum().item()                      # cold
         if key not in tables:
             x.sum().item()                      # hot
+        table = tables.get(key)
+        if table is None:
+            table = x.sum().item()              # cold
+            tables[key] = table
+        other = tables.get(key)
+        if other is None:
+            other = x.sum().item()              # hot
+        self.known[key] = other
+        given = self.make(key)
+        if given is None:
+            tables[key] = x.sum().item()        # hot
+        if self.training_step == 0:
+            x.sum().item()                      # cold
+        else:
+            x.sum().item()                      # hot
+        if self.global_step > 0 and x.ndim > 1:
+            x.sum().item()                      # hot
+        if self.micro_step == 0 or self.steps == 0:
+            x.sum().item()                      # hot
+        if x.shape[0] == 0:
+            return x.sum().item()               # cold
+        if x.numel() == 0:
+            x.sum().item()                      # hot
+        if not len(x):
+            return x.sum().item()               # cold
+        if x.size(0) == 1:
+            return x.sum().item()               # hot
         if 0:
             x.sum().item()                      # cold
         else:
@@ -1029,6 +1058,74 @@ class Layer(nn.Module):
                 count = x.sum().item()          # cold
                 raise ValueError(count)         # cold
         return x                                # hot
+
+def learn(model: nn.Module, data, device):
+    weight = torch.tensor([1.0], device=device)     # cold
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for epoch in range(9):
+        for x in data:
+            model(x).sum().backward()           # hot
+            optimizer.step()                    # hot
+        print(x)                                # cold
+    return weight                               # cold
+def adapt(model: nn.Module, task, rate):
+    optimizer = torch.optim.SGD(model.parameters(), rate)   # hot
+    for x in task:
+        model(x).sum().backward()               # hot
+        optimizer.step()                        # hot
+    return model                                # hot
+def learn_to_learn(model, tasks, outer: torch.optim.Optimizer):
+    for task in tasks:
+        adapt(model, task, 0.1)                 # hot
+        outer.step()
+def update(model: nn.Module, batches, optimizer):
+    weight = torch.tensor([1.0], device="cuda")     # warm
+    for x in batches:
+        model(x).sum().backward()               # hot
+        optimizer.step()                        # hot
+
+@functools.lru_cache(maxsize=2)
+def weights(size):
+    return torch.ones(size).max().item()        # cold
+def assert_close(x, y):
+    return x.max().item()                       # cold
+class Once(nn.Module):
+    def forward(self, x):
+        if self.first:
+            x.max().item()                      # cold
+            self.first = False
+        if not self.ready:
+            x.max().item()                      # cold
+            self.ready = True
+        if self.training:
+            x.max().item()                      # hot
+            self.training = True
+        if self.skips:
+            x.max().item()                      # hot
+        return x * weights(3)
+
+class Plots(nn.Module):
+    def plot_prediction(self, x):
+        return self.decode(x).cpu()             # cold
+    def decode(self, x):
+        return self.layer(x)
+    def log_all(self, batches):
+        for x in batches:
+            self.plot_prediction(x)             # warm
+    def __eq__(self, other):
+        return torch.equal(self.weight, other.weight)   # cold
+
+def walk(tree, x):
+    for part in tree:
+        walk(part, x)
+    x.sum().item()                              # warm
+
+def _descend(tree, x):
+    x.sum().item()                              # cold
+    for part in tree:
+        _descend(part, x)
+def setup(tree, x):
+    _descend(tree, x)
 
 def train(loader: DataLoader, model: nn.Module):
     for x in loader:
@@ -1227,3 +1324,63 @@ for x in DataLoader([]):
     model = Model(source, project)
     bodies = [node.body for node in model.nodes(ast.Lambda)]
     assert [model.heat(body).value for body in bodies] == ["hot", "warm", "cold"]
+
+
+CIRCLE = """
+def first(x):
+    x.item()
+    second(x)
+def second(x):
+    third(x)
+    x.item()
+def third(x):
+    first(x)
+    x.item()
+def forward(x):
+    third(x)
+def load_state_dict(x):
+    for part in x:
+        fourth(part)
+        part.item()
+def fourth(x):
+    x.load_state_dict(x)
+"""
+
+
+def test_the_order_of_questions_does_not_matter() -> None:
+    """Functions that call each other in a circle are as hot as what calls any of them, whoever is asked first."""
+    answers = set()
+    for order in (1, -1):
+        model = Model(Source("a.py", CIRCLE), Project())
+        reads = [call for call in model.nodes(ast.Call) if ast.unparse(call.func).endswith(".item")]
+        heats = {read.lineno: model.heat(read).value for read in reads[::order]}
+        answers.add(tuple(sorted(heats.items())))
+    assert answers == {((3, "hot"), (7, "hot"), (10, "hot"), (16, "cold"))}
+
+
+TESTS = """
+def test_model():
+    for x, y in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "heat"),
+    [
+        ("test_model.py", "    assert x is not None\n", "cold"),
+        ("model_test.py", "import unittest\n", "cold"),
+        ("conftest.py", "", "cold"),
+        ("test_model.py", "", "hot"),
+        ("model.py", "import pytest\n", "hot"),
+        ("contest.py", "    assert x is not None\n", "hot"),
+    ],
+)
+def test_tests_are_not_run_for_their_speed(name: str, more: str, heat: str) -> None:
+    """A program that is only called test_… is none."""
+    model = Model(Source(name, TESTS + more), Project())
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call) == "loss.item()")
+    assert model.heat(read).value == heat

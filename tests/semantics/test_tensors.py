@@ -189,6 +189,7 @@ cuda.to("cpu")      # -> cpu float 2
 cuda.to(unknown())  # -> cuda float 2
 host.to(unknown())  # -> tensor float 2
 host.to(device=unknown())   # -> tensor float 2
+host.to(F.of_another.library)   # -> tensor float 2
 cuda.to(device=unknown())   # -> tensor float 2
 cuda.to(memory_format=torch.channels_last)  # -> cuda float 2
 host.cuda()         # -> cuda float 2

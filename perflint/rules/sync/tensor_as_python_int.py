@@ -163,8 +163,23 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
         if tensor is not None:
             index = part.value.tensor
             # A tensor of the host can only be indexed by others of the host, or by numbers.
-            number = index is not None and index.kind in (Kind.INT, Kind.UNKNOWN) and index.evidence > Evidence.USE
-            read = part.kind is Index.SCALAR_TENSOR or (tensor.device is Device.CPU and number)
+            in_host = tensor.device is Device.CPU
+            read = part.kind is Index.SCALAR_TENSOR or (in_host and _may_be_number(part.node, index))
         if read:
             found.append((part.node, confidence))
     return found
+
+
+def _may_be_number(node: ast.expr, index: Tensor | None) -> bool:
+    """Whether an index may be a tensor of no dimensions."""
+    if index is None or index.kind not in (Kind.INT, Kind.UNKNOWN) or index.evidence <= Evidence.USE:
+        return False
+    return index.rank in (0, None) and not _keeps_dimension(node)
+
+
+def _keeps_dimension(node: ast.expr) -> bool:
+    """Whether a tensor has a dimension at least by how it is written: `edges[:, 0]`, `sparse.indices()`."""
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+        return any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index]))
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "indices"
