@@ -12,6 +12,9 @@ commit are taken from the mirrors, and checked one by one, without the rest of t
 A case is found where a finding of its kind's family touches the statements before, in the profile `audit`
 and in `default`; what replaced them is to be silent in `default`, as are the lines of `traps.jsonl` whose
 verdict is `fp`. Only cases of high confidence that a current torch still knows (`modern`) count.
+
+`waits.jsonl` has the lines of some cases that were run on a GPU after the change, and wait there (`waits.py`). They
+count as noise as any other; the rate without them is printed besides.
 """
 
 from __future__ import annotations
@@ -96,6 +99,11 @@ def score(folder: Path, mirrors: Path, cases: list[Case], traps: list[Case], sho
         after_ids = [one for one in ids if one in noisy]
         rates = (rate(found, ids), rate(shown, ids), 1 - rate(noisy, after_ids))
         print(f"| {kind} | {len(ids)} | " + " | ".join(f"{value:.3f}" for value in rates) + " |")
+    waiting = {each["id"]: each["lines"] for each in read("waits.jsonl")}
+    refuted = {c["id"] for c in cases if on_lines(waiting.get(c["id"], ()), c["after_spans"])} & noisy.keys()
+    rest = [one for one in noisy if one not in refuted]
+    if refuted:
+        print(f"\nSilent after, without {len(refuted)} that were seen to wait on a GPU: {1 - rate(noisy, rest):.3f}")
     print(f"\nTraps: {len(traps)}, silent {1 - rate(alarms, list(alarms)):.3f}")
     costly = {"missed": {one: not hit for one, hit in found.items()}, "noisy": noisy, "traps": alarms}
     why = {case["id"]: case["why"] for case in cases} | {trap["id"]: trap["why_kept"] for trap in traps}
@@ -148,6 +156,11 @@ def touches(findings: Iterable[Finding], spans: Spans, kind: str) -> bool:
     """Whether a finding of a kind's family stands on some lines."""
     belongs = family(kind)
     return any(belongs(f) and f["line"] <= end and f["end_line"] >= start for f in findings for start, end in spans)
+
+
+def on_lines(lines: Iterable[int], spans: Spans) -> bool:
+    """Whether one of some lines is within some spans."""
+    return any(start <= line <= end for line in lines for start, end in spans)
 
 
 def rate(results: dict[str, bool], ids: Sequence[str]) -> float:
