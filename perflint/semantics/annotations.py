@@ -160,7 +160,7 @@ def _placed(value: Value, device: Device) -> Value:
 
 
 def _builtin(name: str) -> Value:
-    if name in ("int", "float", "bool", "str", "bytes", "complex"):
+    if name in ("int", "float", "bool", "str", "bytes", "complex", "slice"):
         return Scalar(name)
     if name in _SEQUENCES:
         return Sequence(_SEQUENCES[name])

@@ -44,6 +44,8 @@ _COLD_FUNCTIONS = frozenset(
     conftest switch_to_deploy fuse_model __eq__ __ne__ equals""".split()
 )
 _COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_ assert_".split())
+_COLD_SUFFIXES = ("_equal", "_equals")
+"""Comparing two models or lists of tensors is for tests and for settings."""
 _SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
 """Names of what mostly runs seldom, also where it is not certain which code that runs each step calls it."""
 
@@ -289,6 +291,8 @@ def by_name(info: FunctionInfo) -> Heat | None:
     if (known or name.startswith(("forward_", "backward_"))) and (info.owner or name in _HOT_FUNCTIONS):
         return Heat.HOT
     if _joins_parts(info) or name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES):
+        return Heat.COLD
+    if name.endswith(_COLD_SUFFIXES):
         return Heat.COLD
     is_meter = _METER.fullmatch(info.owner) and name.startswith("update")
     return Heat.HOT if is_meter or _PATCHED_FORWARD.fullmatch(name) or _LOSS.fullmatch(name) else None

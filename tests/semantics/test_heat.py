@@ -1089,6 +1089,10 @@ def weights(size):
     return torch.ones(size).max().item()        # cold
 def assert_close(x, y):
     return x.max().item()                       # cold
+def are_models_equal(one, other):
+    for p in one.parameters():
+        if p.sum() > 0:                         # cold
+            return False
 class Once(nn.Module):
     def forward(self, x):
         if self.first:

@@ -86,3 +86,9 @@ def mappings(table: dict[tuple[int, ...], int], names: list[str]):
 def one_of_an_array(x: torch.Tensor):
     rows = x.cuda()
     return [rows[i] for i in np.arange(3)], rows[np.arange(9).argmax()]
+
+
+def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
+    index = [slice(None)] * len(x.shape)
+    index[dim] = part
+    return x[index]
