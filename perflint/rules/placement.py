@@ -8,6 +8,7 @@ from enum import Enum
 from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
 from perflint.semantics.devices import same_place
+from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import (
@@ -109,7 +110,10 @@ def operand_confidence(value: Value) -> Confidence | None:
 
     A function that takes nothing else makes a tensor of whatever it is passed.
     """
-    return Confidence.LOW if isinstance(value, Unknown) else device_confidence(value)
+    if isinstance(value, Unknown):
+        return Confidence.LOW
+    given = [member for member in value.members if member != NONE]
+    return device_confidence(union(given) if 0 < len(given) < len(value.members) else value)
 
 
 def _is_callers(place: Value) -> bool:

@@ -280,7 +280,9 @@ def _defaulted(default: Value) -> Value:
     return default
 
 
-_OF_ARRAYS = frozenset("shape ndim reshape transpose squeeze flatten mean sum std var argmax argmin".split())
+_OF_ARRAYS = frozenset(
+    "shape ndim reshape transpose squeeze flatten mean sum std var max min argmax argmin any all".split()
+)
 """What tensors have in common with arrays, and with nothing else."""
 
 _BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)")
@@ -291,7 +293,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
     if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
-    if device is Device.MODEL and uses & (_OF_ARRAYS | torch_api.tensor_only_calls()):
+    if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
         # Arrays have these too, but nobody passes one to a module.
         return Tensor(device, evidence=Evidence.USE)
     if by_use.is_module(uses):

@@ -14,6 +14,9 @@ from perflint.semantics import torch_api
 TENSOR = "tensor()"
 """Stands among the attributes that a function reads of a name, where one of its calls shows a tensor."""
 
+ARRAY = "[:, None]"
+"""Stands there, where an index shows a tensor or an array."""
+
 MODULE_ONLY = frozenset("named_parameters named_buffers named_modules named_children register_forward_pre_hook".split())
 """Methods that only modules have."""
 
@@ -34,6 +37,14 @@ def is_module(uses: set[str]) -> bool:
     if "parameters" in uses and not uses.isdisjoint(_MODULE_AMONG):
         return True
     return not uses.isdisjoint(MODULE_ONLY) or uses >= {"train", "eval"}
+
+
+def shows_array(index: ast.Tuple) -> bool:
+    """Whether an index of several dimensions is one that only tensors and arrays take: `x[:, None]`, `x[..., 0]`."""
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
+        for part in index.elts
+    )
 
 
 def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:

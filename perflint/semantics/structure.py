@@ -355,8 +355,11 @@ def _note(node: ast.AST, function: FunctionInfo, owner: ClassInfo | None) -> Non
                     _assigned(owner, name_in(node.args[1]), function)
         elif isinstance(callee, ast.Attribute):
             _note_method(node, callee, function, owner)
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        _note_filled(node.value, function, owner)
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.ctx, ast.Store):
+            _note_filled(node.value, function, owner)
+        if isinstance(node.slice, ast.Tuple) and isinstance(node.value, ast.Name) and by_use.shows_array(node.slice):
+            function.uses.setdefault(node.value.id, set()).add(by_use.ARRAY)
     elif isinstance(node, (ast.Yield, ast.YieldFrom)):
         function.is_generator = True
 

@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.guards import fails
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
-from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor
+from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -174,6 +174,8 @@ class WorkMap:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _RUN_BY_NAME:
             return _RUNS
         callee = self._model.value(call.func)
+        if isinstance(callee, Unknown) and _is_named_model(call.func):
+            return _RUNS
         if not isinstance(callee, Function):
             return NO_WORK
         work = self._of_function(callee).called()
@@ -337,6 +339,22 @@ def _is_for_set_up(name: str) -> bool:
 def is_seldom(info: FunctionInfo) -> bool:
     """Whether a function's name is one of what only mostly runs seldom."""
     return info.name.startswith(_SELDOM_PREFIXES)
+
+
+def _is_named_model(node: ast.expr) -> bool:
+    """`model`, `self.ema_model`, `netG`: what nobody knows, and is called as models are."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return False
+    words = last_name(node).lower().split("_")
+    return words[-1] in _MODELS and _MAKING.isdisjoint(words)
+
+
+_MODELS = frozenset("model net network unet netg netd policy".split())
+_MAKING = frozenset(
+    """get make build create load save init setup wrap prepare compile define select choose convert export update test
+    fit train eval evaluate run print log""".split()
+)
+"""Words of the names of functions that do something with a model."""
 
 
 def _is_step(call: ast.Call) -> bool:

@@ -432,3 +432,23 @@ unknown().to("cpu", n)      # -> ?
 @table(KEPT)
 def test_what_is_kept_or_counted_with_is_data(case: Case) -> None:
     check(case)
+
+
+OF_A_MODULE = """
+class Net(nn.Module):
+    def forward(self, lengths, mask, names, table):
+        lengths[:, None]        # -> model
+        lengths                 # -> model
+        mask.max()              # -> model 0
+        names[0]                # -> ?
+        table[0, 1]             # -> ?
+
+def outside(lengths, mask):
+    lengths[:, None]            # -> ?
+    mask.max()                  # -> ?
+"""
+
+
+@table(OF_A_MODULE)
+def test_what_a_module_indexes_as_arrays_are_is_a_tensor(case: Case) -> None:
+    check(case)

@@ -82,6 +82,17 @@ class Consumer:
         self.booster.backward(loss)
         return loss.item()              # hot
 
+def sampled(model, diffusion, ids, n):
+    for _ in range(n):
+        ids = diffusion.ema_model(model(ids))   # hot
+        if ids.max() > 3:               # hot
+            break
+    for _ in range(n):
+        name = diffusion.get_model(n)   # warm
+    for _ in range(n):
+        ids = model.shift(ids)          # warm
+    return ids
+
 class Schedule:
     def step(self, metric):
         return metric.item()            # warm
