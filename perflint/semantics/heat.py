@@ -37,7 +37,7 @@ class HeatMap:
         self._given: dict[str, list[ast.Call]] = {}
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
-        self._flags: dict[tuple[ast.AST | None, str], list[ast.expr]] | None = None
+        self._flags: dict[str, list[ast.Name]] | None = None
         self._open: set[FunctionInfo] = set()
         """Functions that others were asked about while their own heat was being found."""
         self._unsure: list[ast.AST] = []
@@ -128,10 +128,14 @@ class HeatMap:
             self._flags = {}
             for node in self._model.nodes(ast.Name):
                 if isinstance(node.ctx, ast.Store):
-                    parent = self._model.parent(node)
-                    value = parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
-                    self._flags.setdefault((self._model.function(node), node.id), []).append(value)
-        return self._flags.get((self._model.function(use), use.id), [])
+                    self._flags.setdefault(node.id, []).append(node)
+        function = self._model.function(use)
+        stores = [node for node in self._flags.get(use.id, ()) if self._model.function(node) is function]
+        parents = [(self._model.parent(node), node) for node in stores]
+        return [
+            parent.value if isinstance(parent, ast.Assign) and node in parent.targets else _ANYTHING
+            for parent, node in parents
+        ]
 
     def _before(self, branch: ast.If) -> list[ast.stmt]:
         """The statement before one in its block, if there is one."""
