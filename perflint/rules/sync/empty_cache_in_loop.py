@@ -13,8 +13,8 @@ from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
-from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 if TYPE_CHECKING:
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from perflint.source.concrete import cst
 
 _COLLECT = "gc.collect"
+_OF_TENSORS = frozenset("forward backward argmax softmax log_softmax matmul unsqueeze squeeze permute item".split())
+"""Methods that hardly anything but tensors and modules has."""
 
 
 class EmptyCacheInLoop(Rule):
     """
     ## What it does
-    Finds `torch.cuda.empty_cache()` and `gc.collect()` in loops and on hot paths.
+    Finds `torch.cuda.empty_cache()` and `gc.collect()` in loops and on hot paths. Between two computations of
+    a function that nobody in the file calls, `empty_cache()` is shown by the audit profile alone.
 
     ## Why is this bad
     `empty_cache` gives cached blocks back to the driver, which waits for the device; the next
@@ -89,7 +92,7 @@ class EmptyCacheInLoop(Rule):
     )
 
     def nominate(self, site: CallSite) -> bool:
-        return repeats(site) and not _is_meant(site)
+        return (repeats(site) or _is_between_work(site)) and not _is_meant(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
@@ -109,6 +112,26 @@ class EmptyCacheInLoop(Rule):
             ),
             fix=_fix(site),
         )
+
+
+def _is_between_work(site: CallSite) -> bool:
+    """Whether a function whose callers nobody sees empties the cache between two computations of the device."""
+    statement = site.model.parent(site.node)
+    if site.heat is not Heat.WARM or site.target == _COLLECT or not isinstance(statement, ast.Expr):
+        return False
+    block = block_of(site.model, statement)
+    at = block.index(statement)
+    return all(_computes(site.model, part) for part in (block[:at], block[at + 1 :]))
+
+
+def _computes(model: Model, statements: list[ast.stmt]) -> bool:
+    """Whether statements make tensors that may be on the device."""
+    return any(
+        isinstance(part, ast.Call)
+        and (last_name(part) in _OF_TENSORS or device_confidence(model.value(part)) is not None)
+        for statement in statements
+        for part in walk(statement)
+    )
 
 
 def _is_meant(site: CallSite) -> bool:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
+from perflint.rules._statements import block_of
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import path_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -56,9 +57,9 @@ class ExplicitSynchronize(Rule):
 
     ## When it is fine
     `event.synchronize()`, which waits for what was queued before the event and no more: shown by the audit
-    profile alone. Beside a clock or an event timer, in profiling and benchmarks. Before the host reads memory that a
-    `non_blocking` copy fills. Around the warm-up and capture of CUDA graphs. Between streams,
-    processes or libraries that share memory without events. Once, at the end.
+    profile alone, unless the event was recorded right before. Beside a clock or an event timer, in profiling
+    and benchmarks. Before the host reads memory that a `non_blocking` copy fills. Around the warm-up and capture
+    of CUDA graphs. Between streams, processes or libraries that share memory without events. Once, at the end.
 
     ## Bad
     ```python
@@ -111,7 +112,9 @@ class ExplicitSynchronize(Rule):
         if not repeats(site):
             # Nothing here says how often the function runs.
             sure = Confidence.LOW
-        if site.target in _EVENTS:
+        if site.target in _EVENTS and _was_just_recorded(site):
+            awaited = "all work of the stream so far, as the event was recorded right before"
+        elif site.target in _EVENTS:
             # Who records events has chosen what to wait for; often the wait is over before it begins.
             sure, awaited = Confidence.LOW, "the work before the event"
         yield self.finding(
@@ -126,9 +129,31 @@ class ExplicitSynchronize(Rule):
         )
 
 
+def _was_just_recorded(site: CallSite) -> bool:
+    """Whether the statement before records the event that is waited for."""
+    statement = site.model.parent(site.node)
+    if not isinstance(statement, ast.Expr) or not isinstance(site.node.func, ast.Attribute):
+        return False
+    block = block_of(site.model, statement)
+    at = block.index(statement)
+    before = block[at - 1] if at else None
+    if not isinstance(before, ast.Expr) or not isinstance(before.value, ast.Call):
+        return False
+    func = before.value.func
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr == "record"
+        and path_of(func.value) == path_of(site.node.func.value) != ""
+    )
+
+
 def _is_all(site: CallSite) -> bool:
     """Whether a call that may run each step waits for the whole device, in a file that takes no times."""
     if site.heat is not Heat.WARM or site.target in _EVENTS or site.target.endswith("Stream.synchronize"):
+        return False
+    function, statement = site.model.function(site.node), site.model.parent(site.node)
+    if isinstance(function, ast.FunctionDef) and function.body[-1] is statement:
+        # Once, at the end.
         return False
     return not any(_is_clock(site.model, call) for call in site.model.nodes(ast.Call))
 

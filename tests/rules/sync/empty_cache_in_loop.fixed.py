@@ -69,3 +69,16 @@ def when_full(model: nn.Module, loader: DataLoader) -> None:
 def collected_elsewhere(garbage: list[object]) -> None:
     garbage.clear()
     gc.collect()
+
+
+class Agent:
+    def __init__(self, model: nn.Module):
+        self.model = model.cuda()
+
+    def next_token(self, tokens: torch.Tensor) -> int:
+        logits = self.model(tokens.cuda())
+        return int(logits.argmax(-1)[0])
+
+    def reset(self) -> None:
+        self.states = []
+        torch.cuda.empty_cache()
