@@ -9,11 +9,12 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._methods import call_site
 from perflint.rules._places import loops_around
+from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
-from perflint.semantics.values import NONE, Const
+from perflint.semantics.values import NONE, Const, Function
 from perflint.source.concrete import cst
 
 LOADERS = (
@@ -38,22 +39,28 @@ For = ast.For | ast.AsyncFor
 
 
 def passed(site: CallSite, name: str) -> ast.expr | None:
-    """The argument of a loader; None where it is not passed."""
-    return site.argument(name, _POSITIONS.get(name))
+    """The argument of a loader, also of `**options` that the function writes down; None where it is not passed."""
+    given = site.argument(name, _POSITIONS.get(name))
+    return given if given is not None or not site.has_unpacking else (options(site.model, site.node) or {}).get(name)
+
+
+def _is_hidden(site: CallSite) -> bool:
+    """Whether arguments are passed that nobody sees."""
+    return site.has_unpacking and options(site.model, site.node) is None
 
 
 def workers(site: CallSite) -> int | None:
     """How many workers a loader has; None where that is not known."""
     given = passed(site, "num_workers")
     if given is None:
-        return None if site.has_unpacking else 0
+        return None if _is_hidden(site) else 0
     value = site.value(given)
     return value.value if isinstance(value, Const) and type(value.value) is int else None
 
 
 def is_off(site: CallSite, name: str) -> bool:
     """Whether an argument is absent, and not hidden behind `**options`."""
-    return passed(site, name) is None and not site.has_unpacking
+    return passed(site, name) is None and not _is_hidden(site)
 
 
 def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
@@ -76,6 +83,25 @@ def bound_to(model: Model, call: ast.Call) -> str:
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         return path_of(parent.targets[0])
     return path_of(parent.target) if isinstance(parent, ast.AnnAssign) else ""
+
+
+def loops_in_callees(model: Model, call: ast.Call) -> Iterator[For]:
+    """The loops over a loader in functions of the file that get it again and again, as by a loop over epochs."""
+    path = bound_to(model, call)
+    for each in model.nodes(ast.Call) if path and "." not in path else ():
+        if model.function(each) is not model.function(call) or next(loops_around(model, each), None) is None:
+            continue
+        value = model.value(each.func)
+        at = next((at for at, given in enumerate(each.args) if path_of(given) == path), None)
+        if at is None or not isinstance(value, Function) or value.module != model.module.name:
+            continue
+        info = model.module.function(value.line, value.column)
+        node = None if info is None else info.node
+        if isinstance(node, ast.FunctionDef) and at < len(node.args.args):
+            name = node.args.args[at].arg
+            for loop in (part for part in walk(node) if isinstance(part, ast.For)):
+                if any(isinstance(part, ast.Name) and part.id == name for part in walk(loop.iter)):
+                    yield loop
 
 
 def repeats(model: Model, loop: For) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
-from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, passed, repeats, workers
+from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
 from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
@@ -18,7 +18,8 @@ class PersistentWorkersOff(Rule):
 
     ## What it does
     Finds `DataLoader`s with workers and without `persistent_workers`, where a loop over them stands in a
-    loop over epochs.
+    loop over epochs, or in a function that a loop over epochs calls with them. Options that the same function
+    gathers in a dict are seen.
 
     ## Why is this bad
     At the end of each epoch the workers end, and at the start of the next they are made anew: processes
@@ -79,6 +80,7 @@ class PersistentWorkersOff(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         model, count = site.model, workers(site)
         loop = next((each for each in loops_over(model, site.node) if repeats(model, each)), None)
+        loop = loop or next(loops_in_callees(model, site.node), None)
         # A loader that is made anew in each turn has nothing to keep: TPF404.
         made_anew = next(loops_around(model, site.node), None) is not None
         if loop is None or made_anew or "set_epoch" in model.source.text:

@@ -77,3 +77,39 @@ def made_anew(model: nn.Module, data: Dataset) -> None:
         loader = DataLoader(data, num_workers=8)
         for x in loader:
             model(x).sum().backward()
+
+
+def one_epoch(model, loader) -> None:
+    for x in loader:
+        model(x).sum().backward()
+
+
+def with_options(model, data, epochs: int, cuda: bool) -> None:
+    options = {"batch_size": 64}
+    if cuda:
+        more = {"num_workers": 1, "pin_memory": True}
+        options.update(more)
+    loader = DataLoader(data, **options)
+    for epoch in range(epochs):
+        one_epoch(model, loader)
+
+
+def with_persistent_options(model, data, epochs: int) -> None:
+    options = dict(batch_size=64, num_workers=2)
+    options["persistent_workers"] = True
+    loader = DataLoader(data, **options)
+    for epoch in range(epochs):
+        one_epoch(model, loader)
+
+
+def with_hidden_options(model, data, epochs: int, more: dict) -> None:
+    options = {"num_workers": 2}
+    options.update(more)
+    loader = DataLoader(data, **options)
+    for epoch in range(epochs):
+        one_epoch(model, loader)
+
+
+def once_handed_on(model, data) -> None:
+    loader = DataLoader(data, num_workers=2)
+    one_epoch(model, loader)
