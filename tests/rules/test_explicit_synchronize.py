@@ -45,3 +45,18 @@ def test_other_waits_there_are_fine(wait: str, more: str) -> None:
 def test_what_seldom_runs_may_wait() -> None:
     code = "import torch\n\ndef save_checkpoint(model):\n    torch.cuda.synchronize()\n"
     assert not lint(code, [ExplicitSynchronize], "audit")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def sync():\n    if torch.cuda.is_initialized():\n        torch.cuda.synchronize()\n\n"
+        "def train(model, loader, optimizer):\n    for x in loader:\n        model(x).sum().backward()\n"
+        "        optimizer.step()\n        sync()\n",
+        "class HostAdam(torch.optim.Optimizer):\n    def step(self, closure=None):\n        torch.cuda.synchronize()\n"
+        "        for group in self.param_groups:\n            step_on_host(group)\n",
+    ],
+)
+def test_whose_purpose_it_is_to_wait_is_shown_in_audit_alone(code: str) -> None:
+    assert lint("import torch\n\n" + code, [ExplicitSynchronize], "audit")
+    assert not lint("import torch\n\n" + code, [ExplicitSynchronize], "default")

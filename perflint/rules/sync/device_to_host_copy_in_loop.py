@@ -96,7 +96,9 @@ class DeviceToHostCopyInLoop(Rule):
         confidence = _confidence(site)
         if confidence is None:
             return
-        is_bulk = site.heat is not Heat.HOT and _feeds_loop(site)
+        is_bulk = (site.heat is not Heat.HOT and _feeds_loop(site)) or (
+            confidence is not Confidence.HIGH and _is_gone_over(site)
+        )
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
@@ -152,6 +154,20 @@ def _feeds_loop(site: CallSite) -> bool:
     block, name = block_of(site.model, statement), statement.targets[0].id
     later = block[block.index(statement) + 1 :]
     return any(isinstance(each, (ast.For, ast.While)) and name in names_in(each) for each in later)
+
+
+def _is_gone_over(site: CallSite) -> bool:
+    """Whether a loop goes over what is copied right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
+    inner: ast.AST = site.node
+    if site.target == _TOLIST:
+        return False
+    for outer in site.model.ancestors(site.node):
+        if isinstance(outer, ast.comprehension):
+            return inner is outer.iter
+        if isinstance(outer, ast.stmt):
+            return False
+        inner = outer
+    return False
 
 
 def _names_host(site: CallSite) -> bool:

@@ -109,8 +109,8 @@ class ExplicitSynchronize(Rule):
         if not self.nominate(site):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the device"
-        if not repeats(site):
-            # Nothing here says how often the function runs.
+        if not repeats(site) or _is_helper(site) or _is_of_optimizer(site):
+            # Nothing here says how often the function runs, or what it does is wait: its callers decide.
             sure = Confidence.LOW
         if site.target in _EVENTS and _was_just_recorded(site):
             awaited = "all work of the stream so far, as the event was recorded right before"
@@ -145,6 +145,27 @@ def _was_just_recorded(site: CallSite) -> bool:
         and func.attr == "record"
         and path_of(func.value) == path_of(site.node.func.value) != ""
     )
+
+
+def _is_helper(site: CallSite) -> bool:
+    """Whether a function does nothing but wait: `def sync(): if is_available(): torch.cuda.synchronize()`."""
+    function = site.model.function(site.node)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    done = [each for each in function.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    while len(done) == 1 and isinstance(done[0], ast.If) and not done[0].orelse:
+        done = done[0].body
+    return len(done) == 1 and done[0] is site.model.parent(site.node)
+
+
+def _is_of_optimizer(site: CallSite) -> bool:
+    """Whether an optimizer waits in its own step: one that steps on the host needs gradients that are there."""
+    function = site.model.function(site.node)
+    owner = site.model.parent(function) if function is not None else None
+    if not isinstance(owner, ast.ClassDef) or not isinstance(function, ast.FunctionDef) or function.name != "step":
+        return False
+    names = [owner.name, *(path_of(base).rpartition(".")[2] for base in owner.bases)]
+    return any(name.endswith(("Optimizer", "Adam", "AdamW", "SGD")) for name in names)
 
 
 def _is_all(site: CallSite) -> bool:
