@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Function, Instance
-from perflint.semantics.work import NO_WORK, WorkMap, by_name, holds_tests, is_seldom, keeps_results
+from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, is_seldom, keeps_results
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -216,7 +216,8 @@ class HeatMap:
             work = work | self.work.inside(loop.test)
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT
-        if work.is_turn and not (work.calls_loop and not work.steps and _counts_epochs(loop)):
+        epochs = work.calls_loop and not work.steps and _counts_epochs(loop)
+        if work.is_turn and not epochs and (work.steps or not checks(loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
             # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of

@@ -294,7 +294,7 @@ def by_name(info: FunctionInfo) -> Heat | None:
         return Heat.HOT
     if _joins_parts(info) or name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES):
         return Heat.COLD
-    if name.endswith(_COLD_SUFFIXES):
+    if name.endswith(_COLD_SUFFIXES) or (name.lstrip("_").startswith(("check_", "verify_")) and checks(info.node)):
         return Heat.COLD
     is_meter = _METER.fullmatch(info.owner) and name.startswith("update")
     return Heat.HOT if is_meter or _PATCHED_FORWARD.fullmatch(name) or _LOSS.fullmatch(name) else None
@@ -309,6 +309,15 @@ def _joins_parts(info: FunctionInfo) -> bool:
     return required <= 1 and None not in given.kw_defaults and given.vararg is None
 
 
+def checks(node: ast.AST) -> bool:
+    """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
+    return any(
+        isinstance(inner, ast.Assert)
+        and any(isinstance(call, ast.Call) and last_name(call) in ("allclose", "isclose") for call in walk(inner.test))
+        for inner in walk(node)
+    )
+
+
 def keeps_results(info: FunctionInfo) -> bool:
     """Whether a function runs once for the same arguments, as its decorator keeps what it returns."""
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
@@ -317,7 +326,7 @@ def keeps_results(info: FunctionInfo) -> bool:
 def holds_tests(module: Module) -> bool:
     """Whether a file is one of tests, as pytest and unittest look for them: its work is to be right, once.
 
-    `test_on_images.py` that neither asserts anything in a `test_…` nor asks for a library of tests is a program.
+    `test_on_images.py` that neither has a `test_…` and asserts anything nor asks for a library of tests is a program.
     """
     name = module.path.name
     if not name.startswith("test_") and not name.endswith("_test.py"):
@@ -327,8 +336,8 @@ def holds_tests(module: Module) -> bool:
     imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
     if not imported.isdisjoint(("pytest", "unittest")):
         return True
-    tests = [info for info in module.structure.functions.values() if info.name.startswith("test_")]
-    return any(isinstance(node, ast.Assert) for info in tests for node in walk(info.node))
+    holds = any(info.name.startswith("test_") for info in module.structure.functions.values())
+    return holds and bool(nodes.get(ast.Assert))
 
 
 def _is_for_set_up(name: str) -> bool:

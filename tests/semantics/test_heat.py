@@ -1100,6 +1100,17 @@ def weights(size):
     return torch.ones(size).max().item()        # cold
 def assert_close(x, y):
     return x.max().item()                       # cold
+class Equivariant(nn.Module):
+    def check_equivariance(self, x):
+        out = self(x)
+        for g in range(3):
+            turned = self(x * g)
+            assert torch.allclose(turned, out * g)  # cold
+    def check_inputs(self, x):
+        assert x.max() < 3                      # warm
+def compare(model: nn.Module, others, x):
+    for other in others:
+        assert torch.allclose(other(x), model(x))   # warm
 def are_models_equal(one, other):
     for p in one.parameters():
         if p.sum() > 0:                         # cold
