@@ -36,9 +36,9 @@ class ChannelsFirst(Rule):
     ## What it does
     Finds models that run under autocast and are networks of two-dimensional convolutions, by their class in
     the project or by their name in torchvision, timm or segmentation_models_pytorch, where no file of the
-    project says `channels_last` or another `memory_format`. One finding for each autocast region, where the
-    input is moved to the device, or at the call. Where nobody sees what the model is and its input is
-    called an image, confidence is low.
+    project says `channels_last`. One finding for each function and model, where the input is moved to the
+    device, or at the call. Where nobody sees what the model is, but its input is called an image and the file
+    says nothing of layouts, confidence is low.
 
     ## Why is this bad
     Tensor cores multiply channels, and want those of a pixel beside each other in memory. cuDNN gets there
@@ -120,9 +120,11 @@ class ChannelsFirst(Rule):
             if not any(_casts(model, item.context_expr) for item in around.items):
                 continue
             found = next(_runs(model, around), None)
-            if found is None or _is_settled_elsewhere(model.project):
+            if found is None:
                 continue
             run, sure = found
+            if sure is not Confidence.LOW and _is_settled_elsewhere(model.project):
+                continue
             what = (model.function(run), path_of(run.func))
             if what in said:
                 continue
