@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from perflint.engine.crashes import Crash, contained
-from perflint.findings import Confidence, Effect, Finding, Problem
+from perflint.engine.data_code import OF_THE_DEVICE, as_sure_as_data
+from perflint.findings import Confidence, Finding, Problem
 from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
-
-_OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 
 
 def look(rule: Rule, site: Site, problems: list[Problem]) -> tuple[Finding, ...] | None:
@@ -22,14 +21,15 @@ def look(rule: Rule, site: Site, problems: list[Problem]) -> tuple[Finding, ...]
         if rule.nominate(site):
             # A whole file has no libcst node: its rules look at what they need of it.
             node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
-            return tuple(found for found in rule.check(node, site) if not _on_host(found, site))  # type: ignore[arg-type]
+            found = rule.check(node, site)  # type: ignore[arg-type]
+            return tuple(as_sure_as_data(each, site) for each in found if not _on_host(each, site))
     return None
 
 
 def _on_host(finding: Finding, site: Site) -> bool:
     """Whether a finding claims that the device is waited for, where only the host is at work as yet."""
     return (
-        finding.effect in _OF_THE_DEVICE
+        finding.effect in OF_THE_DEVICE
         and finding.confidence is not Confidence.HIGH
         and site.model.makes_module(site.node)
     )

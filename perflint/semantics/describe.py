@@ -49,9 +49,9 @@ _WHERE = {
     Device.MODEL: "on the module's device",
     Device.CALLER: "where the caller put it",
     Device.UNKNOWN: "on an unknown device",
-    Device.META: "on the meta device",
+    Device.META: "on a device that is not CUDA's",
 }
-_BEFORE = {Device.CPU: "host ", Device.CUDA: "device ", Device.META: "meta "}
+_BEFORE = {Device.CPU: "host ", Device.CUDA: "device ", Device.META: "non-CUDA "}
 _AFTER = {Device.MODEL: " on the module's device", Device.CALLER: " where the caller put them"}
 _DEVICES = {
     Device.CPU: "the host",
@@ -59,7 +59,7 @@ _DEVICES = {
     Device.MODEL: "the module's device",
     Device.CALLER: "of the caller's choice",
     Device.UNKNOWN: "which one is unknown",
-    Device.META: "meta",
+    Device.META: "none of CUDA's",
 }
 _MOST_ITEMS = 4
 _LONGEST_LITERAL = 40

@@ -191,7 +191,7 @@ def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:
-    if {left.device, right.device} == {Device.CPU, Device.CUDA}:
+    if {left.device, right.device} in ({Device.CPU, Device.CUDA}, {Device.META, Device.CUDA}):
         # `cuda if available else cpu`: what is linted is linted for a GPU.
         return DeviceValue(Device.CUDA)
     same = left.place if left.place == right.place else ""

@@ -249,7 +249,11 @@ def _is_dtype(name: Name) -> bool:
     return bool(re.search("type|float|int|bool|half|double|long", name.name.rpartition(".")[2].lower()))
 
 
-_NAMED = {"cpu": Device.CPU, "cuda": Device.CUDA, "meta": Device.META}
+_NAMED = {
+    "cpu": Device.CPU,
+    "cuda": Device.CUDA,
+    **dict.fromkeys("meta mps xpu npu mlu musa hpu xla".split(), Device.META),
+}
 
 
 def _kind(rule: str, arguments: Arguments, operands: list[Tensor]) -> Kind:

@@ -23,6 +23,7 @@ class Device(Enum):
     """Wherever the caller of this function put its arguments."""
     UNKNOWN = "unknown"
     META = "meta"
+    """The meta device, or an accelerator that is none of CUDA's."""
 
 
 HEAVIEST = 1 << 13

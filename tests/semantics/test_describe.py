@@ -50,7 +50,7 @@ VALUES: list[tuple[Value, str]] = [
     (CALLER, "tensor, where the caller put it (by annotation)"),
     (Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter"), "float parameter, on the module's device (certain)"),
     (Tensor(Device.MODEL, leaf="buffer"), "buffer, on the module's device (certain)"),
-    (Tensor(Device.META), "tensor, on the meta device (certain)"),
+    (Tensor(Device.META), "tensor, on a device that is not CUDA's (certain)"),
     (Tensor(place="device:3"), "tensor, on `device` of line 3 (certain)"),
     (Tensor(Device.CALLER, place="x.device"), "tensor, on `x.device` (certain)"),
     (Tensor(Device.CUDA, place="device:3"), "tensor, on the device (certain)"),

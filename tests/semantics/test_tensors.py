@@ -184,7 +184,7 @@ host.to("cuda", non_blocking=True)  # -> cuda float 2
 host.to(device="cuda", dtype=torch.bool)    # -> cuda bool 2
 host.to("cuda", copy=True)  # -> cuda float 2
 host.to("meta")     # -> meta float 2
-host.to("mps")      # -> tensor float 2
+host.to("mps")      # -> meta float 2
 cuda.to("cpu")      # -> cpu float 2
 cuda.to(unknown())  # -> cuda float 2
 host.to(unknown())  # -> tensor float 2

@@ -11,7 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Sequence, Tensor, Value
+from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 
 _DEEPEST = 3
@@ -101,10 +101,18 @@ def elements_confidence(value: Value, depth: int) -> Confidence | None:
             continue
         for element in (member.element,) if member.items is None else member.items:
             inner = elements_confidence(element, depth - 1)
-            confidence = device_confidence(element) if inner is None else inner
+            confidence = _element(element) if inner is None else inner
             if confidence is not None:
                 found.append(confidence)
     return surest(*found) if found else None
+
+
+def _element(value: Value) -> Confidence | None:
+    """Sizes and limits are annotated as tensors that callers have as numbers: an annotation alone proves little."""
+    tensor = value.tensor
+    if tensor is not None and tensor.off_host and tensor.device is not Device.CUDA:
+        return device_confidence(value) if tensor.evidence is Evidence.CERTAIN else Confidence.LOW
+    return device_confidence(value)
 
 
 def _fix(site: CallSite, data: ast.expr) -> Fix | None:

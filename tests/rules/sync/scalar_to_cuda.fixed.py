@@ -76,5 +76,9 @@ def on_meta():
     return torch.tensor(1.0, device="meta")
 
 
+def on_another_accelerator():
+    return torch.tensor(0, device=torch.device("musa", 1)), torch.tensor(1.0, device="mps")
+
+
 def host_numbers(x: torch.Tensor):
     return x * torch.tensor(2.0) + x.new_full((), 3.0)
