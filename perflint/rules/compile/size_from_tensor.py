@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perflint.rules._words import quoted
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import tensor_as_python_int
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite, SubscriptSite
 
 _RULE = tensor_as_python_int.TensorAsPythonInt()

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance, Sequence, Value
 

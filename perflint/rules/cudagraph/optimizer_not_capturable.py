@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Instance

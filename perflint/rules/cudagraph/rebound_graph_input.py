@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of, walk

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
 from perflint.rules._methods import call_site
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._loaders import LOADERS, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import names_in, walk

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 

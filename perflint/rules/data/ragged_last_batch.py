@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_true
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst

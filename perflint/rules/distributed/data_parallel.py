@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 

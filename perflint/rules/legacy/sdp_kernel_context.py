@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 

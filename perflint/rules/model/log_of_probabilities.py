@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._attention import SOFTMAX
 from perflint.rules.model._flow import source_of
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance

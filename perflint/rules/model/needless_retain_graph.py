@@ -10,9 +10,9 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import statement_of
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
-from perflint.rules.sync._words import quoted
 from perflint.rules.transfer._loops import Loop, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site

@@ -10,8 +10,8 @@ from perflint.fixes.edits import delete_statement
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import block_of
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
 from perflint.source.concrete import cst

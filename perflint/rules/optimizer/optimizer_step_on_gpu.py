@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
 from perflint.rules._places import loops_around
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
@@ -18,7 +19,6 @@ from perflint.rules.optimizer._checkpoint import (
     optimizer_confidence,
 )
 from perflint.rules.placement import MOVES, move
-from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite

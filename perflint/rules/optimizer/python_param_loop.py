@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import derived_names, parameter_loops
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import children, last_name, root_of, walk

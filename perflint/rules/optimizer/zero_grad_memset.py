@@ -9,10 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._places import loops_around, targets
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in

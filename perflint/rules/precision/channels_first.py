@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, in_tests, is_false
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite

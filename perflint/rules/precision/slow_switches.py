@@ -11,8 +11,8 @@ from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import names_in_file
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
-from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site

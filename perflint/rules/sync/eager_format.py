@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._places import inside
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
 from perflint.semantics.values import UNKNOWN, Mapping, Value
 from perflint.source.concrete import cst

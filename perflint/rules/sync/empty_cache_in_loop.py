@@ -10,8 +10,8 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import delete_statement
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk

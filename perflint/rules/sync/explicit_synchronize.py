@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -17,7 +18,6 @@ from perflint.rules.placement import (
     keyword,
     move,
 )
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst

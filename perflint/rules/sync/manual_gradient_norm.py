@@ -10,9 +10,9 @@ from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules._statements import block_of
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
-from perflint.rules.sync._words import quoted
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of

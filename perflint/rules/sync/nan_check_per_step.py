@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import NAN_CHECK, READS, owned
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, TruthSite
 
 if TYPE_CHECKING:

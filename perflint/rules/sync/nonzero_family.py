@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.fixes.edits import replace
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
 from perflint.source.concrete import code, cst

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst

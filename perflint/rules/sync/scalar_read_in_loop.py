@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
 from perflint.rules.sync._sums import summed_on_device
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite
 
 if TYPE_CHECKING:

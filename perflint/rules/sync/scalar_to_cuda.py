@@ -9,9 +9,9 @@ from math import isinf, nan
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
 

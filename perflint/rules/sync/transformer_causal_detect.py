@@ -10,8 +10,8 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._methods import call_site
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._statements import statement_of
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics.compiling import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
 

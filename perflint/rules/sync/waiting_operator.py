@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst

@@ -9,8 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
 from perflint.rules._statements import block_of, statement_of
+from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._places import loops_around, targets
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move
 from perflint.rules.sync._drawn import returns_drawn
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.transfer._writes import written_in_place
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, root_of, walk

@@ -10,8 +10,8 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._statements import block_of
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
 from perflint.rules.transfer._writes import written_in_place
 from perflint.semantics.model import Model

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
 from perflint.rules._methods import call_site
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device, Tensor
 from perflint.source.concrete import cst

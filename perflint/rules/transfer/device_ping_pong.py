@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._methods import call_site
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk

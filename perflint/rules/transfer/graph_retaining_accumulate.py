@@ -9,8 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site, calls_named
 from perflint.rules._statements import statement_of
+from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
-from perflint.rules.sync._words import quoted
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
-from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import Move, move
-from perflint.rules.sync._words import often, quoted
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
+from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import advice, often, quoted
 from perflint.rules.transfer._loops import body_of
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.transfer._reads import Fate, fates

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
 from perflint.rules._statements import statement_of
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._words import often, quoted
 from perflint.rules.transfer._loops import body_of, loop_around
 from perflint.rules.transfer._reads import Fate, Uses, is_layer, shared
 from perflint.rules.transfer._writes import is_known, sharing, writes

@@ -1,4 +1,4 @@
-"""What the rules of this family say alike."""
+"""Words that rules share: quotes of code, how often a place runs, advice with measured figures."""
 
 from __future__ import annotations
 
