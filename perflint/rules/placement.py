@@ -136,8 +136,9 @@ class Move:
     """What `.to(…)`, `.cuda(…)`, `.type_as(…)` or `.type(…)` does when it moves a tensor to the device.
 
     `device` is the expression of the device and `other` that of the tensor to follow; both
-    are None for `.cuda()`. `proven` says that what was passed is certainly a device or a
-    tensor; `simple` that no other argument changes the result.
+    are None for `.cuda()`. `proven` says that the argument is certainly a device or a tensor;
+    `simple` that no other argument changes the result; `may_be_none` that `.cuda(argument)`
+    may get None, which is the current GPU there and the default device in `device=argument`.
     """
 
     confidence: Confidence
@@ -147,6 +148,7 @@ class Move:
     non_blocking: ast.expr | None = None
     proven: bool = True
     simple: bool = True
+    may_be_none: bool = False
 
     @property
     def blocking(self) -> bool:
@@ -175,12 +177,35 @@ def move(site: CallSite) -> Move | None:
 
 def _cuda(site: CallSite) -> Move | None:
     device = site.argument("device", 0)
+    if device is not None and site.value(device) == NONE:
+        device = None
     return Move(
         Confidence.HIGH,
         device=device,
         non_blocking=site.argument("non_blocking", 1),
         simple=_only(site, "device", "non_blocking"),
+        may_be_none=device is not None and not _names_gpu(site, device),
     )
+
+
+def _names_gpu(site: CallSite, node: ast.expr) -> bool:
+    """Whether an expression certainly gives a number, a name or a `torch.device` of a GPU, and never None.
+
+    A parameter with a default is no proof: None may be passed as well.
+    """
+    if isinstance(node, ast.Attribute) and node.attr == "device":
+        owner = site.value(node.value)
+        return isinstance(owner, Tensor) and owner.evidence >= Evidence.ANNOTATION
+    members = site.value(node).members
+    return bool(members) and all(_is_gpu(member) for member in members)
+
+
+def _is_gpu(value: Value) -> bool:
+    if isinstance(value, Const):
+        return type(value.value) is int or (isinstance(value.value, str) and value.value.startswith("cuda"))
+    if isinstance(value, Scalar):
+        return value.type == "int" and value.default is None
+    return isinstance(value, DeviceValue) and value.device is Device.CUDA
 
 
 def _type(site: CallSite) -> Move | None:

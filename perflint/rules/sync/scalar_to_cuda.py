@@ -70,6 +70,8 @@ class ScalarToCuda(Rule):
     changed the dtype, because the number was rounded twice; for `True` and `False` without
     `dtype`, of which `torch.full` makes integers in TorchScript; and for large ones, as
     of a number that float32 cannot hold `torch.tensor` makes infinity, where `torch.full` raises.
+    `torch.tensor(number).cuda(gpu)` has no fix where `gpu` may be None: `.cuda(None)` is the
+    current GPU, and `device=None` is the CPU.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
@@ -165,7 +167,7 @@ def _plain(made: ast.Call) -> bool:
 
 def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
     """The arguments that stand for the move."""
-    if not moved.proven or not moved.simple or site.target.endswith(".type"):
+    if not moved.proven or not moved.simple or moved.may_be_none or site.target.endswith(".type"):
         return None
     casts = moved.other is not None or moved.dtype is not None
     if casts and keyword(made, "dtype") is not None:

@@ -71,6 +71,8 @@ class CreateThenMove(Rule):
     to `.to` is certainly a device or a tensor. It is unsafe where the device may compute other
     bits: random numbers come from the device's generator, linspace, windows and arange of floats
     may differ in the last bit; and with `requires_grad=True`, because the result becomes a leaf.
+    There is no fix for `.cuda(gpu)` where `gpu` may be None: `.cuda(None)` is the current GPU, and
+    `device=None` is the CPU.
 
     ## How a GPU shows it
     A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a
@@ -123,8 +125,8 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
     steps = _steps(site, made)
     added = _arguments(site, moved)
     target = site.model.target(made)
-    by_hand = any(item.arg in _FIXED_BY_HAND for item in made.keywords)
-    if steps is None or added is None or by_hand or not moved.simple or not target.removeprefix("torch.")[0].islower():
+    by_hand = any(item.arg in _FIXED_BY_HAND for item in made.keywords) or not moved.simple or moved.may_be_none
+    if steps is None or added is None or by_hand or not target.removeprefix("torch.")[0].islower():
         return None
     casts = any(text.startswith("dtype=") for text in added)
     if casts and (steps or keyword(made, "dtype") is not None):

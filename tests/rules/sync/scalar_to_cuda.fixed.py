@@ -41,6 +41,11 @@ def optional(x: torch.Tensor, device=None):
     return x * torch.full((), 2.0, device=device)
 
 
+def on_some_gpu(gpu, known: int, other: int | None = None):
+    here = torch.tensor(3.0).cuda(gpu), torch.full((), 3.0, device=known)
+    return here, torch.tensor(3.0).cuda(other), torch.full((), 3.0, device="cuda")
+
+
 # Look-alikes.
 
 

@@ -41,6 +41,11 @@ def optional(x: torch.Tensor, device=None):
     return x * torch.tensor(2.0, device=device)  # audit: TPF116
 
 
+def on_some_gpu(gpu, known: int, other: int | None = None):
+    here = torch.tensor(3.0).cuda(gpu), torch.tensor(3.0).cuda(known)  # error: TPF116, TPF116
+    return here, torch.tensor(3.0).cuda(other), torch.tensor(3.0).cuda(None)  # error: TPF116, TPF116
+
+
 # Look-alikes.
 
 

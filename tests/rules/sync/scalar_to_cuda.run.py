@@ -40,6 +40,14 @@ def case_moved():
     return torch.tensor(0.25).to(DEVICE), torch.tensor(3).to(DEVICE)
 
 
+def case_on_the_current_gpu():
+    return torch.tensor(0.25).cuda(), torch.tensor(3).cuda(None), torch.tensor(3).cuda(0)
+
+
+def kept_where_the_gpu_may_be_none(args, gpu=None):
+    return torch.tensor(0.25).cuda(gpu), torch.tensor(0.25).cuda(args.gpu), torch.tensor(0.25).cuda(device=gpu)
+
+
 def kept_where_it_is_rounded_twice():
     x = torch.randn(3, dtype=torch.float64).to(DEVICE)
     return torch.tensor(0.1).to(DEVICE, torch.float64), torch.tensor(0.1).to(x)

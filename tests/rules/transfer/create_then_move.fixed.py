@@ -44,6 +44,12 @@ def of_a_package(count: int):
     return torch.zeros(count, device=settings.device), torch.ones(count).to(settings.dtype)
 
 
+def on_some_gpu(x: torch.Tensor, gpu, known: int, other: int | None = None):
+    zeros = torch.zeros(3, device=x.device)
+    here = torch.zeros(3).cuda(gpu), torch.zeros(3, device=known)
+    return zeros, here, torch.zeros(3).cuda(other), torch.zeros(3, device="cuda")
+
+
 # Look-alikes.
 
 

@@ -43,6 +43,12 @@ def of_a_package(count: int):
     return torch.zeros(count).to(settings.device), torch.ones(count).to(settings.dtype)  # error: TPF204
 
 
+def on_some_gpu(x: torch.Tensor, gpu, known: int, other: int | None = None):
+    zeros = torch.zeros(3).cuda(x.device)  # error: TPF204
+    here = torch.zeros(3).cuda(gpu), torch.zeros(3).cuda(known)  # error: TPF204, TPF204
+    return zeros, here, torch.zeros(3).cuda(other), torch.zeros(3).cuda(None)  # error: TPF204, TPF204
+
+
 # Look-alikes.
 
 

@@ -39,6 +39,20 @@ def case_gradients():
     return weight
 
 
+def case_on_the_current_gpu():
+    return torch.zeros(2).cuda(), torch.ones(3).cuda(None), torch.eye(2).cuda(device=None)
+
+
+def case_on_a_gpu_by_its_number():
+    gpu: int = torch.cuda.current_device()
+    return torch.zeros(2).cuda(0), torch.ones(3).cuda("cuda:0"), torch.eye(2).cuda(gpu)
+
+
+def kept_where_the_gpu_may_be_none(args, gpu, other=None, third: int = 0):
+    maybe = torch.zeros(2).cuda(gpu), torch.zeros(2).cuda(other), torch.zeros(2).cuda(third)
+    return maybe, torch.zeros(2).cuda(args.gpu), torch.zeros(2).cuda(device=args.gpu)
+
+
 def kept_where_bits_may_differ():
     random = torch.randn(3).to(DEVICE)
     steps = torch.arange(0.0, 1.0, 0.1).to(DEVICE)
