@@ -1,20 +1,15 @@
-"""Guards: tests that come out one way only now and then, such as `step % 100 == 0`."""
+"""Guards: tests that rarely have one outcome, such as `step % 100 == 0`."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
+from perflint.semantics import conventions
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Scalar, Value
 
-_MODES = frozenset("is_tracing is_scripting is_exporting is_in_onnx_export is_compiling".split())
-_SELDOM_TRUE = _MODES | frozenset(
-    """is_main_process is_rank_zero is_global_zero is_master verbose debug should_log do_log log_this_step""".split()
-)
-_WARNINGS = frozenset("warn warning warn_once warning_once error exception critical".split())
 _SHORTEST_INTERVAL = 6
 """What runs every fifth step, or more often, still costs a good part of what runs each step."""
 
@@ -58,7 +53,7 @@ def _names_mode(node: ast.expr) -> bool:
     """`torch.jit.is_scripting()`, `not is_compiling()`."""
     while isinstance(node, ast.UnaryOp):
         node = node.operand
-    return last_name(node) in _MODES
+    return bool(conventions.is_mode(last_name(node)))
 
 
 def _means_gpu(test: ast.expr, outcome: bool) -> bool:
@@ -74,8 +69,12 @@ def _means_gpu(test: ast.expr, outcome: bool) -> bool:
 
 
 def _is_seldom_true(node: ast.expr) -> bool:
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in _SELDOM_TRUE
+    return bool(conventions.is_rarely_true(_name_of(node)))
+
+
+def _name_of(node: ast.expr) -> str:
+    """The last part of a name or attribute; "" for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_interval(node: ast.expr, values: Values) -> bool:
@@ -109,14 +108,9 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     return None
 
 
-_STEP_COUNTERS = re.compile(r"(.*_)?(step|steps_done|iter|iteration|epoch|batch_idx|batch_index|step_count|step_idx)")
-_PARTS_OF_STEPS = frozenset("micro sub accum accumulation inner local".split())
-
-
 def _counts_steps(node: ast.expr) -> bool:
     """`step`, `self.global_step`, `batch_idx`: it is 0 once."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return bool(_STEP_COUNTERS.fullmatch(name)) and _PARTS_OF_STEPS.isdisjoint(name.split("_"))
+    return bool(conventions.counts_steps(_name_of(node)))
 
 
 def leaves(body: list[ast.stmt]) -> bool:
@@ -269,5 +263,5 @@ def _counts(node: ast.expr) -> bool:
 
 
 def warns(call: ast.Call) -> bool:
-    """Whether a call tells of something that should not be: `warnings.warn(…)`, `logger.error(…)`."""
-    return last_name(call) in _WARNINGS and isinstance(call.func, ast.Attribute)
+    """Whether a call reports what should not happen: `warnings.warn(…)`, `logger.error(…)`."""
+    return bool(conventions.reports(last_name(call))) and isinstance(call.func, ast.Attribute)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics import conventions
 from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Function, Instance
-from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, is_seldom, keeps_results
+from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, keeps_results
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -270,13 +271,14 @@ class HeatMap:
         self._unsure_functions.clear()
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
-        known = by_name(info)
+        named = by_name(info)
+        known = None if named is None else named.heat
         if known is Heat.HOT or self._is_step(info):
             return Heat.HOT
         if keeps_results(info):
             return Heat.COLD
         callers = self.callers(info)
-        if known is Heat.COLD and not is_seldom(info):
+        if known is Heat.COLD and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:

@@ -103,9 +103,9 @@ class HeatReasons:
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
             return Step(f"in `{node.name}`", node.lineno), None
-        if by_name(info) is heat:
-            role = "part of each step" if heat is Heat.HOT else "for set-up, checkpoints or display"
-            return Step(f"in `{info.qualname}`: by its name, it is {role}", node.lineno), None
+        named = by_name(info)
+        if named is not None and named.heat is heat:
+            return Step(f"in `{info.qualname}`: by its name, it {named.why}", node.lineno), None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:

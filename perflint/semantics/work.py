@@ -1,14 +1,14 @@
-"""What loops and functions do of that for which training and evaluation are there: steps, and runs of a model."""
+"""Classifies calls, loops and functions: does this code step an optimizer, run a model, or loop over either?"""
 
 from __future__ import annotations
 
 import ast
-import re
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
+from perflint.semantics import conventions
 from perflint.semantics.guards import fails
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
@@ -17,58 +17,6 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
     from perflint.semantics.project import Module
     from perflint.semantics.structure import FunctionInfo
-
-_HOT_METHODS = frozenset(
-    """forward training_step validation_step test_step predict_step compute_loss backward __torch_function__
-    optimizer_step on_before_backward on_after_backward on_before_optimizer_step on_before_zero_grad""".split()
-)
-_HOT_FUNCTIONS = frozenset(
-    """forward forward_step backward_step train_step training_step val_step eval_step prediction_step train_batch
-    eval_batch train_on_batch optimize_parameters select_action choose_action decode_one_token""".split()
-)
-"""Names of what runs in each step also where it is no method."""
-_HOT_HOOK = re.compile(r"on_((train|validation|test|predict)_)?(batch|step|substep)_(start|begin|end)")
-"""What trainers call before and after each batch."""
-_PATCHED_FORWARD = re.compile(
-    r"(?!(get|make|create|register|replace|patch|wrap|set|is|has|needs|check|compare|time|profile)_)\w+_forward"
-)
-"""What takes the place of a model's `forward`: `llama_attention_forward`."""
-_LOSS = re.compile(r"(?!(get|log|print|plot|save|show|write|record|make|create|set|is|has|add|register)_)\w+_loss")
-"""Functions that compute a loss: `dice_loss`."""
-_METER = re.compile(r"(.*\.)?\w*(Metric|Metrics|MetricBag|Meter)")
-_COLD_FUNCTIONS = frozenset(
-    """__init__ __repr__ __str__ __setstate__ __getstate__ __del__ __init_subclass__ extra_repr reset_parameters
-    init_weights _init_weights state_dict load_state_dict _load_from_state_dict _save_to_state_dict from_pretrained
-    save_pretrained configure_optimizers setup prepare_data main parse_args get_parser build_parser export
-    on_train_epoch_end on_validation_epoch_end on_fit_start on_fit_end on_save_checkpoint on_load_checkpoint
-    conftest switch_to_deploy fuse_model __eq__ __ne__ equals""".split()
-)
-_COLD_PREFIXES = tuple("init_ _init_ convert_checkpoint export_ setup_ assert_".split())
-_COLD_SUFFIXES = ("_equal", "_equals")
-"""Comparing two models or lists of tensors is for tests and for settings."""
-_SELDOM_PREFIXES = tuple("save_ load_ plot_ test_ build_".split())
-"""Names of what mostly runs seldom, also where it is not certain which code that runs each step calls it."""
-
-_SET_UP_VERBS = frozenset(
-    """add remove delete register unregister replace inject create build set reset load save enable disable freeze
-    unfreeze merge unmerge fuse unfuse unwrap check""".split()
-)
-_SET_UP_OBJECTS = frozenset("weight weights bias parameter parameters params state adapter adapters config".split())
-"""Words of the names of methods that change or look up parts of a model rather than run it, unless they get data."""
-_JOINING = frozenset("merge unmerge fuse unfuse reparameterize".split())
-"""What methods do that turn adapters or branches of a model into one set of weights, and back."""
-
-_LOOK_UPS = frozenset(
-    """keys values items get pop append extend insert update index copy clone size dim numel item detach data_ptr
-    parameters named_parameters buffers named_buffers modules named_modules children named_children
-    get_submodule get_parameter get_buffer state_dict load_state_dict train eval requires_grad_ zero_grad
-    to type cuda cpu half float double bfloat16 contiguous t view reshape permute transpose
-    register_buffer register_parameter register_module add_module apply extra_repr info debug warning""".split()
-)
-"""Methods of modules, of what holds them and of their parameters that run no part of a model."""
-
-_RUN_BY_NAME = ("forward", "backward", "manual_backward", "training_step")
-"""Methods that run a model, whatever they are called on."""
 
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
@@ -171,7 +119,7 @@ class WorkMap:
             return _STEPS
         if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
             return _RUNS
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _RUN_BY_NAME:
+        if isinstance(call.func, ast.Attribute) and conventions.runs_model(call.func.attr):
             return _RUNS
         callee = self._model.value(call.func)
         if isinstance(callee, Unknown) and _is_named_model(call.func):
@@ -180,12 +128,12 @@ class WorkMap:
             return NO_WORK
         work = self._of_function(callee).called()
         name = callee.qualname.rpartition(".")[2]
-        if isinstance(callee.receiver, Instance) and name not in _COLD_FUNCTIONS:
+        if isinstance(callee.receiver, Instance) and not conventions.sets_up(name):
             # A method of a model: `model.generate(ids)`, `agent.act(state)`.
             # One that gives a module only looks it up: `self.get_base_layer()`.
             runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
-            seldom = name.startswith(("plot_", "save_", "load_", "build_"))
-            prepares = seldom or name in _LOOK_UPS or (_is_for_set_up(name) and not self._gets_tensor(call))
+            changes = conventions.changes_model(name) and not self._gets_tensor(call)
+            prepares = conventions.prepares_model(name) or changes
             return work | _RUNS if runs and not prepares and self._may_run(callee) else work
         return work
 
@@ -233,7 +181,7 @@ class WorkMap:
     def _calls_part(self, call: ast.Call, own: str, methods: dict[str, list[FunctionInfo]]) -> bool:
         """Whether a call of something that belongs to a model runs it; `methods` are those of its file."""
         name, callee = last_name(call), self._model.value(call.func)
-        if name in _LOOK_UPS or _is_for_set_up(name):
+        if conventions.looks_up(name) or conventions.changes_model(name):
             return False
         if isinstance(callee, Function):
             return self._may_run(callee)
@@ -246,7 +194,7 @@ class WorkMap:
         """What the body of a function of this file does, unless its name says that it runs seldom."""
         module = self._model.module
         info = module.function(function.line, function.column) if function.module == module.name else None
-        if info is None or isinstance(info.node, ast.Lambda) or by_name(info) is Heat.COLD:
+        if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(info):
             return NO_WORK
         if self._depth >= _LONGEST_CHAIN:
             return NO_WORK
@@ -283,30 +231,42 @@ class WorkMap:
         return False
 
 
-def by_name(info: FunctionInfo) -> Heat | None:
-    """How often a function runs that is told by its name; None for all others.
+class Named(NamedTuple):
+    """How often a function runs by its name, and the reason as a clause that follows "it"."""
 
-    What is cold by its name is hot if code that runs each step calls it.
+    heat: Heat
+    why: str
+
+
+def by_name(info: FunctionInfo) -> Named | None:
+    """How often a function runs by its name, or None if the name says nothing.
+
+    A function that is cold by its name is hot if code that runs each step calls it.
     """
     name = info.name
-    known = {name, name.lstrip("_")} & (_HOT_METHODS | _HOT_FUNCTIONS) or _HOT_HOOK.fullmatch(name.lstrip("_"))
-    if (known or name.startswith(("forward_", "backward_"))) and (info.owner or name in _HOT_FUNCTIONS):
-        return Heat.HOT
-    if _joins_parts(info) or name in _COLD_FUNCTIONS or name.startswith(_COLD_PREFIXES + _SELDOM_PREFIXES):
-        return Heat.COLD
-    if name.endswith(_COLD_SUFFIXES) or (name.lstrip("_").startswith(("check_", "verify_")) and checks(info.node)):
-        return Heat.COLD
-    is_meter = _METER.fullmatch(info.owner) and name.startswith("update")
-    return Heat.HOT if is_meter or _PATCHED_FORWARD.fullmatch(name) or _LOSS.fullmatch(name) else None
+    hot = conventions.runs_each_step(name, bool(info.owner))
+    if hot:
+        return Named(Heat.HOT, hot)
+    cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
+    cold = cold or (conventions.checks_results(name) if checks(info.node) else "")
+    if cold:
+        return Named(Heat.COLD, cold)
+    meter = conventions.is_meter(info.owner) if name.startswith("update") else ""
+    hot = meter or conventions.stands_in(name)
+    return Named(Heat.HOT, hot) if hot else None
 
 
-def _joins_parts(info: FunctionInfo) -> bool:
-    """Whether a method makes one of the parameters that its object holds: it is given nothing to run on."""
-    if not info.owner or info.name.strip("_").split("_")[0] not in _JOINING:
-        return False
+def _is_cold_by_name(info: FunctionInfo) -> bool:
+    known = by_name(info)
+    return known is not None and known.heat is Heat.COLD
+
+
+def _joins_parts(info: FunctionInfo) -> str:
+    """Why a method changes the weights of its object: it is given nothing to run on."""
+    why = conventions.joins_parts(info.name) if info.owner else ""
     given = info.node.args
     required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
-    return required <= 1 and None not in given.kw_defaults and given.vararg is None
+    return why if required <= 1 and None not in given.kw_defaults and given.vararg is None else ""
 
 
 def checks(node: ast.AST) -> bool:
@@ -340,30 +300,9 @@ def holds_tests(module: Module) -> bool:
     return holds and bool(nodes.get(ast.Assert))
 
 
-def _is_for_set_up(name: str) -> bool:
-    words = name.strip("_").split("_")
-    return words[0] in _SET_UP_VERBS or not _SET_UP_OBJECTS.isdisjoint(words)
-
-
-def is_seldom(info: FunctionInfo) -> bool:
-    """Whether a function's name is one of what only mostly runs seldom."""
-    return info.name.startswith(_SELDOM_PREFIXES)
-
-
 def _is_named_model(node: ast.expr) -> bool:
-    """`model`, `self.ema_model`, `netG`: what nobody knows, and is called as models are."""
-    if not isinstance(node, (ast.Name, ast.Attribute)):
-        return False
-    words = last_name(node).lower().split("_")
-    return words[-1] in _MODELS and _MAKING.isdisjoint(words)
-
-
-_MODELS = frozenset("model net network unet netg netd policy".split())
-_MAKING = frozenset(
-    """get make build create load save init setup wrap prepare compile define select choose convert export update test
-    fit train eval evaluate run print log""".split()
-)
-"""Words of the names of functions that do something with a model."""
+    """Whether an unknown callable has the name of a model: `model`, `self.ema_model`, `netG`."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and bool(conventions.is_model(last_name(node)))
 
 
 def _is_step(call: ast.Call) -> bool:
@@ -375,4 +314,4 @@ def _is_step(call: ast.Call) -> bool:
 
 def _is_optimizer(node: ast.expr) -> bool:
     words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
-    return any(isinstance(word, str) and ("optim" in word.lower() or word == "opt") for word in words)
+    return any(isinstance(word, str) and conventions.is_optimizer(word) for word in words)

@@ -491,14 +491,14 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     ),
     "forward": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        return x  # ?\n",
-        ["3: in `A.forward`: by its name, it is part of each step"],
+        ["3: in `A.forward`: by its name, it runs a model, forward or backward"],
     ),
     "called from forward": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        return self.g(x)\n"
         "    def g(self, x):\n        return x  # ?\n",
         [
             "5: in `A.g`, which is called: `self.g(x)` in line 4",
-            "3: in `A.forward`: by its name, it is part of each step",
+            "3: in `A.forward`: by its name, it runs a model, forward or backward",
         ],
     ),
     "called by a name only": (
@@ -511,13 +511,13 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     ),
     "set-up": (
         "class A:\n    def __init__(self):\n        self.x = 1  # ?\n",
-        ["2: in `A.__init__`: by its name, it is for set-up, checkpoints or display"],
+        ["2: in `A.__init__`: by its name, it makes, shows, copies or compares an object"],
     ),
     "only called from set-up": (
         "class A:\n    def __init__(self):\n        self._g()\n    def _g(self):\n        self.x = 1  # ?\n",
         [
             "4: in `A._g`, which is only called from code that seldom runs",
-            "2: in `A.__init__`: by its name, it is for set-up, checkpoints or display",
+            "2: in `A.__init__`: by its name, it makes, shows, copies or compares an object",
         ],
     ),
     "nobody calls": ("def f():\n    return 1  # ?\n", ["1: in `f`, which nothing in this file calls"]),

@@ -1,0 +1,173 @@
+"""What names mean by the conventions of the field, read from `conventions.toml`.
+
+Each question returns the reason as a clause that follows "it", or "" if the name says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from perflint.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """The names that mean one thing, with the reason of each."""
+
+    names: dict[str, str]
+    prefixes: dict[str, str]
+    suffixes: dict[str, str]
+    parts: dict[str, str]
+    patterns: dict[str, str]
+
+    def why(self, name: str) -> str:
+        """The reason why a name belongs to the concept, or "" if it does not."""
+        reason = self.names.get(name)
+        if reason is not None:
+            return reason
+        for prefix, reason in self.prefixes.items():
+            if name.startswith(prefix):
+                return reason
+        for suffix, reason in self.suffixes.items():
+            if name.endswith(suffix):
+                return reason
+        for part, reason in self.parts.items():
+            if part in name:
+                return reason
+        # `re` compiles a pattern when it is first needed, and keeps it.
+        return next((reason for pattern, reason in self.patterns.items() if re.fullmatch(pattern, name)), "")
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether one of some names belongs to the concept."""
+        return any(map(self.why, names))
+
+
+def concept_of(entries: dict[str, str]) -> Concept:
+    """The concept of a table. Raises ValueError for an entry that is in it twice or has no meaning."""
+    made = Concept({}, {}, {}, {}, {})
+    for reason, text in entries.items():
+        made.patterns.update(("".join(pattern.split()), reason) for pattern in _PATTERN.findall(text))
+        for entry in _PATTERN.sub(" ", text).split():
+            name = entry.strip("*")
+            kind = {name: made.names, f"{name}*": made.prefixes, f"*{name}": made.suffixes, f"*{name}*": made.parts}
+            if not name.isidentifier() or entry not in kind or name in kind[entry]:
+                raise ValueError(entry)
+            kind[entry][name] = reason
+    return made
+
+
+_PATTERN = re.compile(r"/([^/]+)/")
+
+
+@cache
+def tables() -> dict[str, dict[str, str]]:
+    """The entries of each concept by their reasons."""
+    return tomllib.loads(Path(__file__).with_name("conventions.toml").read_text("utf-8"))
+
+
+@cache
+def concept(name: str) -> Concept:
+    """A concept by the name of its table."""
+    return concept_of(tables()[name])
+
+
+def runs_each_step(name: str, is_method: bool) -> str:
+    """Why a function runs in each step."""
+    function = concept("each-step-function")
+    known = function.why(name)
+    if known or not is_method:
+        return known
+    method, plain = concept("each-step-method"), name.lstrip("_")
+    return method.why(name) or method.why(plain) or function.why(plain) or concept("each-step-part").why(name)
+
+
+def stands_in(name: str) -> str:
+    """Why a function runs in each step, unless something says that it runs rarely: a loss, a patched forward."""
+    return concept("each-step-stand-in").why(name)
+
+
+def is_meter(cls: str) -> str:
+    """Why a class keeps statistics that are updated in each step."""
+    return concept("meter").why(cls)
+
+
+def sets_up(name: str) -> str:
+    """Why a function runs rarely, unless code that runs each step certainly calls it."""
+    return concept("set-up").why(name)
+
+
+def runs_rarely(name: str) -> str:
+    """Why a function runs rarely, unless code that runs each step may call it."""
+    return concept("rarely").why(name)
+
+
+def checks_results(name: str) -> str:
+    """Why a function that asserts that tensors are alike is a test."""
+    return concept("checks").why(name.lstrip("_"))
+
+
+def joins_parts(name: str) -> str:
+    """Why a method that is given nothing to run on changes the weights of its object."""
+    return concept("joins").why(name.strip("_").split("_")[0])
+
+
+def prepares_model(name: str) -> str:
+    """Why a method of a model does not run it."""
+    return concept("prepares-model").why(name) or concept("looks-up").why(name)
+
+
+def looks_up(name: str) -> str:
+    """Why a method of a module, a container or a parameter runs no part of a model."""
+    return concept("looks-up").why(name)
+
+
+def changes_model(name: str) -> str:
+    """Why a method changes or finds parts of a model, unless it is given tensors."""
+    first, *_ = words = name.strip("_").split("_")
+    part = concept("set-up-object")
+    return concept("set-up-verb").why(first) or next(filter(None, map(part.why, words)), "")
+
+
+def runs_model(name: str) -> str:
+    """Why a method of any object runs a model."""
+    return concept("runs-model").why(name)
+
+
+def is_model(name: str) -> str:
+    """Why a name is that of a model: `netG`, `ema_model`."""
+    words = name.lower().split("_")
+    return "" if concept("works-on-model").has_any(words) else concept("model").why(words[-1])
+
+
+def is_optimizer(name: str) -> str:
+    """Why a name is that of an optimizer."""
+    return concept("optimizer").why(name.lower())
+
+
+def is_mode(name: str) -> str:
+    """Why a flag or function is false while a model runs eagerly."""
+    return concept("mode").why(name)
+
+
+def is_rarely_true(name: str) -> str:
+    """Why a flag or function is mostly false."""
+    return concept("rarely-true").why(name) or is_mode(name)
+
+
+def reports(name: str) -> str:
+    """Why a method reports what should not happen."""
+    return concept("reports").why(name)
+
+
+def counts_steps(name: str) -> str:
+    """Why a number counts steps, so that it is 0 once."""
+    return "" if concept("part-of-step").has_any(name.split("_")) else concept("step-counter").why(name)
+
+
+def prepares_data(module: str) -> str:
+    """Why a module, by its full name, prepares data."""
+    return next(filter(None, map(concept("prepares-data").why, module.split("."))), "")

@@ -1,0 +1,49 @@
+"""Names that mean something by convention."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from perflint.semantics import conventions
+from perflint.semantics.conventions import concept, concept_of, tables
+
+HOT = ("each-step-method", "each-step-part", "each-step-function", "each-step-stand-in")
+COLD = ("set-up", "rarely")
+
+
+def test_entries_are_names_or_parts_of_names_or_patterns() -> None:
+    found = concept_of({"loads": "load_* weights", "ends": "*_end *mid* /\\w+_(a|\n b)/"})
+    names = ("load_all", "weights", "the_end", "amide", "x_a", "x_b", "load", "x_c", "endless")
+    assert [found.why(name) for name in names] == ["loads"] * 2 + ["ends"] * 4 + [""] * 3
+
+
+@pytest.mark.parametrize("text", ["load load", "**load", "a.b", "load_* load_*", "*"])
+def test_an_entry_must_have_one_meaning(text: str) -> None:
+    with pytest.raises(ValueError, match=r"load|a\.b|\*"):
+        concept_of({"loads": text})
+
+
+@pytest.mark.parametrize("name", tables())
+def test_each_concept_can_be_read_and_gives_reasons(name: str) -> None:
+    made = concept(name)
+    kinds = (made.names, made.prefixes, made.suffixes, made.parts, made.patterns)
+    reasons = {why for kind in kinds for why in kind.values()}
+    assert all(map(re.compile, made.patterns))
+    assert reasons == set(tables()[name])
+    # "by its name, it draws a picture"
+    assert all(reason.split()[0].rstrip(",").endswith("s") for reason in reasons)
+
+
+def test_no_name_is_both_hot_and_cold() -> None:
+    cold = {name for each in COLD for name in concept(each).names}
+    assert cold.isdisjoint(name for each in HOT for name in concept(each).names)
+
+
+def test_words_of_names() -> None:
+    assert conventions.is_model("ema_model") and conventions.is_model("netG")
+    assert not conventions.is_model("get_model") and not conventions.is_model("model_name")
+    assert conventions.counts_steps("global_step") and not conventions.counts_steps("micro_step")
+    assert conventions.prepares_data("project.data.images") and not conventions.prepares_data("project.metadata")
+    assert conventions.is_optimizer("Optimizer_G") and not conventions.is_optimizer("option")
