@@ -1,14 +1,15 @@
 """Write fixes into a text, so that what comes out is valid, clean of what was fixed and no worse.
 
 A fix is applied whole or not at all. Each round takes the fixes that do not touch each
-other, checks the new text, and puts aside those that break it, drop a comment, do not cure
-or bring a new finding, but for the smaller ones that they say they leave. Rounds follow until
-one applies nothing.
+other, checks the new text, and puts aside those that break it, drop a comment or a name that
+an expression binds, do not cure or bring a new finding, but for the smaller ones that they say
+they leave. Rounds follow until one applies nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,8 @@ Relint = Callable[[str], Sequence[Finding] | None]
 
 Choice = Callable[[Finding, str], bool]
 """Whether to apply the fix of a finding; the text is the one that the finding is about, with earlier fixes in it."""
+
+_EFFECTS = re.compile(r":=|\b(?:await|yield)\b")
 
 _MOST_ROUNDS = 50
 """Rounds end by themselves as long as what a fix leaves is no work for another."""
@@ -180,6 +183,9 @@ def _round(
     for group in _groups(offered, wanted):
         if _overlaps_itself(group, offsets):
             state.skipped.extend(Skipped(finding, "its edits overlap") for finding in group.findings)
+        elif _drops_effect(state.source, group.fix):
+            reason = "it would drop a name that is bound there, or an `await` or `yield`"
+            state.skipped.extend(Skipped(finding, reason) for finding in group.findings)
         else:
             waiting.append(group)
     while waiting:
@@ -203,6 +209,12 @@ def _groups(findings: Iterable[Finding], wanted: frozenset[Safety]) -> list[_Gro
 def _overlaps_itself(group: _Group, offsets: Offsets) -> bool:
     ranges = sorted(offsets.range(edit.span) for edit in group.fix.edits)
     return any(start < end_before for (_, end_before), (start, _) in pairwise(ranges))
+
+
+def _drops_effect(source: Source, fix: Fix) -> bool:
+    """Whether the edits of a fix leave out part of an expression that does more than give a value."""
+    before = sum(len(_EFFECTS.findall(source.segment(edit.span))) for edit in fix.edits)
+    return before > sum(len(_EFFECTS.findall(edit.text)) for edit in fix.edits)
 
 
 def _apart(offsets: Offsets, waiting: list[_Group], accepted: list[_Group]) -> tuple[list[_Group], list[_Group]]:

@@ -14,6 +14,8 @@ from perflint.source import type_comments
 if TYPE_CHECKING:
     from perflint.source.concrete import cst
 
+_STANDS_IN_BRACKETS = (ast.NamedExpr, ast.Yield, ast.YieldFrom)
+"""Expressions that the grammar allows almost nowhere without brackets; their own spans leave the brackets out."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -79,8 +81,9 @@ class Source:
         )
 
     def written(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
-        """The text of a node."""
-        return self.segment(self.span(node))
+        """The text of a node, with brackets around an expression that needs them beside other text."""
+        text = self.segment(self.span(node))
+        return f"({text})" if isinstance(node, _STANDS_IN_BRACKETS) else text
 
     def concrete(self, node: ast.expr) -> cst.BaseExpression:
         """The libcst node of an expression, parsed when first asked for and kept."""
@@ -88,5 +91,5 @@ class Source:
         if found is None:
             from perflint.source.concrete import parse_expression
 
-            found = self._concrete[node] = parse_expression(self.written(node))
+            found = self._concrete[node] = parse_expression(self.segment(self.span(node)))
         return found

@@ -135,6 +135,31 @@ def with_walruses(text: str, spans: Iterable[Span]) -> str:
     return text
 
 
+def arguments_within(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Where the positional arguments are of the calls at some places."""
+    source = Source("example.py", text)
+    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    wanted = list(spans)
+    return [
+        source.span(argument)
+        for call in calls
+        if any(source.span(call).overlaps(span) for span in wanted)
+        for argument in call.args
+    ]
+
+
+def with_bare_walruses(text: str, spans: Iterable[Span]) -> str:
+    """A text in which the arguments at some places also get a name, without brackets of their own."""
+    source = Source("example.py", text)
+    offsets = Offsets(source)
+    number, outer = 0, len(text) + 1
+    for start, end in sorted((offsets.range(span) for span in set(spans)), reverse=True):
+        changed = f"{text[:start]}named_{number} := {text[start:end]}{text[end:]}"
+        if end <= outer and _compiles(changed):
+            text, number, outer = changed, number + 1, start
+    return text
+
+
 def _is_expression(text: str) -> bool:
     try:
         node = ast.parse(f"({text})", mode="eval").body

@@ -232,6 +232,28 @@ def test_one_fix_of_several_findings() -> None:
     assert outcome.text == "b = 1\nb = 2\n" and len(outcome.applied) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "new", "refused"),
+    [
+        ("f(n := 1)\n", "f(-1)", True),
+        ("f(n := 1)\n", "g((n := 1))", False),
+        ("async def f():\n    await g()\n", "pass", True),
+        ("def f():\n    yield g()\n", "pass", True),
+        ("yields(1)\n", "g(1)", False),
+    ],
+)
+def test_a_fix_that_drops_a_name_or_a_yield_is_refused(text: str, new: str, refused: bool) -> None:
+    def toy(source: Source) -> list[Finding]:
+        if source.text != text:
+            return []
+        number = len(source.lines)
+        span = Span(number, 1 if number == 1 else 5, number, len(source.lines[-1]))
+        return [finding(span, "TPF001", Fix("other", SAFE, (Edit(span, new),)))]
+
+    expected = ["it would drop a name that is bound there, or an `await` or `yield`"] if refused else []
+    assert reasons(fix(text, toy)) == expected
+
+
 def test_a_fix_whose_edits_overlap_is_refused() -> None:
     torn = Fix("torn", SAFE, (Edit(Span(1, 1, 1, 3), "b"), Edit(Span(1, 2, 1, 4), "c")))
 

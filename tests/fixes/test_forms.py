@@ -13,13 +13,16 @@ from functools import cache
 
 import pytest
 
+from perflint.findings import Span
 from perflint.fixes.apply import Outcome
 from tests.fixes.forms import (
+    arguments_within,
     comments_for_tests,
     complaints,
     meaning,
     over_lines,
     with_aliases,
+    with_bare_walruses,
     with_walruses,
     without_walruses,
 )
@@ -79,7 +82,22 @@ def of_statements(text: str) -> Counter[str]:
 @by_rule
 def test_expressions_with_names(case: Case) -> None:
     before = fixture(case)
-    text = with_walruses(before, [found.span for found in lint(before, [case.rule], "audit") if found.fix])
+    check_walruses(case, with_walruses(before, fixed_spans(case)))
+
+
+@by_rule
+def test_arguments_with_names(case: Case) -> None:
+    before = fixture(case)
+    check_walruses(case, with_bare_walruses(before, arguments_within(before, fixed_spans(case))))
+
+
+def fixed_spans(case: Case) -> list[Span]:
+    return [found.span for found in lint(fixture(case), [case.rule], "audit") if found.fix]
+
+
+def check_walruses(case: Case, text: str) -> None:
+    """Fixes of a text with walruses keep all of these, and do nothing else that the golden file has not."""
+    before = fixture(case)
     outcome = fix(text, case.rule)
     lines = {line for one in (before, golden(case)) for line in meaning(one).splitlines()}
     other = [line for line in meaning(without_walruses(outcome.text)).splitlines() if line not in lines]

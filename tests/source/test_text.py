@@ -37,6 +37,22 @@ def test_span_and_segment(text: str, span: Span, segment: str) -> None:
     assert source.segment(span) == segment
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("f(n := 3)", "(n := 3)"),
+        ("f((n := 3))", "(n := 3)"),
+        ("def g():\n    f((yield))", "(yield)"),
+        ("f(x for x in y)", "(x for x in y)"),
+        ("f(a + b)", "a + b"),
+    ],
+)
+def test_what_is_written_can_stand_beside_other_text(text: str, written: str) -> None:
+    source, node = call(text)
+    assert isinstance(node, ast.Call)
+    assert source.written(node.args[0]) == written
+
+
 @pytest.mark.parametrize("text", ["", "a", "a\n", "a\r\nb\rc\n", "\n\n", "a\x0cb\x85c\n"])
 def test_lines_join_to_the_text(text: str) -> None:
     assert "".join(Source("a.py", text).lines) == text
