@@ -10,12 +10,21 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.regular import read_regular
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
 from perflint.frozen import dataclass
 
-_TORCH = r"(?i:\s*torch\s*(?:\[[^\]]*\])?\s*\(?(?P<bounds>[^\w@][^;)]*)\)?\s*)"
-_LOWER = r"(?:===?|~=|>=?)\s*(\d+)(?:\.(\d+))?"
+_TORCH = r"(?i:\s*+torch\s*+(?:\[[^\]]*+\])?\s*+\(?(?P<bounds>[^\w@][^;)]*+)\)?\s*+)"
+_LOWER = r"(?:===?|~=|>=?)\s*(\d{1,9}+)(?!\d)(?:\.(\d{1,9}+)(?!\d))?"
+_LARGEST = 1 << 20
+"""Bytes of the largest pyproject.toml that is read."""
+_LARGE = 1e15
+"""Python refuses to write out numbers of more than 4300 digits."""
+_MOST_PARTS = 300
+"""Of one key; tomllib takes time that is quadratic in them."""
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}"
 _WITHOUT = "`--isolated` goes on without it"
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -69,19 +78,27 @@ def _upwards(folder: str) -> list[str]:
 def _load(path: str) -> Mapping[str, Any]:
     """The document, empty where the file is missing or has nothing for perflint."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_regular(path, _LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}", _WITHOUT) from None
+    if data is None:
+        message = f"{path}: cannot be read: it is no regular file, or larger than {_LARGEST >> 20} MB"
+        raise ConfigurationError(message, _WITHOUT)
     if b"perflint" not in data and b"torch" not in data:
         return {}
     import tomllib
 
     try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = data.decode("utf-8")
+        if re.search(_LONG_KEY, text):
+            raise ConfigurationError(f"{path}: cannot be read: a key has more than {_MOST_PARTS} parts", _WITHOUT)
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigurationError(f"{path}: cannot be read: values are nested too deep", _WITHOUT) from None
+    except ValueError as error:
+        # One that is no TOMLDecodeError: bytes that are no UTF-8, and numbers of more than 4300 digits.
         raise ConfigurationError(f"{path}: not valid TOML: {error}", _WITHOUT) from None
 
 
@@ -140,10 +157,11 @@ def _kind(value: object) -> str:
         return f'"{value}"'
     if isinstance(value, bool):
         return "true" if value else "false"
-    names = {list: "a list", dict: "a table", int: f"the number {value}", float: f"the number {value}"}
-    if isinstance(value, list) and any(not isinstance(item, str) for item in value):
-        return "a list with other things than strings"
-    return names.get(type(value), f"a {type(value).__name__}")
+    if isinstance(value, (int, float)):
+        return f"the number {value}" if abs(value) < _LARGE else "a large number"
+    if isinstance(value, list):
+        return "a list" if all(isinstance(item, str) for item in value) else "a list with other things than strings"
+    return "a table" if isinstance(value, dict) else f"a {type(value).__name__}"
 
 
 _KEYS: dict[str, Callable[[_Key, object], object]] = {

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from perflint.config.regular import read_regular
 from perflint.frozen import dataclass
 from perflint.rules._weights import downloads_weights, has_published_weights
 from perflint.semantics.model import Model
@@ -67,12 +68,16 @@ def _files(project: Project) -> Iterator[Importer]:
             yield file
 
 
-def _read(name: str, path: Path) -> Importer | None:
+def text_of(path: Path) -> str:
+    """The text of a file of the project; empty if it cannot be read, which is reported when it is checked itself."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        # What cannot be read tells nothing; it is reported where it is checked itself.
-        return None
+        return (read_regular(path) or b"").decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _read(name: str, path: Path) -> Importer | None:
+    text = text_of(path)
     runs, downloads = _RUNS.search(text) is not None, downloads_weights(text)
     if not runs and not downloads:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import tokenize
 from collections import OrderedDict
@@ -238,7 +239,8 @@ class Project:
     def _exists(self, path: Path) -> bool:
         known = self._is_file.get(path)
         if known is None:
-            known = self._is_file[path] = path.is_file()
+            # Not `path.is_file()`: it raises for folders that may not be entered and for names that are too long.
+            known = self._is_file[path] = os.path.isfile(path)
         return known
 
     def _root(self, path: Path) -> Path:

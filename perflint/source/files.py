@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 
 from perflint.config.patterns import Patterns
+from perflint.config.regular import read_regular
 from perflint.config.settings import Settings
 from perflint.findings import Problem
 from perflint.frozen import dataclass
@@ -74,6 +76,8 @@ class _Level:
 
 
 _Levels = tuple[_Level, ...]
+_Waiting = tuple[str, str, _Levels, bool]
+"""A file or folder to look at: name as shown, absolute path, ignore files above it, whether it is a folder."""
 
 
 class _Walker:
@@ -103,27 +107,33 @@ class _Walker:
         yield from self._walk("" if folder in (os.curdir, "") else folder, absolute, levels)
 
     def _walk(self, shown: str, absolute: str, levels: _Levels) -> Iterator[str]:
+        # A list of what is still to be looked at, and no recursion: folders may be nested thousands deep.
+        waiting: list[_Waiting] = [(shown, absolute, levels, True)]
+        while waiting:
+            shown, absolute, levels, is_folder = waiting.pop()
+            if not is_folder:
+                yield shown
+                continue
+            levels = (*levels, *_ignore_file(absolute))
+            found: list[_Waiting] = []
+            for entry in self._entries(shown, absolute):
+                is_folder = _is_folder(entry)
+                if not is_folder and not entry.name.endswith(".py"):
+                    continue
+                path = f"{absolute.rstrip('/')}/{entry.name}"
+                if not self._is_excluded(path, is_folder, levels) and (is_folder or _may_be_file(entry)):
+                    found.append((os.path.join(shown, entry.name), path, levels, is_folder))
+            waiting += reversed(found)
+
+    def _entries(self, shown: str, absolute: str) -> list[os.DirEntry[str]]:
+        """What a folder holds, by name; that it cannot be searched is a problem."""
         try:
             with os.scandir(absolute) as entries:
-                ordered = sorted(entries, key=lambda entry: entry.name)
+                return sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            self._problems.append(
-                Problem(shown or os.curdir, f"cannot search the folder: {error.strerror or error}", help="exclude it")
-            )
-            return
-        levels = (*levels, *_ignore_file(absolute))
-        for entry in ordered:
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not entry.name.endswith(".py"):
-                continue
-            path = f"{absolute.rstrip('/')}/{entry.name}"
-            if self._is_excluded(path, is_folder, levels):
-                continue
-            name = os.path.join(shown, entry.name)
-            if is_folder:
-                yield from self._walk(name, path, levels)
-            elif entry.is_file():
-                yield name
+            message = f"cannot search the folder: {error.strerror or error}"
+            self._problems.append(Problem(shown or os.curdir, message, help="exclude it"))
+            return []
 
     def _is_excluded(self, path: str, folder: bool, levels: _Levels) -> bool:
         if self._settings_exclude(path, folder):
@@ -178,14 +188,30 @@ def _ignore_file(folder: str) -> _Levels:
     levels = []
     for name in (".git/info/exclude", ".gitignore"):
         try:
-            with open(f"{folder}/{name}", encoding="utf-8", errors="surrogateescape") as file:
-                patterns = Patterns(file.read().splitlines())
+            data = read_regular(f"{folder}/{name}")
         except OSError:
             # None is there, or it cannot be read: then it excludes nothing.
             continue
+        patterns = Patterns((data or b"").decode("utf-8", "surrogateescape").splitlines())
         if patterns:
             levels.append(_Level(_prefix(folder), patterns))
     return tuple(levels)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _may_be_file(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a file, or a link to one. One that cannot be looked at counts: reading it says why."""
+    try:
+        return entry.is_file()
+    except OSError as error:
+        # A link in a circle leads nowhere, as one to a missing file does.
+        return error.errno != errno.ELOOP
 
 
 def _prefix(folder: str) -> str:

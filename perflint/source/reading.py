@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import io
 import sys
+from typing import BinaryIO
 
+from perflint.config.regular import LARGEST
 from perflint.findings import Problem
 from perflint.frozen import dataclass
 
@@ -35,15 +37,27 @@ def read(path: str) -> Text:
     """The text of a file. Raises Unreadable."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return decode(_all_of(file, path), path)
     except OSError as error:
         raise Unreadable(_unopened(path, error)) from None
-    return decode(data, path)
 
 
 def read_standard_input(name: str) -> Text:
     """The text on standard input, which goes by `name`. Raises Unreadable."""
-    return decode(sys.stdin.buffer.read(), name)
+    if sys.stdin is None:
+        raise Unreadable(Problem(name, "standard input is closed"))
+    try:
+        return decode(_all_of(sys.stdin.buffer, name), name)
+    except OSError as error:
+        raise Unreadable(_unopened(name, error)) from None
+
+
+def _all_of(file: BinaryIO, path: str) -> bytes:
+    """What a file holds, which may be a pipe or a device without an end. Raises Unreadable."""
+    data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise Unreadable(Problem(path, f"larger than {LARGEST >> 20} MB, which is too large for a source file"))
+    return data
 
 
 def decode(data: bytes, path: str) -> Text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -350,3 +351,30 @@ class TestProcesses:
         (tmp_path / "a.py").write_text("x = '\\d'\nif 1 is 1: pass\nassert (x, 'y')\n")
         ran = python("-W", "default", "-m", "perflint", "check", "a.py", cwd=tmp_path)
         assert (ran.code, ran.err) == (0, "")
+
+
+def test_an_import_whose_name_is_too_long_for_a_file(perflint: Command) -> None:
+    name = "a" * 300
+    perflint.write("a.py", f"import torch\nfrom {name} import q\nx = q()\nfor i in range(3):\n    y = x[i]\n{BAD}")
+    ran = perflint("check", "--profile", "audit", "a.py")
+    assert (ran.code, ran.err) == (1, "")
+
+
+@pytest.mark.skipif(os.name == "nt" or shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_folders_that_may_not_be_entered(perflint: Command, mode: int) -> None:
+    perflint.write("a.py", f"import torch\nfrom p import q\nx = q()\nfor i in range(3):\n    y = x[i]\n{BAD}")
+    perflint.write("p/b.py", CLEAN)
+    (perflint.folder / "p").chmod(mode)
+    powerless = ["--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search"]
+    command = [*(powerless if os.geteuid() == 0 else []), sys.executable, "-P", "-m", "perflint", "check", "."]
+    try:
+        ran = subprocess.run(
+            ["setpriv", *command], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+        )
+    finally:
+        (perflint.folder / "p").chmod(0o755)
+    told = "p/b.py: cannot be read" if mode else "p: cannot search the folder"
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"error: {told}: Permission denied\n") and "crashed" not in ran.stderr
+    assert "TPF902" in ran.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,35 @@ def test_versions(text: str, expected: tuple[int, int]) -> None:
 def test_no_versions(text: str) -> None:
     with pytest.raises(ConfigurationError, match="here"):
         parse_version(text, "here")
+
+
+HOSTILE = [
+    ("[tool.perflint]\nselect = " + "[" * 5000 + "]" * 5000, "nested too deep"),
+    ("[tool.other]\nx = " + "[" * 5000 + "]" * 5000 + "\n[tool.perflint]\n", "nested too deep"),
+    ("[tool.perflint]\nx" + ".x" * 50_000 + " = 1", "more than 300 parts"),
+    ("[tool.perflint]\nx = {" + '"y" . ' * 50_000 + "x = 1}", "more than 300 parts"),
+    (f"[tool.perflint]\ntorch-version = {'9' * 5000}", "not valid TOML"),
+    (f"[tool.perflint]\ntorch-version = 0x{'f' * 5000}", "not a large number"),
+    (f"[tool.perflint]\ntorch-version = '{'9' * 5000}.0'", "is no torch version"),
+    ("# perflint" + " " * (1 << 20), "larger than 1 MB"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), HOSTILE, ids=[message for _, message in HOSTILE])
+def test_settings_made_to_break_their_reader(tmp_path: Path, text: str, message: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(ConfigurationError, match=message):
+        find([str(tmp_path)])
+
+
+@pytest.mark.parametrize("bound", ["9" * 10_000, "2." + "9" * 10_000, " " * 10_000 + ")) 2", "(" * 10_000])
+def test_a_requirement_made_to_break_its_reader(tmp_path: Path, bound: str) -> None:
+    write(tmp_path, f'[project]\ndependencies = ["torch>={bound}", "torch{bound}"]\n')
+    assert find([str(tmp_path)]).options.torch_version in (None, (2, 0))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_in_place_of_the_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    with pytest.raises(ConfigurationError, match="no regular file"):
+        find([str(tmp_path)])

@@ -46,8 +46,7 @@ def test_what_is_no_switch(tmp_path: Path, no_switch: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_bytes(b"\xff\xfe set_default_validate_args(False)")
     path = tmp_path / "policy.py"
     path.write_text(POLICY)
-    project = Project([path, tmp_path / "broken.py"])
+    project = Project([path, tmp_path / "missing.py", tmp_path])
     assert not is_switched_off(Model(Source(str(path), POLICY), project))

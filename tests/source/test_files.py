@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,73 @@ def test_links(tree: Path) -> None:
 def test_a_folder_named_like_a_file(tree: Path) -> None:
     make("p/odd.py/a.py")
     assert found("p") == ["p/odd.py/a.py"]
+
+
+def test_a_link_in_a_circle_leads_nowhere(tree: Path) -> None:
+    make("p/b.py")
+    Path("p/a.py").symlink_to("a.py")
+    discovery = discover(["p"], Settings())
+    assert (discovery.files, discovery.problems) == (["p/b.py"], [])
+
+
+def test_a_link_into_a_folder_that_may_not_be_entered_is_told_of_when_it_is_read(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make("p/b.py")
+    Path("p/a.py").symlink_to("b.py")
+
+    class Locked:
+        """An entry whose link cannot be followed; real ones are not to be changed."""
+
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self.name = entry.name
+            self.is_dir = entry.is_dir
+
+        def is_file(self) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+    class Entries:
+        def __init__(self, path: str) -> None:
+            self.entries = [Locked(entry) for entry in scandir(path)]
+
+        def __enter__(self) -> list[Locked]:
+            return self.entries
+
+        def __exit__(self, *error: object) -> None:
+            return None
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", Entries)
+    assert found("p") == ["p/a.py", "p/b.py"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs long paths, and `rm`")
+def test_folders_nested_deeper_than_the_stack(tree: Path) -> None:
+    make("p/a.py", "p/z.py")
+    handle = os.open("p", os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=handle)
+        inner = os.open("d", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.close(os.open("deepest.py", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    os.close(handle)
+    try:
+        assert [Path(file).name for file in found("p")] == ["a.py", "deepest.py", "z.py"]
+    finally:
+        # Python's own way to remove folders recurses, too.
+        subprocess.run(["rm", "-r", "p"], check=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_are_not_read(tree: Path) -> None:
+    make("p/a.py", "p/.git/info/x")
+    for name in ("p/.gitignore", "p/.git/info/exclude", "p/pipe.py"):
+        os.mkfifo(name)
+    assert found("p") == ["p/a.py"]
+
+
+def test_an_ignore_file_without_an_end(tree: Path) -> None:
+    make("p/a.py")
+    Path("p/.gitignore").symlink_to("/dev/zero")
+    assert found("p") == ["p/a.py"]

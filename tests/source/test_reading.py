@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perflint.source import reading
 from perflint.source.reading import Text, Unreadable, decode, read, read_standard_input
 
 READABLE = [
@@ -77,3 +78,32 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x = '\xc3\xbc'\r\n")))
     assert read_standard_input("-").text == "x = 'ü'\r\n"
+
+
+def test_a_closed_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(Unreadable) as raised:
+        read_standard_input("-")
+    assert raised.value.problem.message == "standard input is closed"
+
+
+def test_standard_input_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: object) -> int:
+            raise IsADirectoryError(21, "Is a directory")
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Broken())))
+    with pytest.raises(Unreadable) as raised:
+        read_standard_input("x.py")
+    assert raised.value.problem.message == "cannot be read: Is a directory"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
+def test_a_file_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LARGEST", 2 << 20)
+    with pytest.raises(Unreadable) as raised:
+        read("/dev/zero")
+    assert raised.value.problem.message == "larger than 2 MB, which is too large for a source file"

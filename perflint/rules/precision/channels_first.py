@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.rules._importers import text_of
 from perflint.rules._methods import call_site, in_tests, is_false
 from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Files, Rule
@@ -210,11 +211,5 @@ _KNOWN: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
 def _is_settled_elsewhere(project: Project) -> bool:
     """Whether another file of the project speaks of layouts."""
     if project not in _KNOWN:
-        _KNOWN[project] = any(
-            _speaks(path.read_bytes()) for path in [*project.files.values()][:_MANY] if path.is_file()
-        )
+        _KNOWN[project] = any("channels_last" in text_of(path) for path in [*project.files.values()][:_MANY])
     return _KNOWN[project]
-
-
-def _speaks(text: bytes) -> bool:
-    return b"channels_last" in text

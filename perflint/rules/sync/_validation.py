@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from perflint.rules._importers import text_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 
@@ -22,16 +23,7 @@ def is_switched_off(model: Model) -> bool:
     known = _KNOWN.setdefault(model.project, {})
     for path in list(model.project.files.values()):
         if path not in known:
-            known[path] = _switches(path)
+            known[path] = _SWITCH.search(text_of(path)) is not None
         if known[path]:
             return True
     return False
-
-
-def _switches(path: Path) -> bool:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        # What cannot be read tells nothing; it is reported where it is checked itself.
-        return False
-    return _SWITCH.search(text) is not None
