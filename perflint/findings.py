@@ -73,14 +73,25 @@ class Effect(Enum):
 
 
 class Safety(Enum):
-    """What a fix may change."""
+    """What a fix may change. The rule's page says what exactly."""
 
     SAFE = "safe"
     """Same meaning."""
     UNSAFE = "unsafe"
-    """Changes numerics, memory, errors or checkpoint keys; the rule's page says how."""
+    """May differ in rounding, random numbers, memory or errors."""
+    RISKY = "risky"
+    """May change what is learned, or which keys a checkpoint has."""
     DISPLAY = "display-only"
     """Shown, never written."""
+
+
+WRITABLE = (Safety.SAFE, Safety.UNSAFE, Safety.RISKY)
+"""The safeties of fixes that can be written, in rising degree: who allows one allows those before it."""
+
+
+def up_to(greatest: Safety) -> tuple[Safety, ...]:
+    """The safeties that are allowed where `greatest` is."""
+    return WRITABLE[: WRITABLE.index(greatest) + 1]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,7 +125,10 @@ class Fix:
 
     `imports` holds statements such as `import torch`; they are added once a file. `leaves` holds
     the codes of the smaller findings that stand where the cured one was: one bulk copy for many
-    reads, one read after a loop for one in each turn.
+    reads, one read after a loop for one in each turn. `since` is the first torch version that has
+    the API that the fix writes; None stands for any version. `proof` says in a clause why a risky
+    fix is right for this place; without it, the finding must have high confidence. The engine
+    decides by both whether the fix is offered (`engine/offers.py`).
     """
 
     message: str
@@ -122,6 +136,8 @@ class Fix:
     edits: tuple[Edit, ...]
     imports: tuple[str, ...] = ()
     leaves: tuple[str, ...] = ()
+    since: tuple[int, int] | None = None
+    proof: str | None = None
 
 
 class Ruling(Enum):

@@ -89,7 +89,8 @@ def index() -> str:
     lines = ["# Rules", ""]
     lines += [f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
     lines += ["Severity is what the pattern costs where it was measured; rules of severity info are shown by"]
-    lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need `--unsafe-fixes`."]
+    lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need"]
+    lines += ["`--unsafe-fixes`, and risky ones, which may change what is learned, `--risky-fixes`."]
     lines += [f"[What is not a rule]({NOT_A_RULE.name}) says why other advice is not among them."]
     families = sorted(all_rules(), key=lambda rule: (list(FAMILIES).index(facts(rule)["family"]), rule.code))
     for family, rules in groupby(families, key=lambda rule: facts(rule)["family"]):

@@ -24,7 +24,7 @@ from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
 from perflint.output.diff import coloured, diff_lines
-from perflint.output.summary import count, fixable
+from perflint.output.summary import count, fixable_with_more
 from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> int:
     job = _Job(
         rules=active_rules(settings),
         settings=settings,
-        safeties=(Safety.SAFE, Safety.UNSAFE) if arguments.unsafe_fixes else (Safety.SAFE,),
+        safeties=options.safeties(arguments),
         apply=arguments.apply,
         out=options.style(arguments, sys.stdout),
         notes=options.style(arguments, sys.stderr),
@@ -195,9 +195,8 @@ class _Job:
         """What was done and what is left, for standard error."""
         verb = "Would fix" if self.printed else "Fixed"
         done = f"{verb} {count(self.fixed, 'finding')} in {count(self.changed, 'file')}." if self.fixed else ""
-        unsafe = 0 if Safety.UNSAFE in self.safeties else fixable(self.remaining)[Safety.UNSAFE]
-        others = len(self.remaining) - unsafe
-        more = f"{unsafe} more with `--unsafe-fixes`." if unsafe else ""
+        with_more, more = fixable_with_more(self.remaining, self.safeties)
+        others = len(self.remaining) - with_more
         rest = f"{count(others, 'finding')} left." if others else ""
         return " ".join(part for part in (done or "Nothing to fix.", more, rest) if part) + "\n"
 

@@ -11,6 +11,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.pyproject import ProjectFile, find
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
+from perflint.findings import Safety, up_to
 from perflint.output.summary import count
 from perflint.output.terminal import Style, wants_colours
 from perflint.output.writer import message_text
@@ -102,9 +103,21 @@ def add_fixing(parser: ArgumentParser) -> _ArgumentGroup:
     group.add_argument(
         "--unsafe-fixes",
         action="store_true",
-        help="also fixes that change numerics, memory, errors or checkpoint keys; `perflint rule RULE` says how",
+        help="also fixes that may differ in rounding, random numbers, memory or errors; `perflint rule RULE` says how",
+    )
+    group.add_argument(
+        "--risky-fixes",
+        action="store_true",
+        help="also fixes that may change what is learned or the keys of checkpoints; includes `--unsafe-fixes`",
     )
     return group
+
+
+def safeties(arguments: Namespace) -> tuple[Safety, ...]:
+    """The safeties of the fixes that are asked for."""
+    if arguments.risky_fixes:
+        return up_to(Safety.RISKY)
+    return up_to(Safety.UNSAFE if arguments.unsafe_fixes else Safety.SAFE)
 
 
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:

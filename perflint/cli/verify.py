@@ -20,7 +20,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
-from perflint.findings import Report, Safety
+from perflint.findings import Report
 from perflint.output.diff import coloured, diff_lines
 from perflint.output.summary import count
 from perflint.output.terminal import Style
@@ -82,7 +82,7 @@ def _add_running(parser: ArgumentParser) -> None:
         type=float,
         default=5.0,
         metavar="PERCENT",
-        help="how much unsafe fixes may change the loss (default: %(default)g)",
+        help="how much unsafe and risky fixes may change the loss (default: %(default)g)",
     )
     group.add_argument("--seed", type=_from(0), metavar="N", help="seed the generators of Python, NumPy and torch")
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="what a run may take at most")
@@ -175,7 +175,6 @@ class _Job:
         files = [file for file in found.files if self._workspace.holds(file)]
         for file in sorted(set(found.files) - set(files)):
             self._warn(f"{file} is not part of the copy, so it is not fixed", f"the copy is of {self._workspace.root}")
-        safeties = {Safety.SAFE, Safety.UNSAFE} if self._arguments.unsafe_fixes else {Safety.SAFE}
         rules = active_rules(self._settings)
         evidence = options.evidence(self._arguments)
         judge = None if evidence is None else confirmed_by(evidence)
@@ -183,7 +182,7 @@ class _Job:
         def check(path: str, text: str, project: Project) -> Report:
             return check_source(Source(path, text), project, rules, self._settings, judge=judge)
 
-        plan = Plan(files, check, safeties)
+        plan = Plan(files, check, options.safeties(self._arguments))
         if evidence is not None:
             sys.stderr.write(options.stale_text(evidence, self._notes))
         for problem in (*found.problems, *plan.problems):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
 
-from perflint.config.settings import Profile, Settings
+from perflint.config.settings import Profile, Settings, Version
 from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
@@ -67,7 +67,7 @@ def decisions(
     Raises ConfigurationError for selectors that name no rule.
     """
     judge = _Judge(model, settings)
-    looks = list(_looks(model, problems))
+    looks = list(_looks(model, settings.torch_version, problems))
     rules = {made.rule.code: made.rule for made in looks}
     on = [finding for made in looks if judge.is_on(made.rule) for finding in made.findings]
     off = [finding for made in looks if not judge.is_on(made.rule) for finding in made.findings]
@@ -87,12 +87,12 @@ def decisions(
     return sorted(found, key=lambda decision: (order.index(decision.outcome), decision.code, decision.span))
 
 
-def _looks(model: Model, problems: list[Problem]) -> Iterator[_Look]:
+def _looks(model: Model, torch_version: Version | None, problems: list[Problem]) -> Iterator[_Look]:
     rules = RuleSet(all_rules())
     for site in model.sites():
         for rule in rules.listening(site):
             known = len(problems)
-            findings = look(rule, site, problems)
+            findings = look(rule, site, torch_version, problems)
             if len(problems) == known:
                 yield _Look(rule, site, findings is not None, findings or ())
 

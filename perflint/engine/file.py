@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from perflint.config.settings import Settings
+from perflint.config.settings import Settings, Version
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.echoes import without_echoes
@@ -52,7 +52,7 @@ def check_source(
     report.files = 1
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
-    found: Sequence[Finding] = _run(source, project, here, report.problems)
+    found: Sequence[Finding] = _run(source, project, here, settings.torch_version, report.problems)
     if judge is not None:
         on = {rule.code for rule in here.rules}
         found = [finding for finding in judge(source, found) if finding.code in on]
@@ -86,7 +86,9 @@ def _unparsable(source: Source) -> Problem | None:
     return None
 
 
-def _run(source: Source, project: Project, rules: RuleSet, problems: list[Problem]) -> list[Finding]:
+def _run(
+    source: Source, project: Project, rules: RuleSet, torch_version: Version | None, problems: list[Problem]
+) -> list[Finding]:
     findings: list[Finding] = []
     if not rules.rules:
         return findings
@@ -97,7 +99,7 @@ def _run(source: Source, project: Project, rules: RuleSet, problems: list[Proble
                 if rule in crashed:
                     continue
                 known = len(problems)
-                findings += look(rule, site, problems) or ()
+                findings += look(rule, site, torch_version, problems) or ()
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)

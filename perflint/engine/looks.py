@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from perflint.config.settings import Version
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.data_code import OF_THE_DEVICE, as_sure_as_data
+from perflint.engine.offers import offered
 from perflint.findings import Confidence, Finding, Problem
 from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
 
 
-def look(rule: Rule, site: Site, problems: list[Problem]) -> tuple[Finding, ...] | None:
-    """The findings; None where the facts alone rule them out. A crash is added to `problems`."""
+def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[Problem]) -> tuple[Finding, ...] | None:
+    """The findings; None if the facts alone rule them out. A crash is added to `problems`."""
 
     def describe() -> Crash:
         line = None if isinstance(site, FileSite) else site.node.lineno
@@ -22,7 +24,8 @@ def look(rule: Rule, site: Site, problems: list[Problem]) -> tuple[Finding, ...]
             # A whole file has no libcst node: its rules look at what they need of it.
             node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
             found = rule.check(node, site)  # type: ignore[arg-type]
-            return tuple(as_sure_as_data(each, site) for each in found if not _on_host(each, site))
+            sure = (as_sure_as_data(each, site) for each in found if not _on_host(each, site))
+            return tuple(offered(each, torch_version) for each in sure)
     return None
 
 

@@ -13,6 +13,7 @@ _WIDEST_LINE = 200
 _HOW_TO_FIX = {
     Safety.SAFE: "safe",
     Safety.UNSAFE: "unsafe, needs `--unsafe-fixes`",
+    Safety.RISKY: "risky, needs `--risky-fixes`",
     Safety.DISPLAY: "by hand",
 }
 

@@ -73,6 +73,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
         "message": fix.message,
         "edits": [_edit(edit) for edit in fix.edits],
         "imports": list(fix.imports),
+        "since": None if fix.since is None else f"{fix.since[0]}.{fix.since[1]}",
     }
 
 

@@ -16,6 +16,7 @@ _FIX_SAFETY = re.compile(r"^## Fix safety\s+(.*?)(?=^## |\Z)", re.MULTILINE | re
 _SAFETIES = {
     Safety.SAFE: re.compile(r"\bsafe\b", re.IGNORECASE),
     Safety.UNSAFE: re.compile(r"\bunsafe\b", re.IGNORECASE),
+    Safety.RISKY: re.compile(r"\brisky\b", re.IGNORECASE),
     Safety.DISPLAY: re.compile(r"\bdisplay[- ]only\b", re.IGNORECASE),
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from perflint.findings import Report
-from perflint.output.summary import summary_text
-from perflint.output.writer import Writer, marker
+from perflint.output.summary import MARKERS, summary_text
+from perflint.output.writer import Writer
 from perflint.source.text import Source
 
 
@@ -18,9 +18,9 @@ class StatisticsWriter(Writer):
 
     def finish(self, report: Report) -> None:
         counts = Counter((finding.code, finding.name) for finding in report.findings)
-        # "[*]" sorts before "[~]": a safe fix of one finding is what the line shows.
-        markers = sorted({(finding.code, marker(finding).strip()) for finding in report.findings}, reverse=True)
-        fixable = {code: mark for code, mark in markers if mark}
+        # A rule's line shows the safest of its fixes.
+        fixes = {(finding.code, finding.fix.safety) for finding in report.findings if finding.fix is not None}
+        fixable = {code: mark for safety, mark in reversed(MARKERS.items()) for code, of_it in fixes if of_it is safety}
         figures = len(str(max(counts.values(), default=0)))
         for (code, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             mark = self.style(f"{fixable.get(code, ''):3}", "green")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from perflint.findings import Finding, Report, Ruling, Safety, Severity, Verdict
+from perflint.findings import WRITABLE, Finding, Report, Ruling, Safety, Severity, Verdict
 from perflint.output.terminal import Style
 
 _PLURALS = {
@@ -14,10 +14,26 @@ _PLURALS = {
     Severity.INFO: ("info", "info"),
 }
 
+MARKERS = {Safety.SAFE: "[*]", Safety.UNSAFE: "[~]", Safety.RISKY: "[!]"}
+"""How a finding shows that a fix can be written for it."""
+_WRITTEN_WITH = {
+    Safety.SAFE: "perflint fix --apply",
+    Safety.UNSAFE: "--unsafe-fixes",
+    Safety.RISKY: "--risky-fixes",
+}
+
 
 def fixable(findings: Iterable[Finding]) -> Counter[Safety]:
     """How many findings have a fix of each safety."""
     return Counter(finding.fix.safety for finding in findings if finding.fix is not None)
+
+
+def fixable_with_more(findings: Iterable[Finding], safeties: Collection[Safety]) -> tuple[int, str]:
+    """How many findings have a fix that `safeties` leave out, and a sentence that says which options write them."""
+    counts = fixable(findings)
+    more = {safety: counts[safety] for safety in WRITABLE if safety not in safeties and counts[safety]}
+    parts = [f"{number} with `{_WRITTEN_WITH[safety]}`" for safety, number in more.items()]
+    return sum(more.values()), ", ".join(parts).replace(" with", " more with", 1) + "." if parts else ""
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -53,13 +69,11 @@ def _verdicts(report: Report) -> str:
 
 def _fixes(report: Report, style: Style) -> str:
     counts = fixable(report.findings)
-    safe, unsafe = counts[Safety.SAFE], counts[Safety.UNSAFE]
-    parts = []
-    if safe:
-        parts.append(f"{style('[*]', 'green')} {safe} fixable with `perflint fix --apply`")
-    if unsafe:
-        more = " more" if safe else " fixable"
-        parts.append(f"{style('[~]', 'green')} {unsafe}{more} with `--unsafe-fixes`")
+    parts: list[str] = []
+    for safety, option in _WRITTEN_WITH.items():
+        if counts[safety]:
+            more = "" if len(parts) > 1 else " more" if parts else " fixable"
+            parts.append(f"{style(MARKERS[safety], 'green')} {counts[safety]}{more} with `{option}`")
     return ", ".join(parts) + "." if parts else ""
 
 

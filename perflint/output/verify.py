@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from perflint.output.summary import count
+from perflint.output.summary import MARKERS, count
 from perflint.output.terminal import Style, printable
-from perflint.output.writer import MARKERS
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
 from perflint.verify.judging import Measure, Timing, losses, measure, noise
@@ -118,7 +117,7 @@ def _losses(result: Verification, style: Style) -> Iterator[str]:
         yield f"The {runs} of the original have the same losses bit for bit."
     if result.reseeded is not None:
         other = noise([result.originals[0], result.reseeded])
-        yield f"With other seeds they differ by up to {other:.3g}, by which unsafe fixes are judged."
+        yield f"With other seeds they differ by up to {other:.3g}, by which unsafe and risky fixes are judged."
     gaps = [abs(two - one) for one, two in zip(before, after, strict=False) if math.isfinite(two - one)]
     greatest = max(gaps, default=0.0)
     if greatest:

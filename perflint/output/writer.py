@@ -6,12 +6,10 @@ from abc import ABC, abstractmethod
 from typing import TextIO
 
 from perflint.config.settings import OutputFormat
-from perflint.findings import Finding, Problem, Report, Safety
+from perflint.findings import Finding, Problem, Report
+from perflint.output.summary import MARKERS
 from perflint.output.terminal import Style, printable
 from perflint.source.text import Source
-
-MARKERS = {Safety.SAFE: "[*]", Safety.UNSAFE: "[~]"}
-"""How a finding shows that a fix can be written for it."""
 
 
 class Writer(ABC):
@@ -50,7 +48,7 @@ def writer(format: OutputFormat, out: TextIO, style: Style, statistics: bool = F
 
 
 def marker(finding: Finding) -> str:
-    """`[*]` and a space where a safe fix exists, `[~]` and a space for an unsafe one."""
+    """The marker of a finding's fix and a space; empty without a fix that can be written."""
     found = MARKERS.get(finding.fix.safety) if finding.fix else None
     return f"{found} " if found else ""
 

@@ -105,7 +105,7 @@ def difference(before: Sequence[Run], after: Run, safety: Safety, tolerance: flo
     """How the results of a run differ from those of others by more than `safety` allows; None where they do not.
 
     A run that is to be the same must be the same bit for bit, if runs before are. If these differ
-    from each other, so may it. `tolerance` is the share by which an unsafe fix may change them.
+    from each other, so may it. `tolerance` is the share by which an unsafe or risky fix may change them.
     """
     if after.failed:
         return failure(after)
@@ -145,7 +145,7 @@ def _other_losses(before: list[list[float]], after: list[float], safety: Safety,
         if safety is Safety.SAFE:
             was, now = before[0][place], after[place]
             return f"loss {place + 1} changes from {was:.9g} to {now:.9g}, and a safe fix must not change it"
-    return _other_means(before, after, length, tolerance if safety is Safety.UNSAFE else 0.0)
+    return _other_means(before, after, length, 0.0 if safety is Safety.SAFE else tolerance)
 
 
 def _other_means(before: list[list[float]], after: list[float], length: int, share: float) -> str | None:
@@ -173,7 +173,7 @@ def _other_output(before: list[str], after: str, safety: Safety, tolerance: floa
         return None
     if _NUMBER.sub("#", after) != _NUMBER.sub("#", before[0]):
         return f"it prints something else: {_first_other_line(before[0], after)}"
-    share = tolerance if safety is Safety.UNSAFE else 0.0
+    share = 0.0 if safety is Safety.SAFE else tolerance
     for *known, now in zip(*(_numbers(text) for text in (*before, after)), strict=True):
         # What differs from run to run, such as a time, is no result.
         if not _spread(known) and _distance(now, known) > share * abs(known[0]):

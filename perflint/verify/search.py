@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
-from perflint.findings import Safety
+from perflint.findings import WRITABLE, Safety
 from perflint.frozen import dataclass
 from perflint.verify.execution import Run
 from perflint.verify.judging import Timing, difference, failure, timing
@@ -73,7 +73,7 @@ class Search:
     `run` runs the program with some fixes, where the second argument says so with other random numbers.
     `changes` says what some fixes change in the files. A comparison of times is `repeat` (2 or more)
     pairs of runs, and as many again where they say slower. `tolerance` is the share by which unsafe
-    fixes may change losses. With `each`, every fix is timed by itself.
+    and risky fixes may change losses. With `each`, every fix is timed by itself.
     """
 
     def __init__(
@@ -100,9 +100,10 @@ class Search:
         whole = self._trial(NONE, candidates)
         kept = candidates
         if whole.changes is not None or not self._safe_ones_change_nothing(whole):
-            safe = frozenset(one for one in candidates if one.safety is Safety.SAFE)
-            kept = self._settle(NONE, safe, self._changes_results)
-            kept = self._settle(kept, candidates - safe, self._changes_results)
+            kept = NONE
+            for safety in WRITABLE:
+                of_it = frozenset(one for one in candidates if one.safety is safety)
+                kept = self._settle(kept, of_it, self._changes_results)
         kept = self._settle(NONE, kept, self._does_harm, self._each)
         if kept and self._does_harm(NONE, kept) is not None:
             # Each was fine with those before it.
@@ -146,7 +147,7 @@ class Search:
         return self._judged[chosen]
 
     def _safe_ones_change_nothing(self, whole: Trial) -> bool:
-        """Whether the safe ones of fixes that pass together keep their promise, which unsafe ones may have hidden."""
+        """Whether the safe ones of fixes that pass together keep their promise, which others may have hidden."""
         safe = frozenset(one for one in whole.chosen if one.safety is Safety.SAFE)
         known = self._runs[NONE]
         if not safe or all(difference(known, run, Safety.SAFE, 0.0) is None for run in whole.after):

@@ -42,8 +42,12 @@ class Old(Toy):
     code, name, new = "TPF001", "old", "new"
 
 
-class Risky(Toy):
-    code, name, new, safety = "TPF002", "risky", "calm", Safety.UNSAFE
+class Wild(Toy):
+    code, name, new, safety = "TPF002", "wild", "calm", Safety.UNSAFE
+
+
+class Lossy(Toy):
+    code, name, new, safety = "TPF008", "lossy", "kept", Safety.RISKY
 
 
 class Plain(Toy):
@@ -81,7 +85,7 @@ class Moved(Toy):
 @pytest.fixture(autouse=True)
 def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    rules = RuleSet([Old(), Risky(), Plain(), Broken(), Crashing(), Shown(), Moved()])
+    rules = RuleSet([Old(), Wild(), Lossy(), Plain(), Broken(), Crashing(), Shown(), Moved()])
     monkeypatch.setattr(fix, "active_rules", lambda settings: rules)
 
 
@@ -124,12 +128,32 @@ def test_exit_code_of_what_remains(apply: bool, capsys: pytest.CaptureFixture[st
 
 
 def test_unsafe_fixes_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    file = put("a.py", "x = old + risky + plain\n")
+    file = put("a.py", "x = old + wild + plain\n")
     assert run("a.py", "--apply") == 1
     assert capsys.readouterr().err == "Fixed 1 finding in 1 file. 1 more with `--unsafe-fixes`. 1 finding left.\n"
-    assert file.read_text() == "x = new + risky + plain\n"
+    assert file.read_text() == "x = new + wild + plain\n"
     assert run("a.py", "--apply", "--unsafe-fixes") == 1
     assert file.read_text() == "x = new + calm + plain\n"
+
+
+def test_risky_fixes_are_asked_for_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a.py", "x = old + wild + lossy + lossy + plain\n")
+    assert run("a.py", "--apply") == 1
+    told = "Fixed 1 finding in 1 file. 1 more with `--unsafe-fixes`, 2 with `--risky-fixes`. 1 finding left.\n"
+    assert capsys.readouterr().err == told
+    assert run("a.py", "--apply", "--unsafe-fixes") == 1
+    told = "Fixed 1 finding in 1 file. 2 more with `--risky-fixes`. 1 finding left.\n"
+    assert capsys.readouterr().err == told
+    assert file.read_text() == "x = new + calm + lossy + lossy + plain\n"
+    assert run("a.py", "--apply", "--risky-fixes") == 1
+    assert capsys.readouterr().err == "Fixed 2 findings in 1 file. 1 finding left.\n"
+    assert file.read_text() == "x = new + calm + kept + kept + plain\n"
+
+
+def test_risky_fixes_include_the_unsafe_ones() -> None:
+    file = put("a.py", "x = old + wild + lossy\n")
+    assert run("a.py", "--apply", "--risky-fixes") == 0
+    assert file.read_text() == "x = new + calm + kept\n"
 
 
 def test_what_was_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:

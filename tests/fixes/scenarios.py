@@ -1,14 +1,14 @@
 """Code that runs before and after fixes, and what is equal and what is not.
 
 Beside a rule's fixture, `NAME.run.py` is what its safe fixes must keep, and `NAME.change.py` what its
-unsafe ones change and what they keep. Both hold functions `case_…` without parameters, which are run
+unsafe and risky ones change and what they keep. Both hold functions `case_…` without parameters, which are run
 as they are and as the fixes leave them. Functions `kept_…` look alike, but no fix may touch them.
 
 A case of a safe fix returns tensors (compared with their gradients, strides and devices), modules
 (with their state and gradients), optimizers, numbers, and containers of these. All of it stays the
 same, bit for bit; so do what is printed, the error that is raised and how many random numbers are drawn.
 
-A case of an unsafe fix returns a dictionary. `change_…` of the same name quotes in its docstring the
+A case of an unsafe or risky fix returns a dictionary. `change_…` of the same name quotes in its docstring the
 words of the page's section "Fix safety" that it shows, with … between quotations. Its parameters name the
 entries that differ, and each gets the pair of values before and after; every other entry stays the same,
 bit for bit. A case without `change_…` shows where nothing does. Entries that each case has: `printed`;
@@ -30,13 +30,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perflint.findings import Finding, Safety
+from perflint.findings import WRITABLE, Finding, Safety
 from perflint.fixes.apply import apply_fixes
 from perflint.tracer import syncs
 from tests.rules.harness import Case, lint, sections, source_cases
 
 SAFE = (Safety.SAFE,)
-ALL = (Safety.SAFE, Safety.UNSAFE)
+ALL = WRITABLE
 RAISED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What a case may raise, which is part of what it does."""
 
@@ -65,7 +65,7 @@ def runs(case: Case) -> Path:
 
 
 def changes(case: Case) -> Path:
-    """What unsafe fixes change."""
+    """What unsafe and risky fixes change."""
     return case.fixture.with_suffix(".change.py")
 
 
@@ -143,7 +143,7 @@ def _untouched(scenario: Scenario, before: str, after: str) -> str:
     """Why the fixes have nothing to do with a scenario; empty where they have."""
     name = scenario.name
     if not scenario.safe:
-        return "no unsafe fix applies" if fixed(scenario.case, before, SAFE) == after else ""
+        return "no unsafe or risky fix applies" if fixed(scenario.case, before, SAFE) == after else ""
     return "the safe fixes leave it as it is" if functions(before)[name] == functions(after)[name] else ""
 
 

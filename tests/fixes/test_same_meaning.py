@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from perflint.findings import Safety
+from perflint.findings import WRITABLE, Safety
+from perflint.output.pages import fix_safeties
 from tests.fixes.scenarios import SAFE, Scenario, fixed, functions, leaves, runs, scenarios, verdict
 from tests.rules.harness import Case, lint, parse_fixture, source_cases
 
@@ -35,6 +36,12 @@ def test_rules_with_safe_fixes_have_code_to_run(case: Case) -> None:
         assert functions(runs(case).read_text(encoding="utf-8"))
     else:
         assert not runs(case).exists(), f"{case} has no safe fix; {runs(case).name} proves nothing"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_page_names_the_safeties_of_the_fixes(case: Case) -> None:
+    made = {safety for safety in WRITABLE if fixes_of(case, safety)}
+    assert made == set(fix_safeties(case.rule())) - {Safety.DISPLAY}
 
 
 @by_scenario

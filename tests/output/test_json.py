@@ -86,6 +86,7 @@ def test_members() -> None:
                 {"line": 1, "column": 1, "end_line": 1, "end_column": 1, "text": "total = 0\n"},
             ],
             "imports": ["import torch"],
+            "since": None,
         },
         "verdict": None,
     }
@@ -121,7 +122,7 @@ def test_members() -> None:
         "findings": 3,
         "errors": 3,
         "suppressed": 2,
-        "fixable": {"safe": 1, "unsafe": 1, "display-only": 1},
+        "fixable": {"safe": 1, "unsafe": 1, "risky": 0, "display-only": 1},
         "hidden": {"pedantic": 4, "audit": 30},
         "verdicts": {},
         "rules": {"TPF101": 1, "TPF102": 2},

@@ -41,6 +41,7 @@ SECTIONS = [
     ("Unsafe. It changes keys.", (Safety.UNSAFE,)),
     ("`a` becomes `b`, which is\n    unsafe.", (Safety.UNSAFE,)),
     ("Safe here, unsafe there.", (Safety.SAFE, Safety.UNSAFE)),
+    ("Risky: it changes keys.", (Safety.RISKY,)),
     ("Display only: shown.", (Safety.DISPLAY,)),
     ("Display-only: shown.", (Safety.DISPLAY,)),
     ("No fix: none would be safe.", ()),
@@ -55,7 +56,9 @@ def test_the_safety_of_fixes_is_read_off_the_page(section: str, expected: tuple[
 @by_rule
 def test_every_page_says_how_safe_its_fix_is(rule: Rule) -> None:
     section = (type(rule).__doc__ or "").partition("## Fix safety\n")[2].lstrip()
-    assert section.startswith("No fix") or fix_safeties(rule), "it must begin with No fix, or name safe or unsafe"
+    assert section.startswith("No fix") or fix_safeties(rule), (
+        "it must begin with No fix, or name safe, unsafe or risky"
+    )
 
 
 @by_rule

@@ -142,6 +142,20 @@ def test_a_finding_behind_the_end_of_the_file_shows_no_line() -> None:
     assert "a.py" not in out.getvalue() and ":7:1\n" in out.getvalue()
 
 
+def test_a_line_of_statistics_shows_the_safest_fix() -> None:
+    assert written(OutputFormat.FULL, Report([RISKY, FINDINGS[0]], files=1), statistics=True).startswith(
+        "2  TPF101  [*]"
+    )
+    assert written(OutputFormat.FULL, Report([RISKY], files=1), statistics=True).startswith("1  TPF101  [!]")
+
+
+def test_a_risky_fix_is_marked_and_names_its_option() -> None:
+    text = written(OutputFormat.FULL, Report([RISKY], files=1))
+    assert "warning[TPF101] [!] `.item()`" in text
+    assert "= fix (risky, needs `--risky-fixes`): Accumulate on the device" in text
+
+
+RISKY = finding(Span(2, 11, 2, 30), fix=fix(Safety.RISKY))
 SUMMARIES = [
     (Report(files=1), "No findings in 1 file.\n"),
     (Report(files=0), "No findings in 0 files.\n"),
@@ -153,6 +167,17 @@ SUMMARIES = [
         Report([FINDINGS[1]] * 2, files=2),
         "Found 2 findings in 2 files: 2 errors.\n[~] 2 fixable with `--unsafe-fixes`.\n",
     ),
+    (
+        Report([RISKY, *FINDINGS], files=2),
+        "Found 4 findings in 2 files: 1 error, 2 warnings, 1 info.\n[*] 1 fixable with `perflint fix --apply`, "
+        "[~] 1 more with `--unsafe-fixes`, [!] 1 with `--risky-fixes`.\n",
+    ),
+    (
+        Report([RISKY, FINDINGS[0]], files=2),
+        "Found 2 findings in 2 files: 2 warnings.\n[*] 1 fixable with `perflint fix --apply`, "
+        "[!] 1 more with `--risky-fixes`.\n",
+    ),
+    (Report([RISKY], files=2), "Found 1 finding in 2 files: 1 warning.\n[!] 1 fixable with `--risky-fixes`.\n"),
     (Report([FINDINGS[2]], files=2), "Found 1 finding in 2 files: 1 info.\n"),
     (Report(files=1, suppressed=1), "No findings in 1 file.\n1 silenced by comments.\n"),
     (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from perflint.findings import Finding, Safety
+from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import Outcome, apply_fixes
 from perflint.rules.base import Rule
 from tests.rules.harness import Case, lint, parse_fixture, source_cases
@@ -25,7 +25,7 @@ def fix(text: str, rule: type[Rule], others: Sequence[type[Rule]] = ()) -> Outco
         found = lint(now, [rule, *(other for other in others if other is not rule)], "audit")
         return [finding if finding.code == rule.code else replace(finding, fix=None) for finding in found]
 
-    return apply_fixes(text, relint(text), relint, (Safety.SAFE, Safety.UNSAFE))
+    return apply_fixes(text, relint(text), relint, WRITABLE)
 
 
 def fixture(case: Case) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perflint.findings import Finding, Safety
+from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.ragged_last_batch import RaggedLastBatch
@@ -29,7 +29,7 @@ def both(rule: type[Rule], text: str) -> tuple[Any, Any]:
     def relint(now: str) -> list[Finding]:
         return lint(now, [rule], "audit")
 
-    after = apply_fixes(text, relint(text), relint, (Safety.SAFE, Safety.UNSAFE)).text
+    after = apply_fixes(text, relint(text), relint, WRITABLE).text
     assert after != text, "nothing was fixed"
     return run(text), run(after)
 

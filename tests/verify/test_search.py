@@ -13,6 +13,7 @@ from perflint.verify.search import ProgramError, Search, Verification
 from tests.verify.runs import candidate, run
 
 A, B, C, D = (candidate(code) for code in "ABCD")
+R = candidate("R", safety=Safety.RISKY)
 U, V, W = (candidate(code, safety=Safety.UNSAFE) for code in "UVW")
 CURVE = [2.0, 1.0, 0.5]
 
@@ -102,6 +103,14 @@ def test_unsafe_ones_may_change_results_a_little() -> None:
     assert kept(result) == "AU" and "changes from" in dropped(result)["V"]
     assert program.runs.count("!") == 1
     assert result.reseeded is not None
+
+
+def test_risky_ones_are_tried_after_the_unsafe_ones() -> None:
+    program = Programs(loss={R: 0.2, U: 0.2})
+    result = program.verify(A, R, U)
+    assert kept(result) == "A" and "changes from" in dropped(result)["R"]
+    assert program.runs.index("AU") < program.runs.index("AR")
+    assert kept(Programs(loss={R: 0.01}).verify(A, R)) == "AR"
 
 
 def test_a_safe_one_cannot_hide_behind_an_unsafe_one() -> None:

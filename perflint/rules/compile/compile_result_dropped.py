@@ -60,12 +60,12 @@ class CompileResultDropped(Rule):
     ```
 
     ## Fix safety
-    Unsafe: compilation really begins. The first calls take seconds to minutes, results differ in the
-    last bits, and code that cannot be compiled shows. A bare call of a plain name or attribute becomes
-    an assignment: the keys of the compiled module's state dict get the prefix `_orig_mod.`. `self` and the
-    variable of a loop are compiled in place by `.compile()`, which keeps the keys, but does nothing for
-    modules of torch's own classes: where the source shows one, there is no fix. Nor is there for a name of
-    an outer scope, which an assignment would make a local one.
+    Risky, for the keys of checkpoints: compilation really begins. The first calls take seconds to minutes,
+    results differ in the last bits, and code that cannot be compiled shows. A bare call of a plain name or
+    attribute becomes an assignment: the keys of the compiled module's state dict get the prefix `_orig_mod.`.
+    `self` and the variable of a loop are compiled in place by `.compile()`, which keeps the keys, but does
+    nothing for modules of torch's own classes: where the source shows one, there is no fix. Nor is there for
+    a name of an outer scope, which an assignment would make a local one.
 
     ## How a GPU shows it
     A profile has no `CompiledFxGraph`, no `Torch-Compiled Region` and no kernel named `triton_…`;
@@ -214,7 +214,7 @@ def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
         assert isinstance(target, (cst.Name, cst.Attribute))
         assignment = cst.Assign([cst.AssignTarget(target)], node)
         edit = replace(site.model.source, site.span, assignment)
-    return None if edit is None else Fix(message, Safety.UNSAFE, (edit,))
+    return None if edit is None else Fix(message, Safety.RISKY, (edit,))
 
 
 def _may_assign(model: Model, call: ast.Call, node: ast.expr) -> bool:

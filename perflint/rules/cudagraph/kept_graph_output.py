@@ -74,7 +74,7 @@ class KeptGraphOutput(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `clone()` costs a copy of each output, and what a replay overwrote is now kept, so results
+    Risky: `clone()` costs a copy of each output, and what a replay overwrote is now kept, so results
     change.
 
     ## How a GPU shows it
@@ -181,4 +181,4 @@ def _fix(model: Model, kept: ast.expr) -> Fix | None:
         return None
     cloned = cst.Call(cst.Attribute(written, cst.Name("clone")))
     edit = replace(model.source, model.source.span(kept), code(cloned))
-    return Fix("Keep a copy", Safety.UNSAFE, (edit,))
+    return Fix("Keep a copy", Safety.RISKY, (edit,))

@@ -68,7 +68,7 @@ class ReboundGraphInput(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `static_x = batch` becomes `static_x.copy_(batch)`, which is what was meant, so results change.
+    Risky: `static_x = batch` becomes `static_x.copy_(batch)`, which is what was meant, so results change.
     A batch of another shape raises, or is broadcast; the old tensor keeps its contents no longer.
 
     ## How a GPU shows it
@@ -171,4 +171,4 @@ def _fix(model: Model, assignment: ast.Assign, path: str) -> Fix | None:
     if not isinstance(new, cst.BaseExpression) or isinstance(assignment.value, (ast.Tuple, ast.Constant)):
         return None
     edit = replace(model.source, model.source.span(assignment), f"{path}.copy_({code(new)})")
-    return Fix("Copy into the graph's input", Safety.UNSAFE, (edit,))
+    return Fix("Copy into the graph's input", Safety.RISKY, (edit,))

@@ -119,14 +119,22 @@ def move_in(model: Model, loop: For) -> CallSite | None:
     return None
 
 
-def added(site: CallSite, node: cst.CSTNode, argument: str, message: str, *imports: str) -> Fix | None:
+def added(
+    site: CallSite,
+    node: cst.CSTNode,
+    argument: str,
+    message: str,
+    *imports: str,
+    safety: Safety = Safety.UNSAFE,
+    proof: str | None = None,
+) -> Fix | None:
     """The fix that adds an argument to a loader."""
     if site.has_unpacking or not isinstance(node, cst.Call):
         return None
     new = with_argument(node, argument)
     if new is None:
         return None
-    return Fix(message, Safety.UNSAFE, (replace(site.model.source, site.span, new),), imports)
+    return Fix(message, safety, (replace(site.model.source, site.span, new),), imports, proof=proof)
 
 
 def is_given(site: CallSite, name: str) -> bool:

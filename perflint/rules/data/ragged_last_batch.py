@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
 from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
@@ -15,6 +15,8 @@ from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 
 _GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
+
+_PROOF = "the loader shuffles, so that other items are left out in each epoch"
 
 
 class RaggedLastBatch(Rule):
@@ -61,7 +63,7 @@ class RaggedLastBatch(Rule):
     ```
 
     ## Fix safety
-    Unsafe: up to `batch_size - 1` items are left out in each epoch, others each time; a data set smaller
+    Risky: up to `batch_size - 1` items are left out in each epoch, others each time; a data set smaller
     than a batch gives none at all.
 
     ## How a GPU shows it
@@ -98,5 +100,5 @@ class RaggedLastBatch(Rule):
             confidence=Confidence.MEDIUM,
             heat=site.model.heat(loop),
             help="Pass `drop_last=True`.",
-            fix=added(site, node, "drop_last=True", "Drop the last, smaller batch"),
+            fix=added(site, node, "drop_last=True", "Drop the last, smaller batch", safety=Safety.RISKY, proof=_PROOF),
         )

@@ -35,7 +35,7 @@ def decorate(region: Region, context: str) -> Fix | None:
     decorator = cst.Decorator(cst.parse_expression(f"{spelling}()"))
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
-    return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.UNSAFE, (Edit(place, text),), imports)
+    return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.RISKY, (Edit(place, text),), imports)
 
 
 def under_no_grad(survey: Survey, call: ast.Call) -> Fix | None:
@@ -63,7 +63,7 @@ def under_no_grad(survey: Survey, call: ast.Call) -> Fix | None:
     before = indentation(source, around.lineno)
     opening = in_newlines_of(source, around.lineno, f"with {spelling}():\n{before}")
     text = f"put it under `with {spelling}():`"
-    return Fix(text, Safety.UNSAFE, (Edit(first.span, opening + first.text), *rest), imports)
+    return Fix(text, Safety.RISKY, (Edit(first.span, opening + first.text), *rest), imports)
 
 
 def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:

@@ -87,14 +87,13 @@ class EvalWithoutNoGrad(Rule):
     ```
 
     ## Fix safety
-    Unsafe. The fix decorates the function with `@torch.inference_mode()` where no tensor is
-    seen to leave it or where its name says that it predicts or generates, and with
-    `@torch.no_grad()` otherwise. What the function returns then has no `grad_fn`: a caller
-    that calls `backward()` on it fails. A tensor made in inference mode cannot be saved for
-    a backward pass later. A loop inside a longer function gets no fix; put it under
-    `with torch.inference_mode():`. A run in the middle of other code is put under
-    `with torch.no_grad():`, with its statement: a target network's parameters then get no gradient
-    any more, which no optimizer reads.
+    Risky: nothing could be trained through the function any more. The fix decorates the function with
+    `@torch.inference_mode()` where no tensor is seen to leave it or where its name says that it predicts or
+    generates, and with `@torch.no_grad()` otherwise. What the function returns then has no `grad_fn`: a
+    caller that calls `backward()` on it fails. A tensor made in inference mode cannot be saved for a backward
+    pass later. A loop inside a longer function gets no fix; put it under `with torch.inference_mode():`. A
+    run in the middle of other code is put under `with torch.no_grad():`, with its statement: a target
+    network's parameters then get no gradient any more, which no optimizer reads.
 
     ## How a GPU shows it
     The output of the model has a `grad_fn` that is released without a backward pass, and

@@ -88,7 +88,7 @@ class BiasBeforeNorm(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the state dict loses a key, so strict loading of an older checkpoint fails, as does
+    Risky: the state dict loses a key, so strict loading of an older checkpoint fails, as does
     loading an older optimizer state; later layers draw other initial weights. In training
     results differ in the last bits, as the running means do by the bias. No fix is offered
     where the file loads weights, one that imports it downloads some, where it freezes norms, or
@@ -205,4 +205,4 @@ def _fix(site: FileSite, pair: _Pair) -> Fix | None:
         if changed is None:
             return None
         edit = replace(source, source.span(call), changed)
-    return Fix("Pass `bias=False`", Safety.UNSAFE, (edit,))
+    return Fix("Pass `bias=False`", Safety.RISKY, (edit,), proof="the norm is the only reader of the layer's output")

@@ -59,7 +59,7 @@ class FrozenParamsWithGrad(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the fix writes what was probably meant, and the parameters are then really frozen (or really learn).
+    Risky: the fix writes what was probably meant, and the parameters are then really frozen (or really learn).
     There is none for an optimizer that gets one layer.
 
     ## How a GPU shows it
@@ -116,7 +116,7 @@ class FrozenParamsWithGrad(Rule):
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
                 help="Write `requires_grad` for a tensor, `requires_grad_(…)` for a module.",
-                fix=Fix("Write what torch reads", Safety.UNSAFE, (fix,)) if alone else None,
+                fix=Fix("Write what torch reads", Safety.RISKY, (fix,)) if alone else None,
             )
 
     def _heads(self, model: Model) -> Iterator[Finding]:

@@ -70,7 +70,7 @@ class ReentrantCheckpoint(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the new form raises an error where the second run of the function does other things than the first,
+    Risky: the new form raises an error where the second run of the function does other things than the first,
     which the old one does not notice; parameters that got no gradient may get one.
 
     ## How a GPU shows it
@@ -104,7 +104,7 @@ class ReentrantCheckpoint(Rule):
         fix = None
         if changed is not None:
             edit = replace(site.model.source, site.span, changed)
-            fix = Fix("Pass `use_reentrant=False`", Safety.UNSAFE, (edit,))
+            fix = Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,))
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and sees less",

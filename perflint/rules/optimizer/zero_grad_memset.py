@@ -16,6 +16,8 @@ from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
+from perflint.semantics.torch_api import is_optimizer
+from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 
 
@@ -59,7 +61,7 @@ class ZeroGradMemset(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `p.grad` is None after it instead of zeros, which code that reads gradients must stand, and
+    Risky: `p.grad` is None after it instead of zeros, which code that reads gradients must stand, and
     optimizers skip parameters that get no gradient. Before torch 2.0 the default was to fill with
     zeros: the rule holds from 2.0 on.
 
@@ -150,4 +152,15 @@ def _fix(site: CallSite) -> Fix | None:
     given = _set_to_none(site) if last_name(site.node) == "zero_grad" else None
     if given is None:
         return None
-    return Fix("Drop the gradients", Safety.UNSAFE, (dropped(site.model.source, site.node, given),))
+    return Fix("Drop the gradients", Safety.RISKY, (dropped(site.model.source, site.node, given),), proof=_proof(site))
+
+
+def _proof(site: CallSite) -> str | None:
+    """Why the call is torch's `zero_grad`; None where only its name says so."""
+    assert isinstance(site.node.func, ast.Attribute)
+    value = site.value(site.node.func.value)
+    if not isinstance(value, Instance):
+        return None
+    if is_optimizer(value.cls):
+        return "it is called on an optimizer of torch"
+    return "it is called on a module" if site.model.is_module(value) else None

@@ -89,7 +89,7 @@ class VocabNotPadded(Rule):
     ```
 
     ## Fix safety
-    Unsafe: checkpoints of the old shape no longer load, the loss runs over the added tokens
+    Risky: checkpoints of the old shape no longer load, the loss runs over the added tokens
     too, and sampling can draw them until training has made them unlikely. The number is replaced
     everywhere in the file at once; no fix is offered where it also stands for something else, or
     where the file loads weights.
@@ -213,4 +213,4 @@ def _confidence(table: _Table, around: Setting, published: bool) -> Confidence:
 def _fix(model: Model, table: _Table) -> Fix | None:
     better = padded(table.size.value, 64)
     edits = rewritten(model, table.size.value, better)
-    return Fix(f"Pad the vocabulary to {better}", Safety.UNSAFE, edits) if edits else None
+    return Fix(f"Pad the vocabulary to {better}", Safety.RISKY, edits) if edits else None

@@ -67,8 +67,8 @@ class GraphRetainingAccumulate(Rule):
 
     ## Fix safety
     The fix adds `.detach()`. It is safe where the function only reads numbers of the sum (`.item()`,
-    `float(total)`). It is unsafe elsewhere: the sum requires no gradient any more, which whoever gets it
-    could tell.
+    `float(total)`). It is risky elsewhere: the sum requires no gradient any more, so a backward pass
+    that begins at it teaches the model nothing.
 
     ## How a GPU shows it
     `torch.cuda.memory_allocated()` and the host's memory grow from step to step; a snapshot of the memory
@@ -222,7 +222,7 @@ def _fix(model: Model, kept: ast.Name, name: str, held: ast.AST) -> Fix:
     edit = insert(span.end_line, span.end_column, ".detach()")
     safe = all(_reads_number(model, use) for use in names(body_of(model, kept), name) if isinstance(use.ctx, ast.Load))
     safe = safe and isinstance(held, ast.AugAssign)
-    return Fix("Add what is detached", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+    return Fix("Add what is detached", Safety.SAFE if safe else Safety.RISKY, (edit,))
 
 
 def _reads_number(model: Model, use: ast.Name) -> bool:

@@ -68,7 +68,7 @@ class UnwrittenClone(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `.clone()` or `.contiguous()` goes; the other forms have no fix. Values and gradients are the same.
+    Risky: `.clone()` or `.contiguous()` goes; the other forms have no fix. Values and gradients are the same.
     But autograd may keep the tensor itself for the backward pass: if a caller writes to it before `backward()`,
     that raises an error.
 
@@ -123,7 +123,7 @@ class UnwrittenClone(Rule):
             help=f"Leave `.{site.target.rpartition('.')[2]}()` out."
             if site.target.startswith("torch.Tensor.")
             else f"Use {quoted(site.text(copied))} itself.",
-            fix=None if into_layer else without_clone(site, Safety.UNSAFE),
+            fix=None if into_layer else without_clone(site, Safety.RISKY),
         )
 
     def _whole(self, site: CallSite, does: str) -> Finding:

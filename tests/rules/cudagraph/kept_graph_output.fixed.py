@@ -13,7 +13,7 @@ def step(x: torch.Tensor) -> torch.Tensor:
 def run(batches) -> torch.Tensor:
     outputs = []
     for x in batches:
-        outputs.append(step(x).clone())
+        outputs.append(step(x))
     return torch.cat(outputs)
 
 
@@ -22,7 +22,7 @@ def by_name(model: nn.Module, batches) -> dict:
     fast = torch.compile(model, mode="max-autotune")
     found = {}
     for index, x in enumerate(batches):
-        found[index] = fast(x).clone()
+        found[index] = fast(x)
     return found
 
 

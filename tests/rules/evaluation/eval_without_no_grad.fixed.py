@@ -41,7 +41,6 @@ class Predictor:
         self.net = torch.load(path, weights_only=False)
         self.net.eval()
 
-    @torch.inference_mode()
     def predict(self, image):
         scores = self.net(image.cuda())
         return scores.argmax(1).tolist()
@@ -71,7 +70,6 @@ class Runner:
         self.model = model
         self.step = step
 
-    @torch.inference_mode()
     def validate(self, loader):
         self.model.eval()
         for index, batch in enumerate(loader):
@@ -91,7 +89,6 @@ class Decoder(nn.Module):
     def forward(self, tokens):
         return self.table(tokens)
 
-    @torch.inference_mode()
     def generate(self, tokens, steps):
         for _ in range(steps):
             logits = self(tokens)
@@ -263,14 +260,12 @@ def learn_from_values(env, memory, steps):
     optimizer = torch.optim.Adam(values.parameters())
     state = env.reset()
     for step in range(steps):
-        with torch.no_grad():
-            scores = values(torch.as_tensor(state))
+        scores = values(torch.as_tensor(state))
         action = torch.argmax(scores, dim=1).tolist()[0]
         state, reward, done, _ = env.step(action)
         memory.put((state, action, reward, done))
         before, actions, rewards, after = memory.draw(32)
-        with torch.no_grad():
-            best = torch.max(slow(after), dim=1)[0]
+        best = torch.max(slow(after), dim=1)[0]
         loss = F.mse_loss(values(before).gather(1, actions).squeeze(1), rewards + 0.99 * best)
         optimizer.zero_grad()
         loss.backward()
@@ -287,13 +282,11 @@ class SoftActorCritic:
         self.critic_optimizer = torch.optim.Adam(self.critic.parameters())
 
     def act(self, state):
-        with torch.no_grad():
-            action, _ = self.actor.draw(state)
+        action, _ = self.actor.draw(state)
         return action.detach().cpu().numpy()
 
     def update(self, state, action, reward, after):
-        with torch.no_grad():
-            target = reward + 0.99 * self.slow(after, action)
+        target = reward + 0.99 * self.slow(after, action)
         loss = F.mse_loss(self.critic(state, action), target)
         self.critic_optimizer.zero_grad()
         loss.backward()
@@ -314,8 +307,7 @@ def adversaries(generator, discriminator, loader):
     of_g = torch.optim.Adam(generator.parameters())
     of_d = torch.optim.Adam(discriminator.parameters())
     for real in loader:
-        with torch.no_grad():
-            drawn = generator(torch.randn(32, 8, device="cuda")).detach()
+        drawn = generator(torch.randn(32, 8, device="cuda")).detach()
         loss = discriminator(drawn).mean() - discriminator(real).mean()
         of_d.zero_grad()
         loss.backward()
@@ -341,8 +333,7 @@ def learn_from_teacher(loader, extra, path):
     teacher.eval()
     optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
     for x, y in loader:
-        with torch.no_grad():
-            wanted = teacher(x)
+        wanted = teacher(x)
         scores = student(x)
         loss = F.mse_loss(scores, wanted) + F.mse_loss(teacher(scores), wanted)
         optimizer.zero_grad()

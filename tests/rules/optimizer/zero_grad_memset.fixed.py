@@ -17,7 +17,7 @@ def unknown_optimizer(model, loader, optimizer) -> None:
     for x in loader:
         model(x).sum().backward()
         optimizer.step()
-        optimizer.zero_grad()
+        optimizer.zero_grad(False)
 
 
 def of_a_module(model: nn.Module) -> None:

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 @dataclass
 class Config:
-    vocabulary: int = 32064
+    vocabulary: int = 32003
     width: int = 768
 
 
@@ -23,7 +23,7 @@ class Untied(nn.Module):
 
 
 class Plain:
-    entries = 21184
+    entries = 21139
     height = 33333
     rows = 33331
 
@@ -37,7 +37,7 @@ class ByField(nn.Module):
         self.bag = nn.EmbeddingBag(config.rows, 64)
 
 
-def head(width: int, *, vocabulary: int = 11136) -> nn.Module:
+def head(width: int, *, vocabulary: int = 11113) -> nn.Module:
     return nn.Linear(width, vocabulary)
 
 
@@ -54,7 +54,7 @@ class Tied(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(30528, 512)
         self.words = nn.Embedding(num_embeddings=21184, embedding_dim=512)
-        self.alone = nn.Embedding(119552, 512)
+        self.alone = nn.Embedding(119547, 512)
         self.other = nn.Linear(512, size)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

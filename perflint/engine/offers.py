@@ -1,0 +1,38 @@
+"""Whether a fix that a rule builds is offered, and with which safety."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perflint.config.settings import Version
+from perflint.findings import Confidence, Finding, Fix, Safety
+
+_EVERYWHERE: Version = (2, 0)
+"""A project that states no bound is expected to have this torch or a newer one."""
+
+
+def offered(finding: Finding, torch_version: Version | None) -> Finding:
+    """The finding with its fix as users get it. `torch_version` is the oldest that the project allows, if known."""
+    fix = finding.fix
+    if fix is None:
+        return finding
+    if fix.safety is Safety.RISKY and fix.proof is None and finding.confidence is not Confidence.HIGH:
+        fix = replace(fix, safety=Safety.DISPLAY)
+    return replace(finding, fix=_for_version(fix, torch_version))
+
+
+def _for_version(fix: Fix, torch_version: Version | None) -> Fix:
+    """The fix for the oldest torch that the project allows."""
+    if fix.since is None:
+        return fix
+    if torch_version is not None:
+        return fix if torch_version >= fix.since else _needing(fix, Safety.DISPLAY)
+    if fix.since > _EVERYWHERE and fix.safety is Safety.SAFE:
+        return _needing(fix, Safety.UNSAFE)
+    return fix
+
+
+def _needing(fix: Fix, safety: Safety) -> Fix:
+    assert fix.since is not None
+    major, minor = fix.since
+    return replace(fix, safety=safety, message=f"{fix.message} (needs torch ≥ {major}.{minor})")
