@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._order import may_swap
 from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import walk
 from perflint.source.concrete import code, cst
 
 _METHODS = ("torch.Tensor.masked_fill", "torch.Tensor.masked_fill_")
@@ -122,8 +122,10 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target == "torch.Tensor.masked_fill_" or site.node.keywords or site.has_unpacking:
         return None
-    if any(isinstance(part, ast.NamedExpr) for part in walk(site.node)):
-        # The order of the operands changes, and what is named must be so before it is used.
+    evaluated = [*site.node.args]
+    if site.target != _FUNCTION and isinstance(site.node.func, ast.Attribute):
+        evaluated.append(site.node.func.value)
+    if not may_swap(site.model, *evaluated):
         return None
     where = spell(site.model.source, "torch.where", site.node)
     operands = [code(argument.value) for argument in node.args]

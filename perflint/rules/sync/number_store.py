@@ -6,14 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
+from perflint.rules._order import may_swap
 from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Rule
-from perflint.rules.sync._indices import Index, indices
+from perflint.rules.sync._indices import Index, indices, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
-from perflint.semantics.values import Evidence, Tensor, scalar_type
+from perflint.semantics.values import Array, Const, Evidence, Tensor, Value, scalar_type
 from perflint.source.concrete import cst
 
 _NUMBERS = ("int", "float", "bool", "complex")
+_LIMIT = 2**63
 _SURELY_COMPLETE = 3
 """Integers in an index that nobody writes for a part of a tensor."""
 
@@ -56,8 +58,12 @@ class NumberStore(Rule):
 
     ## Fix safety
     `x[i, j] = number` becomes `x[i, j].fill_(number)`: safe where x is certainly a tensor, unsafe
-    elsewhere (an array's element has no `fill_`). `x[indices] = number` gets no fix:
-    `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
+    elsewhere (an array's element has no `fill_`). It is also unsafe where the number is known to be
+    complex or beyond int64, for which the two raise different errors or none. There is no fix where a position
+    may be a boolean (`x[True, 0]` is a copy), and where evaluating the number may change the element
+    that is meant, because an assignment evaluates the number first: `x[self.n, 0] = self.next()`.
+    `x[indices] = number` gets no fix either: `x.index_fill_(0, indices, number)` needs positions of
+    one dimension and int64.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line (torch 2.11); a trace shows a
@@ -122,8 +128,11 @@ def _fix(site: SubscriptSite) -> Fix | None:
     assignment = site.model.parent(site.node)
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1 or site.stored is None:
         return None
+    # An assignment evaluates the number first, and a call the element. A boolean in an index copies the element.
+    if not may_swap(site.model, site.stored, site.node.value, site.node.slice) or not _are_positions(site):
+        return None
     receiver = site.value(site.node.value)
-    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
+    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION and _fits(site.value(site.stored))
     source = site.model.source
     element, number, whole = site.span, source.span(site.stored), source.span(assignment)
     between = Span(element.end_line, element.end_column, whole.end_line, whole.end_column)
@@ -132,3 +141,17 @@ def _fix(site: SubscriptSite) -> Fix | None:
     bracketed = (number.end_line, number.end_column) != (whole.end_line, whole.end_column)
     edit = Edit(between, f".fill_{rest}" if bracketed else f".fill_({rest})")
     return Fix("Fill the element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+
+
+def _are_positions(site: SubscriptSite) -> bool:
+    """Whether each part of an index is an integer."""
+    return all(scalar_type(part.value) == "int" or isinstance(part.value, Array) for part in parts(site))
+
+
+def _fits(number: Value) -> bool:
+    """Whether a number is none of those for which a store and `fill_` raise other errors: complex or beyond int64."""
+    return all(
+        scalar_type(member) != "complex"
+        and not (isinstance(member, Const) and type(member.value) is int and not -_LIMIT <= member.value < _LIMIT)
+        for member in number.members
+    )

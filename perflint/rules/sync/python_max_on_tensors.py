@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._order import may_swap
 from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import walk
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
 
@@ -127,9 +126,6 @@ def _compared(value: Value) -> Confidence | None:
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target not in _BOTH or len(site.node.args) != 2 or site.node.keywords or site.has_unpacking:
         return None
-    if any(isinstance(part, ast.NamedExpr) for part in walk(site.node)):
-        # The operands may change places, and what is named must be so before it is used.
-        return None
     tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
     numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]
     first, second = (code(argument.value) for argument in node.args)
@@ -137,7 +133,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         name, arguments = _BOTH[site.target], f"{first}, {second}"
     elif tensors[0] and numbers[1]:
         name, arguments = "torch.clamp", f"{first}, {_BOUND[site.target]}={second}"
-    elif tensors[1] and numbers[0]:
+    elif tensors[1] and numbers[0] and may_swap(site.model, *site.node.args):
         name, arguments = "torch.clamp", f"{second}, {_BOUND[site.target]}={first}"
     else:
         return None

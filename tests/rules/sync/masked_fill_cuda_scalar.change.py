@@ -39,5 +39,18 @@ def case_widths():
     return {"y": y, "shape": fill(torch.ones(1), torch.tensor([True, False]), torch.ones(2)).shape}
 
 
+class Steps:
+    def __init__(self):
+        self.mask = torch.tensor([True, False], device="cuda")
+
+    def value(self) -> torch.Tensor:
+        self.mask = ~self.mask
+        return torch.ones((), device="cuda")
+
+
+def kept_where_a_call_may_change_the_mask(x: torch.Tensor, steps: Steps):
+    return x.cuda().masked_fill(steps.mask, steps.value())
+
+
 def kept_where_the_order_counts(x: torch.Tensor):
     return (y := x.cuda().relu()).masked_fill(y > 0, y.max())

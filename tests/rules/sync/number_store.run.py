@@ -37,6 +37,46 @@ def case_several_lines():
     return matrix
 
 
+class Counter:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def bump(self) -> float:
+        self.n += 1
+        return 9.0
+
+
+def case_order():
+    counter = Counter()
+    table, i = torch.zeros(3, 2, device=DEVICE), 1
+    table[i, 0] = counter.bump()
+    table[counter.n, 1] = float(i) / 2
+    return table
+
+
+def kept_where_the_order_counts():
+    counter, n, queue = Counter(), 0, [1.0, 2.0]
+    table = torch.zeros(3, 2, device=DEVICE)
+    table[counter.n, 0] = counter.bump()
+    table[len(queue), 0] = float(queue.pop())
+    table[n, 1] = (n := n + 1)
+    return table
+
+
+def kept_booleans(flag: bool = True):
+    table = torch.zeros(3, 2, device=DEVICE)
+    table[True, 0] = 1.0
+    table[flag, 1] = 1.0
+    return table
+
+
+def kept_where_errors_differ():
+    table = torch.zeros(3, 2, device=DEVICE)
+    table[0, 1] = 9223372036854775808
+    table[0, 1] = 1j
+    return table
+
+
 def kept_slices():
     matrix = torch.eye(3, device=DEVICE)
     matrix[:, 0] = 1.0

@@ -1,0 +1,82 @@
+"""Whether a fix may evaluate two expressions in the other order."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics import torch_api
+from perflint.semantics.bindings import definitions
+from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
+from perflint.semantics.values import scalar_type
+
+_BUILTINS = frozenset("int float bool complex abs len round pow isinstance id type str".split())
+_OF_TORCH = frozenset(("torch", "torch.Tensor", "torch.fft", "torch.linalg", "torch.special"))
+_HAVE_EFFECTS = frozenset(
+    """alpha_dropout backward batch_norm bernoulli binomial dropout feature_alpha_dropout feature_dropout
+    instance_norm manual_seed multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm
+    record_stream register_hook register_post_accumulate_grad_hook retain_grad rnn_relu rnn_tanh rrelu gru lstm
+    seed""".split()
+)
+"""Functions of torch that draw random numbers or change an argument, without a name that says so by its end."""
+_OTHERS = frozenset(
+    ("torch.device", "torch.cuda.current_device", "torch.cuda.device_count", "torch.finfo", "torch.iinfo")
+)
+
+
+def may_swap(model: Model, *expressions: ast.expr) -> bool:
+    """Whether evaluating expressions of one statement in any other order gives the same values.
+
+    It does where none has effects, and where the others cannot notice the effects of the only one that has.
+    """
+    active = [each for each in expressions if has_effects(model, each)]
+    if not active:
+        return True
+    return len(active) == 1 and all(_is_fixed(model, each, active[0]) for each in expressions if each is not active[0])
+
+
+def has_effects(model: Model, node: ast.expr) -> bool:
+    """Whether evaluating an expression may change what another one gives: it binds a name, or calls unknown code."""
+    for each in walk(node):
+        if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(each, ast.Call) and not _only_computes(model, each):
+            return True
+    return False
+
+
+def _only_computes(model: Model, call: ast.Call) -> bool:
+    target = torch_api.canonical(model.target(call))
+    head, _, leaf = target.rpartition(".")
+    if head == "builtins":
+        return leaf in _BUILTINS
+    if head == "math" or target in _OTHERS:
+        return True
+    if head not in _OF_TORCH or leaf.endswith("_") or leaf in _HAVE_EFFECTS:
+        return False
+    known = head == "torch.Tensor" or torch_api.result(target) is not None
+    return known and not any(keyword.arg in ("out", "inplace", None) for keyword in call.keywords)
+
+
+def _is_fixed(model: Model, node: ast.expr, active: ast.expr) -> bool:
+    """Whether an expression gives the same whatever other code does: it is made of constants and local names."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Name):
+        return _is_local(model, node) and not any(
+            isinstance(each, ast.NamedExpr) and each.target.id == node.id for each in walk(active)
+        )
+    if isinstance(node, (ast.UnaryOp, ast.BinOp)):
+        # An object may change; a number does not.
+        parts = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+        return all(scalar_type(model.value(part)) and _is_fixed(model, part, active) for part in parts)
+    return isinstance(node, ast.Tuple) and all(_is_fixed(model, each, active) for each in node.elts)
+
+
+def _is_local(model: Model, node: ast.Name) -> bool:
+    """Whether only the function around a name binds it."""
+    function = model.function(node)
+    shared: list[ast.Global | ast.Nonlocal] = [*model.nodes(ast.Global), *model.nodes(ast.Nonlocal)]
+    if function is None or any(node.id in each.names for each in shared):
+        return False
+    return definitions(node, model.ancestors(node), node.id).scope is function
