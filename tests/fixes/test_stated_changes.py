@@ -31,7 +31,8 @@ NOT_SHOWN = {
     "sync/truth_of_tensor": ["at some other call, and the CUDA context cannot be used any more"],
     "transfer/create_then_move": [
         "random numbers come from the device's generator",
-        "linspace, windows and arange of floats may differ in the last bit",
+        "linspace, windows and arange of floats or as floats may differ in the last bit",
+        "a cast of what `full` filled may round otherwise",
     ],
 }
 """What pages say of changes that only a GPU has: its memory, its generator and its own kernels, its errors,

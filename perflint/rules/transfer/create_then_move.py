@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._order import may_swap
 from perflint.rules._words import advice, often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, host_confidence, keyword, move
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import scalar_type
+from perflint.semantics.values import Const, Dtype, scalar_type
 from perflint.source.concrete import cst
 
 _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
@@ -25,6 +26,12 @@ _RESHAPES = frozenset(
     """view reshape unsqueeze squeeze flatten unflatten expand repeat tile permute transpose t contiguous
     float double half bfloat16 long int short bool byte""".split()
 )
+_IN_ORDER = frozenset(("permute", "transpose", "t"))
+"""Methods that change the order of the dimensions, which a copy of an expanded tensor keeps."""
+_CASTS = frozenset("float double half bfloat16 long int short bool byte".split())
+_INTEGERS = frozenset("int8 int16 int32 int64 uint8 short int long".split())
+_COMMON = _INTEGERS | frozenset("float16 bfloat16 float32 float64 half float double bool".split())
+"""The dtypes that each factory but that of indices has on each device."""
 _FIXED_BY_HAND = frozenset({"out", "pin_memory", "generator", "device", "layout"})
 
 
@@ -70,7 +77,12 @@ class CreateThenMove(Rule):
     move. It is safe for zeros, ones, full, empty, eye and arange of integers where what is passed
     to `.to` is certainly a device or a tensor. It is unsafe where the device may compute other
     bits: random numbers come from the device's generator, linspace, windows and arange of floats
-    may differ in the last bit; and with `requires_grad=True`, because the result becomes a leaf.
+    or as floats may differ in the last bit, and a cast of what `full` filled may round otherwise; with
+    `requires_grad=True`, because the result becomes a leaf; and where the move casts `eye` to a dtype
+    that is not known, which `eye` may not have. After `expand` the fix adds
+    `.contiguous()`, because the move also gave each element memory of its own. That is safe for a
+    literal GPU, and unsafe elsewhere: on the CPU, where `.to` copies nothing, it takes more memory.
+    A cast of `tril_indices` or `triu_indices` gets no fix, because these make integers only.
     There is no fix for `.cuda(gpu)` where `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU.
 
@@ -129,13 +141,20 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
     if steps is None or added is None or by_hand or not target.removeprefix("torch.")[0].islower():
         return None
     casts = any(text.startswith("dtype=") for text in added)
-    if casts and (steps or keyword(made, "dtype") is not None):
+    if casts and (steps or keyword(made, "dtype") is not None or "indices" in target):
         return None
-    assert isinstance(node.func, cst.Attribute)
-    new = _with_arguments(node.func.value, len(steps), added)
+    if not _keeps_order(site, moved, steps):
+        return None
+    new = _with_arguments(node.func.value, len(steps), added) if isinstance(node.func, cst.Attribute) else None
     if new is None:
         return None
-    safe = moved.proven and _gives_same(site, made, target, casts) and all(step in _RESHAPES for step in steps)
+    names = [step.func.attr for step in steps if isinstance(step.func, ast.Attribute)]
+    safe = moved.proven and _gives_same(site, made, moved, names) and all(name in _RESHAPES for name in names)
+    if _repeats_memory(steps):
+        if not _IN_ORDER.isdisjoint(names):
+            return None
+        new = cst.Call(cst.Attribute(new, cst.Name("contiguous")))
+        safe = safe and _is_gpu(site, moved)
     return Fix(
         "Create the tensor on the device",
         Safety.SAFE if safe else Safety.UNSAFE,
@@ -143,17 +162,45 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
     )
 
 
-def _steps(site: CallSite, made: ast.Call) -> list[str] | None:
-    """The methods between the factory and the move; None where something else is in between."""
+def _steps(site: CallSite, made: ast.Call) -> list[ast.Call] | None:
+    """The calls of methods between the factory and the move, the last first; None if something else is in between."""
     assert isinstance(site.node.func, ast.Attribute)
-    steps: list[str] = []
+    steps: list[ast.Call] = []
     node = site.node.func.value
     while node is not made:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             return None
-        steps.append(node.func.attr)
+        steps.append(node)
         node = node.func.value
     return steps
+
+
+def _keeps_order(site: CallSite, moved: Move, steps: list[ast.Call]) -> bool:
+    """Whether evaluating the device before the arguments of the steps changes nothing."""
+    given = [each for each in (moved.device, moved.other, moved.dtype) if each is not None]
+    between = [each for step in steps for each in (*step.args, *(item.value for item in step.keywords))]
+    return may_swap(site.model, *given, *between)
+
+
+def _repeats_memory(steps: list[ast.Call]) -> bool:
+    """Whether the tensor may be expanded when it is moved: a copy to another device has memory for each element."""
+    for step in steps:
+        assert isinstance(step.func, ast.Attribute)
+        name = step.func.attr
+        whole = not step.args or ast.unparse(step.args[0]) == "-1"
+        if name in ("contiguous", "repeat", "tile") or (name in ("flatten", "reshape") and whole):
+            return False
+        if name == "expand":
+            return True
+    return False
+
+
+def _is_gpu(site: CallSite, moved: Move) -> bool:
+    """Whether the move is to a GPU wherever the program runs."""
+    if moved.device is None:
+        return moved.other is None
+    value = site.value(moved.device)
+    return isinstance(value, Const) and str(value.value).startswith("cuda")
 
 
 def _arguments(site: CallSite, moved: Move) -> list[str] | None:
@@ -186,11 +233,34 @@ def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> c
     return call
 
 
-def _gives_same(site: CallSite, made: ast.Call, target: str, casts: bool) -> bool:
-    """Whether the device fills the tensor with the same bits as the host."""
+def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -> bool:
+    """Whether the device fills the tensor with the same bits as the host, and has the factory for the dtype."""
+    target = site.model.target(made)
     if target not in _EXACT or keyword(made, "requires_grad") is not None:
         return False
+    casts = moved.dtype is not None or moved.other is not None
     if target == "torch.arange":
-        numbers = [*made.args, *(item.value for item in made.keywords if item.arg in ("start", "end", "step"))]
-        return not casts and all(scalar_type(site.value(number)) == "int" for number in numbers)
-    return not (casts and "full" in target)
+        return not casts and _counts(site, made)
+    if "full" in target:
+        return not casts and _CASTS.isdisjoint(steps)
+    if target == "torch.eye":
+        return not casts or (moved.dtype is not None and _dtype(site, moved.dtype) in _COMMON)
+    return True
+
+
+def _counts(site: CallSite, made: ast.Call) -> bool:
+    """Whether an `arange` is one of integers, which each dtype that it may have holds exactly."""
+    named = [keyword(made, name) for name in ("start", "end", "step")]
+    numbers = [site.value(each) for each in (*made.args, *named) if each is not None]
+    given = keyword(made, "dtype")
+    name = "int64" if given is None else _dtype(site, given)
+    if name in _INTEGERS:
+        return all(scalar_type(each) == "int" for each in numbers)
+    exact = all(isinstance(each, Const) and type(each.value) is int and abs(each.value) < 2**24 for each in numbers)
+    return exact and name in ("float32", "float64", "float", "double")
+
+
+def _dtype(site: CallSite, node: ast.expr) -> str:
+    """The name of a dtype; empty if it is not known."""
+    value = site.value(node)
+    return value.name if isinstance(value, Dtype) else ""

@@ -35,3 +35,23 @@ def case_moved():
         "cast": [torch.zeros(3).type_as(x), torch.ones(3).to(x), torch.eye(2).to(x.device, torch.float16)],
         "behind": [torch.arange(6).view(2, 3).float().to(x.device), torch.zeros(2).half().to(x.device)],
     }
+
+
+def rows(x: torch.Tensor):
+    return torch.arange(3).unsqueeze(0).expand(2, 3).to(x.device)
+
+
+def case_expanded():
+    made = rows(torch.ones(1, device="cuda"))
+    made[0, 1] = 5
+    return {"made": made}
+
+
+def case_expanded_on_the_host():
+    made = rows(torch.ones(1))
+    return {"stride": made.stride(), "values": made.tolist()}
+
+
+def change_expanded_on_the_host(stride):
+    """on the CPU, where `.to` copies nothing, it takes more memory"""
+    assert stride == ((0, 1), (3, 1))

@@ -48,6 +48,56 @@ def case_on_a_gpu_by_its_number():
     return torch.zeros(2).cuda(0), torch.ones(3).cuda("cuda:0"), torch.eye(2).cuda(gpu)
 
 
+def case_expanded():
+    rows = torch.arange(4).unsqueeze(0).expand(3, 4).to("cuda")
+    rows[0, 1:3] = 7
+    columns = torch.zeros(3, 1).expand(3, 2).float().cuda()
+    return rows.view(-1), columns, torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE)
+
+
+def kept_where_each_element_gets_memory():
+    rows = torch.arange(4).unsqueeze(0).expand(3, 4).to(DEVICE)
+    return rows, torch.ones(1, 3).expand(2, 3).t().to("cuda")
+
+
+def case_dtypes_of_factories():
+    exact = torch.arange(4, dtype=torch.float32).to(DEVICE), torch.arange(4, dtype=torch.uint8).to(DEVICE)
+    return exact, torch.eye(2).to(DEVICE, torch.float16), torch.eye(2).to(DEVICE, dtype=torch.bool)
+
+
+def kept_where_the_dtype_may_be_missing(x: torch.Tensor, count: int):
+    indices = torch.tril_indices(3, 3).to(x), torch.triu_indices(3, 3).to(DEVICE, torch.bool)
+    return indices, torch.eye(3).to(x), torch.eye(3).to(DEVICE, torch.uint16)
+
+
+def kept_where_the_host_may_round_otherwise(x: torch.Tensor, count: int):
+    steps = torch.arange(count, dtype=torch.float16).to(DEVICE), torch.arange(count, dtype=torch.float32).to(DEVICE)
+    return steps, torch.arange(4, dtype=x.dtype).to(DEVICE), torch.full((2,), 300.7).byte().to(DEVICE)
+
+
+class Places:
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+
+    def width(self) -> int:
+        self.device = DEVICE
+        return 2
+
+    def again(self) -> torch.device:
+        return self.device
+
+
+def case_order():
+    places = Places()
+    return torch.zeros(places.width()).to(places.again())
+
+
+def kept_where_the_order_counts():
+    places = Places()
+    late = torch.zeros(4).view(places.width(), 2).to(places.device)
+    return late, torch.zeros(4).view(places.width(), 2).to(places.again()), torch.zeros(4).view(n := 2, n).to((d := DEVICE))
+
+
 def kept_where_the_gpu_may_be_none(args, gpu, other=None, third: int = 0):
     maybe = torch.zeros(2).cuda(gpu), torch.zeros(2).cuda(other), torch.zeros(2).cuda(third)
     return maybe, torch.zeros(2).cuda(args.gpu), torch.zeros(2).cuda(device=args.gpu)
