@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy
 import torch
-from torch_api import kinds, modules, probes, signatures, syncs, waits
+from torch_api import kinds, modules, operands, probes, signatures, syncs, waits
 
 TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "torch_api"
 
@@ -73,6 +73,7 @@ def functions(date: str) -> str:
     lines += tables(facts.dtype, "dtype")
     lines += tables(facts.rank, "rank")
     lines += tables(facts.device, "device")
+    lines += tables(operands.operands(kind), "operands")
     lines += tables(kinds.variants(), "variants")
     lines += ["", "[methods]", f"tensor_only = {words(kinds.tensor_only())}"]
     lines += [f"tensor_only_calls = {words(kinds.tensor_only_calls())}"]

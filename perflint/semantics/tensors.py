@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from perflint.semantics import arrays, ranks, torch_api
 from perflint.semantics.arguments import Arguments
-from perflint.semantics.devices import made_of, operand_in_charge, operand_that_meets
+from perflint.semantics.devices import made_of, operand_that_meets
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BOOL,
@@ -110,7 +110,7 @@ def _by_facts(name: str, arguments: Arguments, receiver: Tensor | None) -> Value
         facts = facts.variant(
             arguments.has, lambda position: arguments.at(position).tensor is not None, arguments.literal
         )
-    operands = _operands(arguments, receiver)
+    operands = _operands(name, arguments, receiver)
     joined = arguments.get("tensors", 0) if name in _JOINS else None
     if isinstance(joined, Sequence) and joined.items:
         parts = [item.tensor for item in joined.items if item.tensor is not None]
@@ -153,15 +153,23 @@ _PLAIN: dict[str, Value] = {
 }
 
 
-def _operands(arguments: Arguments, receiver: Tensor | None) -> list[Tensor]:
+def _operands(name: str, arguments: Arguments, receiver: Tensor | None) -> list[Tensor]:
+    """The tensors that a function computes with: a size, a dimension or a count that is a tensor is none of them."""
     found = [] if receiver is None else [receiver]
-    for value in arguments.values():
+    for value in _given_operands(torch_api.operands(name), arguments):
         tensor = value.tensor
         if tensor is None and isinstance(value, Sequence):
             tensor = value.element.tensor
         if tensor is not None:
             found.append(tensor)
     return found
+
+
+def _given_operands(known: torch_api.Operands | None, arguments: Arguments) -> Iterable[Value]:
+    if known is None:
+        return arguments.values()
+    by_position = [value for position, value in enumerate(arguments.positional) if position in known.positions]
+    return [*by_position, *[value for name, value in arguments.keywords if name in known.names or name == "out"]]
 
 
 def _tensor(facts: torch_api.Result, dtype: str, arguments: Arguments, operands: list[Tensor]) -> Tensor:
@@ -190,7 +198,7 @@ def _device(rule: str, arguments: Arguments, operands: list[Tensor]) -> tuple[De
         return Device.CUDA, ""
     if rule == "like" and operands:
         return operands[0].device, operands[0].place
-    charge = operand_in_charge(operands)
+    charge = operand_that_meets(operands)
     if rule == "model" and (charge is None or charge.device is Device.UNKNOWN):
         return Device.MODEL, ""
     return (made_of(arguments.values()).near, "") if charge is None else (charge.device, charge.place)

@@ -131,6 +131,29 @@ def result(name: str) -> Result | None:
     return replace(base, variants=tuple(_rules(base, rules))) if rules else base
 
 
+class Operands(NamedTuple):
+    """The arguments that a function computes with, where they are tensors; receivers do not count."""
+
+    positions: frozenset[int]
+    names: frozenset[str]
+
+
+@cache
+def operands(name: str) -> Operands | None:
+    """The operands of a function that gives tensors; None where any argument may be one."""
+    namespace, _, leaf = canonical(name).rpartition(".")
+    others = _leaves("operands", namespace)
+    if not others:
+        return None
+    fact = others.get(leaf, "" if namespace == "torch.Tensor" else "input@0")
+    if fact == "?":
+        return None
+    parts = [word.partition("@") for word in fact.split()]
+    return Operands(
+        frozenset(int(position) for _, _, position in parts if position), frozenset(name for name, _, _ in parts)
+    )
+
+
 @cache
 def canonical(name: str) -> str:
     """The public name of a torch object: "torch.nn.modules.conv.Conv2d" is "torch.nn.Conv2d".
