@@ -10,7 +10,11 @@ from enum import Enum
 
 
 class Severity(Enum):
-    """How much the pattern costs where it was measured (`rules/worth.toml`)."""
+    """How much a pattern costs.
+
+    A rule's severity is what its pattern cost where it was measured (`rules/worth.toml`). The severity of a
+    finding that is shown goes by its place (`engine/severity.py`).
+    """
 
     ERROR = "error"
     """A quarter of a step or more in a representative program."""
@@ -183,9 +187,16 @@ class Finding:
     heat: Heat
     effect: Effect
     help: str | None = None
+    """What to do at this place."""
     fix: Fix | None = None
     verdict: Verdict | None = None
-    """What a trace says; None without one, and where it cannot tell."""
+    """The verdict of a trace; None without a trace, and where the trace cannot decide."""
+    why: str | None = None
+    """Why perflint believes it, in one clause: where the tensor comes from, and which loop runs the line."""
+    cost: str | None = None
+    """The measured cost of the pattern, in one short sentence with its conditions."""
+    group: str | None = None
+    """Common to the findings of a rule in one function that have one cause; None if there are no others."""
 
 
 @dataclass(frozen=True, slots=True)

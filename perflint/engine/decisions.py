@@ -12,6 +12,7 @@ from perflint.engine.active import active_rules, holds, rules_for_file
 from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
+from perflint.engine.severity import severity_at
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
@@ -121,6 +122,7 @@ class _Judge:
     def of(self, rule: Rule, finding: Finding) -> Decision:
         """What becomes of a finding."""
         outcome, why = self._decide(rule, finding)
+        finding = replace(finding, severity=severity_at(finding))
         return Decision(rule.code, rule.name, finding.span, outcome, why, finding)
 
     def _decide(self, rule: Rule, finding: Finding) -> tuple[Outcome, str]:

@@ -11,6 +11,7 @@ from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
+from perflint.engine.places import placed
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
@@ -52,11 +53,15 @@ def check_source(
     report.files = 1
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
-    found: Sequence[Finding] = _run(source, project, here, settings.torch_version, report.problems)
+    found: Sequence[Finding]
+    found, model = _run(source, project, here, settings.torch_version, report.problems)
     if judge is not None:
         on = {rule.code for rule in here.rules}
         found = [finding for finding in judge(source, found) if finding.code in on]
     _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source, noqa), settings, report)
+    if report.findings:
+        with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
+            report.findings = placed(report.findings, here.rules, model or Model(source, project))
     return report
 
 
@@ -88,13 +93,16 @@ def _unparsable(source: Source) -> Problem | None:
 
 def _run(
     source: Source, project: Project, rules: RuleSet, torch_version: Version | None, problems: list[Problem]
-) -> list[Finding]:
+) -> tuple[list[Finding], Model | None]:
+    """The findings of a file, and the model of it, if one was needed."""
     findings: list[Finding] = []
+    model: Model | None = None
     if not rules.rules:
-        return findings
+        return findings, model
     with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)), deep_stack():
         crashed: set[Rule] = set()
-        for site in Model(source, project).sites():
+        model = Model(source, project)
+        for site in model.sites():
             for rule in rules.listening(site):
                 if rule in crashed:
                     continue
@@ -103,7 +111,7 @@ def _run(
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)
-    return without_echoes(findings)
+    return without_echoes(findings), model
 
 
 def _sift(findings: list[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:

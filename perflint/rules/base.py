@@ -53,7 +53,9 @@ class Rule(ABC):
     severity: ClassVar[Severity]
     """The highest that a row of `measured` deserves, where there is one (a test holds that)."""
     measured: ClassVar[tuple[str, ...]] = ()
-    """Steps of programs in `worth.toml` that say what the pattern costs, those to quote first."""
+    """Steps of programs in `worth.toml` that the pattern was timed in, those to quote first."""
+    costs: ClassVar[str] = ""
+    """The sentence on the cost, with `{0}` for the first of `measured`; not needed for the usual pair of steps."""
     listens: ClassVar[tuple[Listens, ...]]
     since: ClassVar[tuple[int, int] | None] = None
     """The first torch version that the rule holds for."""
@@ -68,6 +70,12 @@ class Rule(ABC):
     def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
         """The findings at a nominated site; `node` is its libcst node."""
 
+    def measured_cost(self) -> str | None:
+        """The sentence on the measured cost of the pattern; None if there is none for all its findings."""
+        from perflint.rules.worth import sentence, usual
+
+        return sentence(self.costs, *self.measured) if self.costs else usual(self.measured)
+
     def finding(
         self,
         site: Site,
@@ -80,6 +88,7 @@ class Rule(ABC):
         span: Span | None = None,
         help: str | None = None,
         fix: Fix | None = None,
+        cost: str | None = None,
     ) -> Finding:
         """A finding of this rule at a site, with the rule's and the site's own values as defaults."""
         return Finding(
@@ -94,6 +103,7 @@ class Rule(ABC):
             effect=effect or self.effect,
             help=help,
             fix=fix,
+            cost=cost,
         )
 
 

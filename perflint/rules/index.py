@@ -60,6 +60,10 @@ class Unloaded(Rule):
         """As the rule does."""
         return self.loaded.check(node, site)
 
+    def measured_cost(self) -> str | None:
+        """As the rule does."""
+        return self.loaded.measured_cost()
+
 
 def _listen(kind: str, texts: tuple[str, ...]) -> Listens:
     return _LISTS[kind](*texts) if kind in _LISTS else _SITES[kind]

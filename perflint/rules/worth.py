@@ -135,10 +135,47 @@ def slower(ratio: float) -> str:
     return f"about {amount(ratio)} slower" if amount(ratio) else "not measurably slower"
 
 
+_SHORT = {"bfloat16 autocast": "bf16", "bfloat16": "bf16", "float16 autocast": "fp16", "float32 with TF32": "TF32"}
+_EACH_LAYER = " in each of 12 layers"
+
+
+def sentence(template: str, *names: str) -> str:
+    """A sentence on the cost of a pattern, with the device and dtype that it was measured with.
+
+    In the template `{0}` stands for the ratio of the first row, "about 9 %", `{1}` for that of the second.
+    """
+    quoted = [cost(name) for index, name in enumerate(names) if f"{{{index}}}" in template]
+    dtypes = {_SHORT.get(row.dtype, row.dtype) for row in quoted}
+    device = _a(quoted[0].device)
+    conditions = f"{device} ({dtypes.pop()})" if len(dtypes) == 1 else device
+    text = template
+    for index, name in enumerate(names):
+        if f"{{{index}}}" in template:
+            figure = amount(cost(name).ratio)
+            text = text.replace(f"{{{index}}}", f"about {figure}" if figure else "nothing measurable")
+    return f"Measured on {conditions}: {text}."
+
+
+def usual(names: tuple[str, ...]) -> str | None:
+    """The sentence on a pattern that was timed in the usual two ways, "…-gpt" and "…-gpt-host-work"; else None."""
+    step = next((name for name in names if name.endswith("-gpt")), None)
+    if step is None or f"{step}-host-work" not in names:
+        return None
+    if _EACH_LAYER in cost(step).pattern:
+        text = "once in each layer it costs GPT-2 training {0}, once per step {1} if 2 ms of CPU work follow"
+    else:
+        text = "once per step it costs GPT-2 training {0}, {1} if 2 ms of CPU work follow"
+    return sentence(text, step, f"{step}-host-work")
+
+
 def _where(dtype: str, device: str) -> str:
+    return f"{'under' if dtype.endswith('autocast') else 'in'} {dtype} on {_a(device)}"
+
+
+def _a(device: str) -> str:
+    """A device with its article: "an H200"."""
     model = device.removeprefix("NVIDIA ")
-    article = "an" if model[:1] in _SOUNDS_LIKE_A_VOWEL else "a"
-    return f"{'under' if dtype.endswith('autocast') else 'in'} {dtype} on {article} {model}"
+    return f"{'an' if model[:1] in _SOUNDS_LIKE_A_VOWEL else 'a'} {model}"
 
 
 @cache

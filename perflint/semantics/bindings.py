@@ -126,7 +126,7 @@ def parameters(scope: _Function) -> dict[str, ast.arg]:
     return {arg.arg: arg for arg in every if arg is not None}
 
 
-def own_nodes(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
+def own_nodes(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) -> Iterator[ast.AST]:
     """The nodes of a scope in source order, without those inside the functions and classes in it."""
     stack: list[ast.AST] = list(reversed(scope.body))
     while stack:

@@ -20,6 +20,7 @@ from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 if TYPE_CHECKING:
     from perflint.semantics.compiling import Place
     from perflint.semantics.frame import Names, Recorder
+    from perflint.semantics.origins import Origins
     from perflint.semantics.project import Module, Project
     from perflint.semantics.regions import Compiled
     from perflint.semantics.sites import Site
@@ -121,6 +122,22 @@ class Model:
     def heat(self, node: ast.AST) -> Heat:
         """How often a node runs."""
         return self._heat.of(node)
+
+    @property
+    def heat_map(self) -> HeatMap:
+        """The heat of all nodes, with the loops, guards and callers that it goes by."""
+        return self._heat
+
+    def is_over_batches(self, node: ast.expr) -> bool:
+        """Whether a loop over an expression goes over the batches of a loader."""
+        return self._heat.work.is_over_batches(node)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """Where the tensors of the file come from."""
+        from perflint.semantics.origins import Origins
+
+        return Origins(self)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Ruling, Severity, Span, Verdict
 from perflint.rules.traced.traced_sync import TracedSync
-from perflint.rules.worth import severity_of
 from perflint.semantics.operations import quoted
 from perflint.source.text import Source
 from perflint.tracer.events import (
@@ -226,20 +225,15 @@ _ORDER = (Ruling.CONFIRMED, Ruling.NO_COST, Ruling.REFUTED)
 
 
 def _judged(finding: Finding, views: Sequence[_View | _Absent]) -> Finding:
-    """A finding with the verdict of the trace that has most to say; what was measured decides its severity."""
+    """A finding with the verdict of the trace that has most to say."""
     verdicts = [view.verdict(finding) for view in views]
     known = [verdict for verdict in verdicts if verdict is not None]
     for ruling in _ORDER:
         same = [verdict for verdict in known if verdict.ruling is ruling]
         if same:
-            return _with(finding, max(same, key=lambda verdict: (verdict.share or 0.0, verdict.per_step)))
-    return _with(finding, known[0]) if known and len(known) == len(verdicts) else finding
-
-
-def _with(finding: Finding, verdict: Verdict) -> Finding:
-    is_measured = verdict.ruling is Ruling.CONFIRMED and verdict.share is not None
-    severity = severity_of(verdict.share or 0.0) if is_measured else finding.severity
-    return replace(finding, verdict=verdict, severity=severity)
+            most = max(same, key=lambda verdict: (verdict.share or 0.0, verdict.per_step))
+            return replace(finding, verdict=most)
+    return replace(finding, verdict=known[0]) if known and len(known) == len(verdicts) else finding
 
 
 def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
@@ -247,7 +241,7 @@ def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
     line = source.lines[span.line - 1].rstrip() if span.line <= len(source.lines) else ""
     if span.end_column > len(line) and span.end_line == span.line:
         span = Span(span.line, len(line) - len(line.lstrip()) + 1, span.line, len(line) + 1)
-    finding = Finding(
+    return Finding(
         path=source.path,
         span=span,
         code=TracedSync.code,
@@ -258,8 +252,8 @@ def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
         heat=Heat.HOT,
         effect=Effect.SYNC,
         help="No rule knows this wait from the source: `perflint explain` shows what was inferred.",
+        verdict=verdict,
     )
-    return _with(finding, verdict)
 
 
 def _first_line(reason: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite, device_confidence
@@ -84,6 +84,7 @@ class DifferencesForDistances(Rule):
     code, name = "TPF310", "differences-for-distances"
     effect, severity = Effect.MEMORY, Severity.WARNING
     measured = ("differences-for-distances-vector-quantiser", "differences-for-distances-metric-learning")
+    costs = "it makes the step of a vector quantiser {0} slower, and one of metric learning {1}"
     listens = (Calls(*_NORMS, *_SUMS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -101,7 +102,7 @@ class DifferencesForDistances(Rule):
             # Of two or three numbers each there is little to multiply, and digits count.
             severity=Severity.INFO if _SPACE.search(site.text(difference)) else None,
             confidence=surest(*known) if known else Confidence.LOW,
-            help=advice(site, "Use `torch.cdist`, squared where squares are wanted.", *self.measured),
+            help="Use `torch.cdist`, squared where squares are wanted.",
         )
 
 

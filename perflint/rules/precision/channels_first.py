@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._importers import text_of
 from perflint.rules._methods import call_site, in_tests, is_false
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
@@ -109,6 +109,7 @@ class ChannelsFirst(Rule):
         "no-channels-last-resnet50-inference-64",
         "no-channels-last-resnet50-inference-1",
     )
+    costs = "without channels_last, training of a ResNet-50 is {0} slower, and of a U-Net {2}"
     listens = (Files("autocast"),)
 
     def nominate(self, site: FileSite) -> bool:
@@ -138,9 +139,7 @@ class ChannelsFirst(Rule):
                 f"tensors into the other layout and back{often(at)}",
                 confidence=sure,
                 span=model.source.span(moved or run),
-                help=advice(
-                    at, "Move the model and its input with `memory_format=torch.channels_last`.", *self.measured
-                ),
+                help="Move the model and its input with `memory_format=torch.channels_last`.",
             )
 
 

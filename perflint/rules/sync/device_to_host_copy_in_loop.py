@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
@@ -104,7 +104,7 @@ class DeviceToHostCopyInLoop(Rule):
             f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
             confidence=confidence,
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
-            help=advice(site, "Keep results on the device and copy them all at once after the loop."),
+            help="Keep results on the device and copy them all at once after the loop.",
         )
 
 

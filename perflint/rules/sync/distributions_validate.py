@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics import distributions
@@ -100,11 +100,9 @@ class DistributionsValidate(Rule):
             site,
             what + often(site),
             confidence=confidence,
-            help=advice(
-                site,
+            help=(
                 "Pass `validate_args=False` to the constructor, or call "
-                "`Distribution.set_default_validate_args(False)` once.",
-                *self.measured,
+                "`Distribution.set_default_validate_args(False)` once."
             ),
             fix=None if member else _fix(node, site, made),
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._places import inside
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
 from perflint.semantics.values import UNKNOWN, Mapping, Value
@@ -128,9 +128,7 @@ class EagerFormat(Rule):
             severity=Severity.INFO if cured else None,
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
-            help=advice(
-                site, "Do it every hundredth step, or write the number of a step that is over.", *self.measured
-            ),
+            help="Do it every hundredth step, or write the number of a step that is over.",
             fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
         )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
@@ -80,11 +80,7 @@ class EqualOnDevice(Rule):
             site,
             f"{quoted(site.text(site.node))} brings its answer to the host, which waits for it{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
-                *self.measured,
-            ),
+            help="Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
@@ -121,11 +121,7 @@ class ExplicitSynchronize(Rule):
             site,
             f"{quoted(site.text(site.node))} makes the host wait for {awaited}{often(site)}",
             confidence=sure,
-            help=advice(
-                site,
-                "Remove it: work on one stream runs in order. To time the device, record events and read them later.",
-                *self.measured,
-            ),
+            help="Remove it: work on one stream runs in order. To time the device, record events and read them later.",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
@@ -108,7 +108,7 @@ class LinalgChecked(Rule):
         else:
             what = f"{text} reads from the device while it works, and the host waits"
             cure = "Take it out of the step, do it once for a batch, or use `qr`, `cholesky_ex` or `solve_ex`."
-        cure = advice(site, cure, *self.measured)
+        cure = cure
         yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._indices import Index, Part, parts
@@ -77,11 +77,7 @@ class ListIndex(Rule):
             f"{quoted(site.text(site.node))} copies the positions to the device, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Index with a slice or integers, or with positions that are kept on the device (a buffer).",
-                *self.measured,
-            ),
+            help="Index with a slice or integers, or with positions that are kept on the device (a buffer).",
         )
 
 

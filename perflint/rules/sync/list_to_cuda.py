@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -98,11 +98,7 @@ class ListToCuda(Rule):
             f"{quoted(site.text(site.node))} copies data of the host to the device, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
-                *self.measured,
-            ),
+            help="Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
         )
 
 

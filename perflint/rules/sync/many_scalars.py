@@ -12,7 +12,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.semantics.sites import CallSite
@@ -80,6 +80,7 @@ class ManyScalars(Rule):
     code, name = "TPF102", "many-scalars"
     effect, severity = Effect.SYNC, Severity.INFO
     measured = ("many-scalars-gpt", "many-scalars-gpt-host-work", "many-scalars-policy")
+    costs = "four `.item()` in place of one `.tolist()` cost GPT-2 training {0}"
     listens = (Calls(*NUMBERS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -94,7 +95,7 @@ class ManyScalars(Rule):
             f"{quoted(site.text(site.node))} is the first of {len(reads)} scalar reads in a row, a round trip to the"
             f" device each{often(site)}",
             confidence=weakest(*(read.confidence for read in reads)),
-            help=advice(site, "Stack them and read all at once: `torch.stack([…]).tolist()`.", *self.measured),
+            help="Stack them and read all at once: `torch.stack([…]).tolist()`.",
             fix=_fix(site.model, reads),
         )
 

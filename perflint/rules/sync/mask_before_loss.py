@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.rules._bindings import alone
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync.nonzero_family import indexed
@@ -94,6 +94,7 @@ class MaskBeforeLoss(Rule):
         "mask-before-loss-padding-host-work",
         "mask-before-loss-masked-words-host-work",
     )
+    costs = "with 15 % of the rows ignored it costs GPT-2 training {0}; with 85 % ignored, the mask is faster"
     listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -110,7 +111,7 @@ class MaskBeforeLoss(Rule):
             f"How many rows {quoted(site.text(found.input))} and {quoted(site.text(found.target))} have depends on "
             f"data, so the host waits for the device to count{often(site)}",
             confidence=confidence,
-            help=advice(site, _CURE, *self.measured),
+            help=_CURE,
             fix=_fix(site, found),
         )
 

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -87,11 +87,7 @@ class MaskedFillCudaScalar(Rule):
             f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the device"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
-                *self.measured,
-            ),
+            help="`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
         )
 

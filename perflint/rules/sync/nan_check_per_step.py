@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import NAN_CHECK, READS, owned
@@ -90,11 +90,9 @@ class NanCheckPerStep(Rule):
             site,
             f"{quoted(site.text(read.node))} makes the host wait for a search for NaN or infinity{often(site)}",
             confidence=read.confidence,
-            help=advice(
-                site,
+            help=(
                 "Keep the answer in a flag on the device (`bad |= ~torch.isfinite(t).all()`) and read it every"
-                " hundredth step, or use `torch.nan_to_num`.",
-                *self.measured,
+                " hundredth step, or use `torch.nan_to_num`."
             ),
             fix=async_assert(site.model, read),
         )

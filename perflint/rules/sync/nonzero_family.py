@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.fixes.edits import replace
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
@@ -91,7 +91,7 @@ class NonzeroFamily(Rule):
             site,
             f"{_what(site)}, so the host waits for the device to count{often(site)}",
             confidence=confidence,
-            help=advice(site, _cure(site), *self.measured),
+            help=_cure(site),
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
 from perflint.rules._order import may_swap
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
@@ -95,7 +95,7 @@ class NumberStore(Rule):
             f"Storing {quoted(site.text(site.stored))} to {quoted(site.text(site.node))} copies the number to the "
             f"device, and the host waits for it{often(site)}",
             confidence=confidence,
-            help=advice(site, cure, *self.measured),
+            help=cure,
             fix=None if positions else _fix(site),
         )
 

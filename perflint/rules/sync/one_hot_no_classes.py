@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const
@@ -73,7 +73,7 @@ class OneHotNoClasses(Rule):
             site,
             f"{quoted(site.text(site.node))} reads the greatest label from the device{often(site)}",
             confidence=confidence,
-            help=advice(site, "Pass `num_classes=`.", *self.measured),
+            help="Pass `num_classes=`.",
         )
 
 

@@ -8,7 +8,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
@@ -83,11 +83,7 @@ class PythonMaxOnTensors(Rule):
             f"{quoted(site.text(site.node))} compares on the host, which reads each comparison from the device"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
-                *self.measured,
-            ),
+            help="Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
             fix=_fix(node, site),
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import indentation, replace, with_last_comments
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._scalars import READS, REDUNDANT_ANY_GUARD, owned
@@ -88,7 +88,7 @@ class RedundantAnyGuard(Rule):
             f"{quoted(site.text(read.node))} makes the host wait to learn whether {mask} is empty{often(site)}; the"
             " assignment below does nothing when it is",
             confidence=read.confidence,
-            help=advice(site, "Drop the `if` and keep its body.", *self.measured),
+            help="Drop the `if` and keep its body.",
             fix=_fix(site.model, guard),
         )
 

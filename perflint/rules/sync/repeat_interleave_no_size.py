@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
@@ -76,7 +76,7 @@ class RepeatInterleaveNoSize(Rule):
             f"The size of {quoted(site.text(site.node))} is the sum of the repeats, and the host waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(site, "Pass `output_size=` where the host knows the total.", *self.measured),
+            help="Pass `output_size=` where the host knows the total.",
         )
 
 

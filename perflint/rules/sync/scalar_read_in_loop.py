@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
 from perflint.rules.sync._sums import summed_on_device
@@ -98,11 +98,9 @@ class ScalarReadInLoop(Rule):
             site,
             f"{quoted(site.text(read.node))} makes the host wait for the device to read one number{often(site)}",
             confidence=read.confidence,
-            help=advice(
-                site,
+            help=(
                 "Keep the number on the device (for a sum: `total += t.detach()`) and read it after the loop, or every"
-                " hundredth step.",
-                *self.measured,
+                " hundredth step."
             ),
             fix=summed_on_device(site, read),
         )

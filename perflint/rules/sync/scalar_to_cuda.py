@@ -9,7 +9,7 @@ from math import isinf, nan
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
 from perflint.semantics.sites import CallSite, device_confidence
@@ -100,11 +100,7 @@ class ScalarToCuda(Rule):
             site,
             f"{quoted(site.text(site.node))} copies one number to the device, and the host waits for it{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Use the Python number itself, or `torch.full((), number, device=…)`, which copies nothing.",
-                *self.measured,
-            ),
+            help="Use the Python number itself, or `torch.full((), number, device=…)`, which copies nothing.",
             fix=_fix(node, site),
         )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -98,11 +98,7 @@ class TensorAsPythonInt(Rule):
             f"{quoted(site.text(site.node))} reads {quoted(site.text(number))} from the device as a Python number"
             f"{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
-                "Carry the number on the host from where it is known: the shape, the collate function, the settings.",
-                *self.measured,
-            ),
+            help="Carry the number on the host from where it is known: the shape, the collate function, the settings.",
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, surest
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
@@ -80,7 +80,7 @@ class TensorOfTensors(Rule):
             f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself and waits for the"
             f" device each time{often(site)}",
             confidence=confidence,
-            help=advice(site, "Use `torch.stack`, with `.detach()` if no gradient is to flow.", *self.measured),
+            help="Use `torch.stack`, with `.detach()` if no gradient is to flow.",
             fix=_fix(site, data),
         )
 

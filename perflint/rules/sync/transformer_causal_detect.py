@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._methods import call_site
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
@@ -112,6 +112,7 @@ class TransformerCausalDetect(Rule):
         "causal-detect-128-host-work",
         "causal-detect-1024-host-work",
     )
+    costs = "with 128 tokens it costs training of a TransformerEncoder {0}"
     listens = (Calls("torch.nn.Module.__call__"),)
     since = (2, 1)
 
@@ -133,7 +134,7 @@ class TransformerCausalDetect(Rule):
                     f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask, and the host waits"
                     f" for the outcome{often(site)}",
                     confidence=confidence,
-                    help=advice(site, _CURE.format(place.told), *self.measured),
+                    help=_CURE.format(place.told),
                     fix=_fix(node, site, place, given),
                 )
                 return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._statements import statement_of
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
@@ -96,7 +96,7 @@ class TruthOfTensor(Rule):
             site,
             f"{quoted(site.text(read.node))} {_what(site)}{often(site)}",
             confidence=Confidence.LOW if _is_eager_check(site) else read.confidence,
-            help=advice(site, _cure(site), *self.measured),
+            help=_cure(site),
             fix=async_assert(site.model, read),
         )
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
@@ -77,11 +77,9 @@ class UniqueOnDevice(Rule):
             site,
             f"{quoted(site.text(site.node))} brings a size or bounds to the host, which waits for them{often(site)}",
             confidence=confidence,
-            help=advice(
-                site,
+            help=(
                 "With a known number of classes `scatter_add_` into zeros counts without waiting; "
-                "give `histc` its `min` and `max`.",
-                *self.measured,
+                "give `histc` its `min` and `max`."
             ),
         )
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._places import loops_around, targets
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move
 from perflint.rules.sync._drawn import returns_drawn
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.transfer._writes import written_in_place
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, root_of, walk
 from perflint.semantics.values import Device, Value
@@ -101,15 +102,19 @@ class BlockingH2d(Rule):
         if confidence is None:
             return
         fix = _fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None
-        yield self.finding(site, _message(site), confidence=confidence, help=self._help(site, fix), fix=fix)
+        cost = sentence(_PINNED_COST, "copy-pinned-blocking-resnet50") if fix is not None else None
+        yield self.finding(site, _message(site), confidence=confidence, help=self._help(site, fix), fix=fix, cost=cost)
 
     def _help(self, site: CallSite | SubscriptSite, fix: Fix | None) -> str:
         if fix is not None:
-            return advice(site, "The memory is pinned: pass `non_blocking=True`.", "copy-pinned-blocking-resnet50")
+            return "The memory is pinned: pass `non_blocking=True`."
         if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
             return "Make the tensor on the device, or use a Python number."
         cure = "Copy from pinned memory (`pin_memory=True` of the DataLoader) with `non_blocking=True`, "
-        return advice(site, cure + "or make the tensor on the device.", *self.measured)
+        return cure + "or make the tensor on the device."
+
+
+_PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0}"
 
 
 def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:

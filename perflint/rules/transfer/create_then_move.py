@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._order import may_swap
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, host_confidence, keyword, move
 from perflint.semantics.sites import CallSite
@@ -100,6 +100,7 @@ class CreateThenMove(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("create-then-move-gpt-host-work", "create-then-move-gpt", "create-then-move-policy")
+    costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follow"
     listens = (Calls(*MOVES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -118,9 +119,7 @@ class CreateThenMove(Rule):
             f"{quoted(site.text(site.node))} fills the tensor on the host, copies it to the device and waits for it"
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
-            help=advice(
-                site, f"Pass `device=` to `{function}`, so that the device fills it by itself.", *self.measured[:1]
-            ),
+            help=f"Pass `device=` to `{function}`, so that the device fills it by itself.",
             fix=_fix(node, site, moved, made),
         )
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._words import advice, often, quoted
+from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import body_of
 from perflint.rules.transfer._ones import is_one, shape
 from perflint.rules.transfer._reads import Fate, fates
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Device, Evidence
@@ -126,9 +127,13 @@ class RepeatInsteadOfExpand(Rule):
             f"{quoted(site.text(site.node))} makes copies that nothing {'here ' * (not shown)}writes to{often(site)}",
             confidence=confidence,
             severity=None if of_scores else Severity.INFO,
-            help=advice(site, cure, self.measured[0]) if of_scores else cure,
+            help=cure,
             fix=_fix(node, site, found, becomes) if shown else None,
+            cost=sentence(_COST, self.measured[0]) if of_scores else None,
         )
+
+
+_COST = "a bias of the attention scores repeated in each layer costs training of a ViT-B/16 {0}"
 
 
 def _repeats(site: CallSite) -> _Repeats | None:

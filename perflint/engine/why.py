@@ -1,0 +1,253 @@
+"""Why a finding is believed, in one clause: where its tensor comes from, and which loop runs its line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Effect, Finding, Heat
+from perflint.semantics.heat import HeatMap
+from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.operations import quote, quoted
+from perflint.semantics.origins import Origin, Source
+from perflint.semantics.reasons import Reasons
+from perflint.semantics.sites import device_confidence
+from perflint.semantics.structure import FunctionInfo, walk
+from perflint.semantics.values import Device, Evidence, Tensor
+from perflint.semantics.work import by_name
+
+_OF_TENSORS = frozenset(
+    {Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION, Effect.GRAPH_BREAK, Effect.RECOMPILE, Effect.CAPTURE}
+)
+"""Effects of operations on tensors: those of the others lie in how a program is set up."""
+_PLACES = {
+    Device.CPU: "on the CPU",
+    Device.CUDA: "on the GPU",
+    Device.MODEL: "on the device of the model",
+    Device.CALLER: "assumed on the GPU",
+    Device.UNKNOWN: "assumed on the GPU",
+    Device.META: "on a device other than CUDA",
+}
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LONGEST_CHAIN = 4
+"""Functions that are named from the loop to the line."""
+
+
+class Whys:
+    """The clauses for the findings of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._reasons = Reasons(model)
+        self._parameters: dict[ast.arg, str] = {}
+        self._heats: dict[ast.AST | None, str] = {}
+
+    def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
+        """The clause for a finding at a node; None if there is nothing to add to the message."""
+        parts = [self._tensor(node) if finding.effect in _OF_TENSORS else "", self._heat(finding, node)]
+        return "; ".join(part for part in parts if part) or None
+
+    def subject(self, node: ast.AST) -> ast.expr | None:
+        """The operand of an expression that is a tensor, one on the device if there is one; else the expression."""
+        operands = [operand for operand in _operands(node) if self._model.value(operand).tensor is not None]
+        on_device = (each for each in operands if device_confidence(self._model.value(each)) is not None)
+        found = next(on_device, operands[0] if operands else None)
+        itself = node.value if isinstance(node, ast.Expr) else node
+        if found is None and isinstance(itself, ast.expr) and self._model.value(itself).tensor is not None:
+            return itself
+        return found
+
+    # Tensors
+
+    def _tensor(self, node: ast.AST) -> str:
+        subject = self.subject(node)
+        tensor = self._model.value(subject).tensor if subject is not None else None
+        if subject is None or tensor is None:
+            return ""
+        origin = self._model.origins.of(subject)
+        words = self._origin(origin, tensor)
+        return f"{words}, {_PLACES[tensor.device]}" if words else ""
+
+    def _origin(self, origin: Origin, tensor: Tensor) -> str:
+        name = quoted(origin.name) if origin.name else "the tensor"
+        if origin.source is Source.PARAMETER:
+            assert isinstance(origin.node, ast.arg)
+            words = self._parameter(origin.node, tensor)
+            if origin.root == origin.name:
+                return f"{name}: {words}"
+            return f"{name}: computed from {quoted(origin.root)}, {words}"
+        return f"{name}: {self._words(origin)}"
+
+    def _words(self, origin: Origin) -> str:
+        assert isinstance(origin.node, ast.expr)
+        node = origin.node
+        code = quote(self._model, node)
+        line = f" in line {node.lineno}"
+        if origin.source is Source.BATCH:
+            return f"from a batch of {quote(self._model, _iterated(node))} (line {origin.line})"
+        if origin.source is Source.ELEMENT:
+            return f"an element of {code} (line {origin.line})"
+        if origin.source is Source.MODEL and isinstance(node, ast.Call):
+            return f"computed from the result of {quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
+        if origin.source is Source.MOVED and isinstance(node, ast.Call):
+            return f"moved by {self._method(node)}{line}"
+        if origin.source is Source.STATE:
+            return f"{code} is state of the object" if origin.name != origin.root else "state of the object"
+        if origin.source is Source.OUTSIDE:
+            return "bound outside of this function"
+        if isinstance(node, ast.Call):
+            made = "made by" if origin.source is Source.MADE else "the result of"
+            return f"{made} {quote(self._model, node.func)}(…){line}".replace("`(…)", "(…)`")
+        return f"{code}{line}"
+
+    def _method(self, call: ast.Call) -> str:
+        assert isinstance(call.func, ast.Attribute)
+        arguments = ", ".join(ast.unparse(part) for part in (*call.args, *call.keywords))
+        return quoted(f".{call.func.attr}({arguments})")
+
+    def _parameter(self, arg: ast.arg, tensor: Tensor) -> str:
+        known = self._parameters.get(arg)
+        if known is None:
+            function = self._reasons.function_of(arg)
+            known = self._parameters[arg] = self._said_of(function, arg, tensor) if function is not None else ""
+        return known
+
+    def _said_of(self, function: FunctionNode, arg: ast.arg, tensor: Tensor) -> str:
+        steps = self._reasons.of_parameter(function, arg)
+        words = steps[0].text.removeprefix(f"parameter `{arg.arg}`: ").partition("; ")[0] if steps else ""
+        if words.startswith("the call passes") and steps[0].line is not None:
+            return f"line {steps[0].line} passes {words.removeprefix('the call passes ')}"
+        if words == "known by its name" and tensor.evidence is Evidence.CONVENTION:
+            return "a tensor by convention"
+        return words
+
+    # Heat
+
+    def _heat(self, finding: Finding, node: ast.AST) -> str:
+        model = self._model
+        if model.heat(node) is not finding.heat:
+            # The rule knows better than the place: a switch holds for the whole program.
+            return ""
+        block = next((outer for outer in model.ancestors(node) if isinstance(outer, ast.stmt)), None)
+        if isinstance(node, ast.stmt):
+            block = node
+        known = self._heats.get(block) if finding.heat is not Heat.COLD else None
+        if known is None:
+            known = _HeatWords(model).of(node, finding.heat)
+            if finding.heat is not Heat.COLD:
+                self._heats[block] = known
+        return known
+
+
+class _HeatWords:
+    """The loop, the guard or the name that decides how often a node runs."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._map: HeatMap = model.heat_map
+
+    def of(self, node: ast.AST, heat: Heat) -> str:
+        """A clause on a node of that heat; empty if nothing stands out."""
+        chain: list[str] = []
+        current: ast.AST | None = node
+        while current is not None and len(chain) < _LONGEST_CHAIN:
+            found = self._in_function(current, heat)
+            if isinstance(found, str):
+                return _joined(chain, found)
+            if found is None:
+                return _joined(chain, "at the top level of the module" if heat is Heat.COLD else "")
+            words, current = self._function(found, heat)
+            if words and current is None:
+                return _joined(chain, words)
+            chain += [words] if words else []
+        return _joined(chain, "")
+
+    def _in_function(self, node: ast.AST, heat: Heat) -> str | ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """What decides inside of the function around a node, or that function."""
+        inner = node
+        for outer in self._model.ancestors(node):
+            test = self._map.guard(outer, inner) if heat is Heat.COLD else None
+            if test is not None:
+                return f"runs only now and then: {quote(self._model, test)} in line {test.lineno}"
+            if isinstance(inner, (ast.Raise, ast.ExceptHandler)):
+                return "runs only when something fails"
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
+                return outer
+            if self._map.of(outer) is not heat:
+                return self._loop(outer) if isinstance(outer, _LOOPS) else ""
+            inner = outer
+        return None
+
+    def _loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
+        if not isinstance(loop, ast.While) and self._model.is_over_batches(loop.iter):
+            source = quote(self._model, _iterated(loop.iter))
+            return f"the loop in line {loop.lineno} goes over the batches of {source}"
+        for call in self._calls_in(loop):
+            if self._map.work.is_work(call):
+                return f"the loop in line {loop.lineno} runs {quote(self._model, call.func)}"
+        return f"the loop in line {loop.lineno} runs every step"
+
+    def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
+        for node in walk(loop):
+            if isinstance(node, ast.Call):
+                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*_LOOPS, *_DEFINITIONS)))
+                if between is loop:
+                    yield node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[str, ast.AST | None]:
+        """What decides for a function, or the words on a call of it and that call."""
+        info = self._model.module.function(node.lineno, node.col_offset)
+        if info is None:
+            return "", None
+        named = by_name(info)
+        if named is not None and named.heat is heat:
+            return f"by its name, `{info.qualname}` {named.why}", None
+        return self._called(info, heat)
+
+    def _called(self, info: FunctionInfo, heat: Heat) -> tuple[str, ast.AST | None]:
+        callers = self._map.callers(info)
+        alike = [call for call in callers if self._map.of(call) is heat]
+        if heat is Heat.WARM:
+            if not callers:
+                return f"no call of `{info.qualname}` in this file", None
+            return ("" if alike else f"other files may call `{info.qualname}`"), None
+        if heat is Heat.COLD:
+            return f"`{info.qualname}` is only called from code that rarely runs", None
+        if not alike:
+            return f"`{info.qualname}` runs a model", None
+        return f"line {alike[0].lineno} calls `{info.qualname}`", alike[0]
+
+
+def _joined(chain: list[str], last: str) -> str:
+    return ", ".join(part for part in (*chain[:2], last) if part)
+
+
+def _iterated(node: ast.expr) -> ast.expr:
+    """What a loop really goes over: `loader` of `enumerate(tqdm(loader))`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        node = node.args[0]
+    return node
+
+
+def _operands(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions that an operation works on."""
+    if isinstance(node, ast.Expr):
+        node = node.value
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            yield node.func.value
+        yield from (arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args)
+        yield from (keyword.value for keyword in node.keywords)
+    elif isinstance(node, ast.Subscript):
+        index = node.slice
+        yield from index.elts if isinstance(index, ast.Tuple) else [index]
+        yield node.value
+    elif isinstance(node, ast.Compare):
+        yield from (node.left, *node.comparators)
+    elif isinstance(node, ast.BinOp):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield from node.values
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
