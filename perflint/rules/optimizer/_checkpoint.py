@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
 from perflint.rules._methods import calls_named
+from perflint.rules._visible import is_private
+from perflint.rules.optimizer._copying import copies_state
 from perflint.rules.placement import place_confidence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
@@ -118,17 +120,13 @@ def _is_elsewhere(value: Value) -> bool:
 
 
 def feeds_only_state(model: Model, found: Loaded) -> bool:
-    """Whether all that is read of a checkpoint goes into `load_state_dict` of modules and optimizers."""
+    """Whether all that is read of a checkpoint is copied to where it goes, by modules and optimizers."""
     if not found.name:
         assert isinstance(found.given_to.node.func, ast.Attribute)
-        return _copies_state(model, found.given_to.node.func.value)
-    function = model.function(found.load)
-    uses = [
-        each
-        for each in model.nodes(ast.Name)
-        if each.id == found.name and isinstance(each.ctx, ast.Load) and model.function(each) is function
-    ]
-    return all(_is_state(model, use) for use in uses)
+        return _is_copied(model, found.given_to.node)
+    uses = [each for each in model.nodes(ast.Name) if each.id == found.name]
+    uses = [each for each in uses if model.function(each) is model.function(found.load)]
+    return all(is_private(model, use) and (not isinstance(use.ctx, ast.Load) or _is_state(model, use)) for use in uses)
 
 
 def _is_state(model: Model, use: ast.Name) -> bool:
@@ -136,19 +134,17 @@ def _is_state(model: Model, use: ast.Name) -> bool:
     parent = model.parent(node)
     while isinstance(parent, ast.Subscript) and parent.value is node:
         node, parent = parent, model.parent(parent)
-    if node is use or not isinstance(parent, ast.Call) or parent.args[:1] != [node] or parent.keywords:
-        return False
-    owner = parent.func
+    return node is not use and isinstance(parent, ast.Call) and parent.args[:1] == [node] and _is_copied(model, parent)
+
+
+def _is_copied(model: Model, call: ast.Call) -> bool:
+    """Whether a call is `load_state_dict`, without `assign`, of an object that copies to where it is."""
+    owner = call.func
     if not isinstance(owner, ast.Attribute) or owner.attr != "load_state_dict":
         return False
-    return _copies_state(model, owner.value)
-
-
-def _copies_state(model: Model, owner: ast.expr) -> bool:
-    """Whether something is known for a module, an optimizer or a scaler: these copy to where they are."""
-    members = model.value(owner).members
-    return bool(members) and all(
-        isinstance(member, Instance)
-        and (model.is_module(member) or member.cls.startswith(("torch.optim.", "torch.amp.", "torch.cuda.amp.")))
-        for member in members
-    )
+    # The third argument of a module's, `assign`, puts what is loaded in the place of its tensors.
+    if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
+        return False
+    if any(keyword.arg not in ("state_dict", "strict") for keyword in call.keywords):
+        return False
+    return copies_state(model, model.value(owner.value))

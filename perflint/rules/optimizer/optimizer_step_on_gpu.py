@@ -85,10 +85,12 @@ class OptimizerStepOnGpu(Rule):
     ```
 
     ## Fix safety
-    `map_location` becomes `"cpu"`. It is safe where all of the checkpoint goes into `load_state_dict` of
-    modules and optimizers, which copy to where the parameters are. It is unsafe elsewhere: what else is
-    read of the checkpoint is on the host then. The loop gets no fix: loading the state after the model
-    was moved makes it needless.
+    `map_location` becomes `"cpu"`. It is safe where all of the checkpoint goes, in the same function, into
+    `load_state_dict` of modules and optimizers whose classes and parts are all in sight: these copy to where
+    the parameters are. It is unsafe elsewhere: what else is read of the checkpoint is on the host then, and so
+    is what a class with a `load_state_dict` of its own, or `assign=True`, keeps as it is. There is none where
+    `map_location` is what a call gives that may do more than name a device. The loop gets no fix: loading the
+    state after the model was moved makes it needless.
 
     ## How a GPU shows it
     Below `Optimizer.step`, a profile shows one `aten::item` with a `Memcpy DtoH` and a
@@ -203,6 +205,13 @@ def _to_device(model: Model, call: ast.Call) -> Confidence | None:
 
 def _fix(site: FileSite, found: Loaded) -> Fix | None:
     source = site.model.source
+    if any(isinstance(part, ast.Call) and not _names_device(site.model, part) for part in walk(found.place)):
+        # The call may do more than name a device.
+        return None
     safe = feeds_only_state(site.model, found)
     edit = replace(source, source.span(found.place), '"cpu"')
     return Fix("Load to the host", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+
+
+def _names_device(model: Model, call: ast.Call) -> bool:
+    return model.target(call) in ("torch.device", "torch.cuda.current_device", "builtins.str")

@@ -9,16 +9,18 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site, calls_named
 from perflint.rules._statements import statement_of
+from perflint.rules._visible import is_private
 from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
-from perflint.semantics.values import scalar_type
+from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data backward requires_grad shape device dtype".split())
+_FRESH = frozenset(f"torch.{name}" for name in ("tensor", "zeros", "ones", "full", "empty"))
 _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.str", "builtins.len", "builtins.isinstance"})
 
 
@@ -66,9 +68,11 @@ class GraphRetainingAccumulate(Rule):
     ```
 
     ## Fix safety
-    The fix adds `.detach()`. It is safe where the function only reads numbers of the sum (`.item()`,
-    `float(total)`). It is risky elsewhere: the sum requires no gradient any more, so a backward pass
-    that begins at it teaches the model nothing.
+    The fix adds `.detach()`. It is safe where the loss is known to be a tensor, and the sum belongs to the
+    function, which begins it with a number or a tensor of its own and only reads numbers of it (`.item()`,
+    `float(total)`). It is unsafe where the loss may be another object, which may have no `detach`. It is risky
+    elsewhere: the sum requires no gradient any more, so a backward pass that begins at it teaches the model
+    nothing.
 
     ## How a GPU shows it
     `torch.cuda.memory_allocated()` and the host's memory grow from step to step; a snapshot of the memory
@@ -186,7 +190,9 @@ def _off(model: Model, node: ast.AST) -> bool:
 
 def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
     """Whether a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
-    for use in names(body_of(model, loop), name):
+    function = body_of(model, loop)
+    seen_elsewhere = any(not is_private(model, use) for use in names(loop, name))
+    for use in names(model.source.tree if seen_elsewhere else function, name):
         if not isinstance(use.ctx, ast.Load):
             continue
         for outer in model.ancestors(use):
@@ -220,9 +226,43 @@ def _feeds_tensor(model: Model, statement: ast.Assign | ast.AnnAssign) -> bool:
 def _fix(model: Model, kept: ast.Name, name: str, held: ast.AST) -> Fix:
     span = model.source.span(kept)
     edit = insert(span.end_line, span.end_column, ".detach()")
-    safe = all(_reads_number(model, use) for use in names(body_of(model, kept), name) if isinstance(use.ctx, ast.Load))
-    safe = safe and isinstance(held, ast.AugAssign)
-    return Fix("Add what is detached", Safety.SAFE if safe else Safety.RISKY, (edit,))
+    if not isinstance(held, ast.AugAssign) or not _is_only_read(model, held, name):
+        return Fix("Add what is detached", Safety.RISKY, (edit,))
+    return Fix("Add what is detached", Safety.SAFE if _is_tensor(model, kept) else Safety.UNSAFE, (edit,))
+
+
+def _is_tensor(model: Model, node: ast.expr) -> bool:
+    """Whether an expression is surely a tensor, which can be detached."""
+    value = model.value(node)
+    return isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
+
+
+def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
+    """Whether a sum belongs to its function alone, which begins it and then reads numbers of it."""
+    for use in names(body_of(model, held), name):
+        if not is_private(model, use):
+            return False
+        if isinstance(use.ctx, ast.Load):
+            if not _reads_number(model, use):
+                return False
+        elif use is not held.target and not _begins(model, use):
+            return False
+    function = body_of(model, held)
+    given = [part.arg for part in walk(function) if isinstance(part, ast.arg)]
+    return name not in given
+
+
+def _begins(model: Model, use: ast.Name) -> bool:
+    """Whether a name is bound to a number, or to a tensor that nothing else holds, or added to."""
+    statement = model.parent(use)
+    if isinstance(statement, ast.AugAssign):
+        return True
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+        return False
+    if scalar_type(model.value(statement.value)):
+        return True
+    alone = isinstance(statement, ast.AnnAssign) or len(statement.targets) == 1
+    return alone and isinstance(statement.value, ast.Call) and model.target(statement.value) in _FRESH
 
 
 def _reads_number(model: Model, use: ast.Name) -> bool:

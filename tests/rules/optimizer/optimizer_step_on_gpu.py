@@ -118,3 +118,15 @@ def no_optimizer(states: dict[str, dict[str, torch.Tensor]], sampler) -> None:
     for state in states.values():
         for k, v in state.items():
             state[k] = v.cuda()
+
+
+def set_up() -> torch.device:
+    torch.cuda.set_device(0)
+    return torch.device("cuda")
+
+
+def where_set_up_says(model: nn.Module) -> torch.optim.Optimizer:
+    optimizer = torch.optim.Adam(model.parameters())
+    checkpoint = torch.load(PATH, map_location=set_up())  # error: TPF608
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    return optimizer

@@ -117,3 +117,36 @@ def accelerated(model, loader, optimizer, accelerator):
         accelerator.backward(loss)
         optimizer.step()
     return total, others
+
+
+SEEN = 0.0
+
+
+def counted(model: nn.Module, loader, optimizer) -> float:
+    global SEEN
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        SEEN += loss
+    return float(SEEN)
+
+
+def later() -> None:
+    SEEN.backward()
+
+
+def with_a_closure(model: nn.Module, loader, optimizer):
+    total = 0.0
+
+    def step(x):
+        nonlocal total
+        for part in x:
+            loss = model(part).sum()
+            loss.backward()
+            total += loss
+
+    for x in loader:
+        step(x)
+    total.backward()
+    optimizer.step()

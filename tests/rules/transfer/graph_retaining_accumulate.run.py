@@ -38,3 +38,61 @@ def kept_where_it_is_given_away():
         loss.backward()
         total += loss
     return total
+
+
+def kept_where_other_functions_use_the_sum():
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    total = 0.0
+
+    def train():
+        nonlocal total
+        for x in batches():
+            loss = model(x).square().mean()
+            loss.backward(torch.ones((), device=DEVICE))
+            total += loss
+        return float(total)
+
+    def later():
+        return total
+
+    return train(), later()
+
+
+TOTAL = 0.0
+
+
+def kept_where_the_sum_is_global():
+    global TOTAL
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    for x in batches():
+        loss = model(x).square().mean()
+        loss.backward()
+        TOTAL += loss
+    return float(TOTAL)
+
+
+def kept_where_the_caller_holds_the_sum(total: torch.Tensor):
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    for x in batches():
+        loss = model(x).square().mean()
+        loss.backward()
+        total += loss
+    return float(total)
+
+
+def kept_where_the_sum_is_part_of_a_tensor(sums: torch.Tensor):
+    model = torch.nn.Linear(2, 1).to(DEVICE)
+    total = sums[0]
+    for x in batches():
+        loss = model(x).square().mean()
+        loss.backward()
+        total += loss
+    return float(total)
+
+
+def kept_where_the_loss_may_be_no_tensor(losses):
+    total = 0.0
+    for loss in losses:
+        loss.backward()
+        total += loss
+    return float(total)

@@ -1,0 +1,104 @@
+"""Who can see a plain name: the function that binds it alone, or other functions and files as well."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import field
+from weakref import WeakKeyDictionary
+
+from perflint.frozen import dataclass
+from perflint.semantics.model import FunctionNode, Model
+from perflint.semantics.structure import last_name, walk
+
+_READS_ALL = frozenset({"locals", "vars", "eval", "exec"})
+"""Calls that may read any local name."""
+
+
+@dataclass(slots=True)
+class _Names:
+    """The plain names of one function, without those of the functions in it."""
+
+    bound: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    """Names that it declares `global` or `nonlocal`."""
+    used: set[str] = field(default_factory=set)
+    inner: set[str] = field(default_factory=set)
+    """Names of it that functions or classes in it use."""
+    is_open: bool = False
+    """Whether it reads its local names by other means than their names."""
+
+    @property
+    def free(self) -> set[str]:
+        """The names that belong to what is around the function."""
+        return ((self.used | self.inner) - self.bound) | self.declared
+
+
+_KNOWN: WeakKeyDictionary[Model, dict[FunctionNode, _Names]] = WeakKeyDictionary()
+
+
+def is_private(model: Model, name: ast.Name) -> bool:
+    """Whether a name belongs to the function around it, and nothing outside of that function, or nested in it, sees it.
+
+    Names of modules and classes, and names that are declared `global` or `nonlocal`, are not private.
+    """
+    function = model.function(name)
+    names = None if function is None else _all(model).get(function)
+    if names is None or names.is_open:
+        return False
+    return name.id in names.bound and name.id not in names.declared | names.inner
+
+
+def _all(model: Model) -> dict[FunctionNode, _Names]:
+    found = _KNOWN.get(model)
+    if found is None:
+        found = _KNOWN[model] = _read(model)
+    return found
+
+
+def _read(model: Model) -> dict[FunctionNode, _Names]:
+    """The names of all functions of a file."""
+    found: dict[FunctionNode, _Names] = {}
+    for info in model.module.structure.functions.values():
+        given = info.node.args
+        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        found[info.node] = _Names(bound={each.arg for each in parameters if each is not None})
+    for name in model.nodes(ast.Name):
+        own = _of(model, found, name)
+        if own is not None:
+            (own.used if isinstance(name.ctx, ast.Load) else own.bound).add(name.id)
+    binders: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = [
+        *model.nodes(ast.FunctionDef),
+        *model.nodes(ast.AsyncFunctionDef),
+        *model.nodes(ast.ClassDef),
+    ]
+    for binder in binders:
+        own = _of(model, found, binder)
+        if own is not None:
+            own.bound.add(binder.name)
+            if isinstance(binder, ast.ClassDef):
+                own.inner |= {part.id for part in walk(binder) if isinstance(part, ast.Name)}
+    _note_declarations(model, found)
+    # Inner functions come after those around them.
+    for node in reversed(found):
+        outer = _of(model, found, node)
+        if outer is not None:
+            outer.inner |= found[node].free
+    return found
+
+
+def _note_declarations(model: Model, found: dict[FunctionNode, _Names]) -> None:
+    declarations: list[ast.Global | ast.Nonlocal] = [*model.nodes(ast.Global), *model.nodes(ast.Nonlocal)]
+    for statement in declarations:
+        own = _of(model, found, statement)
+        if own is not None:
+            own.declared.update(statement.names)
+            own.bound.difference_update(statement.names)
+    for call in model.nodes(ast.Call):
+        own = _of(model, found, call) if last_name(call) in _READS_ALL else None
+        if own is not None and isinstance(call.func, ast.Name):
+            own.is_open = True
+
+
+def _of(model: Model, found: dict[FunctionNode, _Names], node: ast.AST) -> _Names | None:
+    function = model.function(node)
+    return None if function is None else found.get(function)

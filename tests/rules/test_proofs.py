@@ -1,0 +1,65 @@
+"""What a fix must not be called safe without: each text differs from a safe one by what takes the proof away."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.findings import Safety
+from tests.rules.harness import lint, source_cases
+
+RULES = {case.rule.code: case.rule for case in source_cases()}
+
+RESUME = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 2)
+
+def resume(path):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    checkpoint = torch.load(path, map_location="cuda")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    return model, optimizer
+"""
+
+
+def safeties(code: str, text: str) -> list[Safety | None]:
+    """How safe the fixes of one rule are."""
+    return [None if found.fix is None else found.fix.safety for found in lint(text, [RULES[code]], "audit")]
+
+
+LOADS_OTHERWISE = [
+    ("    def load_state_dict(self, state): self.layer.weight.data = state['layer.weight']\n"),
+    ("    def set_extra_state(self, state): self.mean = state\n"),
+    ("    def _load_from_state_dict(self, state, *rest): self.mean = state['mean']\n"),
+]
+
+
+def test_a_checkpoint_that_is_only_copied() -> None:
+    assert safeties("TPF608", RESUME) == [Safety.SAFE]
+
+
+@pytest.mark.parametrize("method", LOADS_OTHERWISE)
+def test_a_class_that_loads_otherwise(method: str) -> None:
+    text = RESUME.replace("\ndef resume", f"{method}\ndef resume")
+    assert safeties("TPF608", text) == [Safety.UNSAFE]
+
+
+@pytest.mark.parametrize("base", ["Base", "torch.nn.Module, Base"])
+def test_a_class_whose_base_is_not_in_sight(base: str) -> None:
+    text = "from elsewhere import Base\n" + RESUME.replace("torch.nn.Module", base)
+    assert safeties("TPF608", text) == [Safety.UNSAFE]
+
+
+def test_a_part_that_is_not_in_sight() -> None:
+    text = "import elsewhere\n" + RESUME.replace("torch.nn.Linear(3, 2)", "elsewhere.Layer(3)")
+    assert safeties("TPF608", text) == [Safety.UNSAFE]
+
+
+def test_a_checkpoint_of_the_module() -> None:
+    text = RESUME.replace("def resume(path):", "if path := 'weights.pt':").replace("    return model, optimizer\n", "")
+    assert safeties("TPF608", text) == [Safety.UNSAFE]
