@@ -25,7 +25,7 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
             node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
             found = rule.check(node, site)  # type: ignore[arg-type]
             sure = (as_sure_as_data(each, site) for each in found if not _on_host(each, site))
-            return tuple(offered(each, torch_version) for each in sure)
+            return tuple(offered(each, torch_version, site.model.is_scripted) for each in sure)
     return None
 
 

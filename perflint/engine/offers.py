@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.config.settings import Version
@@ -11,11 +12,17 @@ _EVERYWHERE: Version = (2, 0)
 """A project that states no bound is expected to have this torch or a newer one."""
 
 
-def offered(finding: Finding, torch_version: Version | None) -> Finding:
-    """The finding with its fix as users get it. `torch_version` is the oldest that the project allows, if known."""
+def offered(finding: Finding, torch_version: Version | None, is_scripted: Callable[[int], bool]) -> Finding:
+    """The finding with its fix as users get it.
+
+    `torch_version` is the oldest that the project allows, if known. `is_scripted` says whether TorchScript may
+    compile a line: there is no fix there, because TorchScript may not know what the fix writes.
+    """
     fix = finding.fix
     if fix is None:
         return finding
+    if any(is_scripted(edit.span.line) for edit in fix.edits):
+        return replace(finding, fix=None)
     if fix.safety is Safety.RISKY and fix.proof is None and finding.confidence is not Confidence.HIGH:
         fix = replace(fix, safety=Safety.DISPLAY)
     return replace(finding, fix=_for_version(fix, torch_version))

@@ -14,6 +14,7 @@ from perflint.semantics.capturing import Captures
 from perflint.semantics.compiling import is_skipped
 from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.heat import HeatMap
+from perflint.semantics.scripting import scripted_lines
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 
@@ -113,6 +114,14 @@ class Model:
     def captures(self) -> Captures:
         """The regions of the file that CUDA graphs record."""
         return Captures(self.project, self.module, self._recorder, self.source.text)
+
+    @cached_property
+    def _scripted(self) -> tuple[range, ...]:
+        return scripted_lines(self)
+
+    def is_scripted(self, line: int) -> bool:
+        """Whether a line is in a function that TorchScript may compile."""
+        return any(line in lines for lines in self._scripted)
 
     @property
     def compiles(self) -> bool:

@@ -12,6 +12,11 @@ from tests.output.reports import finding
 PLACE = Span(2, 11, 2, 30)
 
 
+def not_scripted(line: int) -> bool:
+    """No line is compiled by TorchScript."""
+    return False
+
+
 def got(
     safety: Safety,
     confidence: Confidence = Confidence.HIGH,
@@ -21,7 +26,7 @@ def got(
 ) -> tuple[Safety, str]:
     """The safety and the message with which a fix is offered."""
     fix = Fix("Pass it", safety, (Edit(PLACE, "x"),), since=since, proof=proof)
-    made = offered(finding(PLACE, fix=fix, confidence=confidence), torch_version).fix
+    made = offered(finding(PLACE, fix=fix, confidence=confidence), torch_version, not_scripted).fix
     assert made is not None and (made.edits, made.since) == (fix.edits, since)
     return made.safety, made.message
 
@@ -64,4 +69,11 @@ def test_the_message_says_which_torch_is_missing() -> None:
 
 def test_a_finding_without_a_fix_stays_as_it_is() -> None:
     bare = finding(PLACE)
-    assert offered(bare, (1, 4)) is bare
+    assert offered(bare, (1, 4), not_scripted) is bare
+
+
+def test_no_fix_writes_what_torchscript_may_compile() -> None:
+    fix = Fix("Pass it", Safety.SAFE, (Edit(PLACE, "x"), Edit(Span(7, 1, 7, 2), "y")))
+    made = finding(PLACE, fix=fix)
+    assert offered(made, None, lambda line: line == 3).fix is fix
+    assert offered(made, None, lambda line: line == 7).fix is None

@@ -48,6 +48,12 @@ def in_pairs(x: torch.Tensor, names: list[str]) -> None:
         print(name, value.item())
 
 
+@torch.jit.script
+def scripted(x: torch.Tensor) -> list[float]:
+    flat = x.float().flatten()
+    return [float(each) for each in flat]
+
+
 # Look-alikes
 
 
