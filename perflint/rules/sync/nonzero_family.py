@@ -12,6 +12,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
+from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
 from perflint.source.concrete import code, cst
@@ -60,9 +61,12 @@ class NonzeroFamily(Rule):
     ```
 
     ## Fix safety
-    `x[torch.where(m)] = number` and `x[m.nonzero(as_tuple=True)] = number` become `x[m] = number`:
-    safe where `m` is certainly boolean, unsafe elsewhere (an integer `m` would be taken as
-    positions). Masked reductions change the order of summation and get no fix.
+    `x[torch.where(m)] = number` and `x[m.nonzero(as_tuple=True)] = number` become `x[m] = number`.
+    It is safe where `m` is certainly boolean, is computed element by element from `x` (`x > 0`), and
+    is not written afterwards. It is unsafe where `m` is boolean and has dimensions, but may be
+    shorter than `x`, which raises an error, or is written before `backward()`, which raises one
+    there. It is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m`
+    without dimensions as all of `x`. Masked reductions change the order of summation and get no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a
@@ -174,15 +178,15 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if index.slice is not site.node or not _takes_number(site, index) or not _as_tuple(site):
         return None
     mask = site.value(operand).tensor
-    if mask is None:
+    if mask is None or mask.rank == 0:
         return None
-    sure = mask.kind is Kind.BOOL and mask.evidence >= Evidence.ANNOTATION
     new = node.args[0].value if site.target != "torch.Tensor.nonzero" else _receiver(node)
-    return Fix(
-        "Index with the mask itself",
-        Safety.SAFE if sure else Safety.UNSAFE,
-        (replace(site.model.source, site.span, new),),
-    )
+    edit = replace(site.model.source, site.span, new)
+    if mask.kind is not Kind.BOOL or mask.evidence < Evidence.ANNOTATION:
+        return Fix("Index with the mask itself", Safety.RISKY, (edit,))
+    if has_shape_of(site.model, operand, index.value):
+        return Fix("Index with the mask itself", Safety.SAFE, (edit,))
+    return Fix("Index with the mask itself", Safety.RISKY if mask.rank is None else Safety.UNSAFE, (edit,))
 
 
 def _receiver(node: cst.Call) -> cst.BaseExpression:

@@ -1,0 +1,77 @@
+"""Masks that have the shape of the tensor that they index."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.rules._bindings import alone
+from perflint.rules.transfer._reads import Fate, fates
+from perflint.semantics.bindings import definitions
+from perflint.semantics.model import Model
+from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.values import scalar_type
+
+_COMPARES = frozenset("eq ne lt le gt ge less less_equal greater greater_equal not_equal".split())
+_TESTS = frozenset("isnan isinf isfinite isneginf isposinf logical_not".split())
+_KEEPS = frozenset("abs neg float double half bfloat16 int long detach".split())
+_RESHAPES = frozenset(
+    """as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_ data""".split()
+)
+"""Attributes by which a tensor gets another shape while it keeps its name."""
+_HARMLESS = frozenset((Fate.READ, Fate.COMPUTED, Fate.COPIED))
+_NUMBERS = ("int", "float", "bool")
+_DEPTH = 6
+
+
+def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr) -> bool:
+    """Whether a mask certainly has the shape of a tensor, and nothing writes to it after it was made.
+
+    `mask` is used where `indexed` is, as in `indexed[mask]`.
+    """
+    path = path_of(indexed)
+    if not path:
+        return False
+    made = alone(model, mask) if isinstance(mask, ast.Name) else mask
+    if made is None or (made is not mask and not fates(model, made) <= _HARMLESS):
+        return False
+    return _is_new(made) and _is_elementwise(model, made, path, _DEPTH) and _keeps_shape(model, path, made, indexed)
+
+
+def _is_new(made: ast.expr) -> bool:
+    """Whether a mask is not the indexed tensor itself, as `x.bool()` may be."""
+    return isinstance(made, (ast.Compare, ast.BinOp, ast.UnaryOp)) or last_name(made) in _TESTS | _COMPARES
+
+
+def _is_elementwise(model: Model, node: ast.expr, path: str, depth: int) -> bool:
+    """Whether an expression has one element for each element of the tensor with this path."""
+    if depth == 0:
+        return False
+    if path_of(node) == path:
+        return True
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.In, ast.NotIn, ast.Is, ast.IsNot)):
+        parts = [node.left, *node.comparators] if len(node.ops) == 1 else []
+    elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        parts = [node.operand]
+    elif isinstance(node, ast.Call) and not node.keywords:
+        head, _, leaf = model.target(node).rpartition(".")
+        operands = node.args
+        if head == "torch.Tensor" and isinstance(node.func, ast.Attribute):
+            operands = [node.func.value, *operands]
+        known = {1: _TESTS | _KEEPS, 2: _COMPARES}.get(len(operands), frozenset())
+        parts = operands if head in ("torch", "torch.Tensor") and leaf in known else []
+    tensors = [part for part in parts if scalar_type(model.value(part)) not in _NUMBERS]
+    return bool(tensors) and all(_is_elementwise(model, part, path, depth - 1) for part in tensors)
+
+
+def _keeps_shape(model: Model, path: str, made: ast.expr, indexed: ast.expr) -> bool:
+    """Whether a tensor has the shape that it had where the mask was made."""
+    root = model.function(indexed) or model.source.tree
+    for each in walk(root):
+        if isinstance(each, ast.Attribute) and each.attr in _RESHAPES and path_of(each.value) == path:
+            return False
+    uses = [each for each in walk(made) if path_of(each) == path]
+    here = definitions(indexed, model.ancestors(indexed), path)
+    return all(definitions(use, model.ancestors(use), path).bindings == here.bindings for use in uses)
