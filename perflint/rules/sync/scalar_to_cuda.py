@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from math import isinf, nan
+from math import isinf
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
@@ -13,6 +13,7 @@ from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.values import Dtype
 from perflint.source.concrete import cst
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -20,7 +21,11 @@ _NEW = "torch.Tensor.new_tensor"
 _KEPT = frozenset({"dtype", "device", "requires_grad"})
 
 
-_LARGEST = 3.4028234663852886e38
+_LARGEST, _LARGEST_HALF = 3.4028234663852886e38, 65504
+"""The largest numbers of float32 and float16."""
+_REFUSED = frozenset(("uint64", "complex32", "chalf"))
+"""Dtypes of which the two take different numbers."""
+_COMPLEX = frozenset(("complex64", "complex128", "cfloat", "cdouble"))
 
 
 class ScalarToCuda(Rule):
@@ -68,8 +73,11 @@ class ScalarToCuda(Rule):
     `requires_grad` kept. It is safe for a number in the source: both infer the same dtype. It is
     unsafe for a variable, which may hold a NumPy scalar with a dtype of its own; where the move also
     changed the dtype, because the number was rounded twice; for `True` and `False` without
-    `dtype`, of which `torch.full` makes integers in TorchScript; and for large ones, as
-    of a number that float32 cannot hold `torch.tensor` makes infinity, where `torch.full` raises.
+    `dtype`, of which `torch.full` makes integers in TorchScript; for complex numbers without a
+    dtype of at least 64 bits, and for integers beyond int64 and numbers of `uint64`, because other
+    numbers raise; and for large ones: `torch.tensor` makes infinity of a number that float32 cannot
+    hold, where `torch.full` raises, and a dtype that is not known may be complex32, for which it
+    raises above 65504.
     `torch.tensor(number).cuda(gpu)` has no fix where `gpu` may be None: `.cuda(None)` is the
     current GPU, and `device=None` is the CPU.
 
@@ -150,7 +158,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         return None
     return Fix(
         "Fill the tensor on the device",
-        Safety.SAFE if _infers_same(made) and not casts else Safety.UNSAFE,
+        Safety.SAFE if _infers_same(site, made) and not casts else Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
         full.imports,
     )
@@ -177,16 +185,26 @@ def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
     return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
 
 
-def _infers_same(made: ast.Call) -> bool:
-    """Whether torch.full certainly gives the dtype that the constructor gives."""
+def _infers_same(site: CallSite, made: ast.Call) -> bool:
+    """Whether torch.full certainly gives the dtype and the number that the constructor gives."""
     number = made.args[0]
     while isinstance(number, ast.UnaryOp):
         number = number.operand
     if not isinstance(number, ast.Constant):
         return False
+    given = keyword(made, "dtype")
+    value = None if given is None else site.value(given)
+    dtype = value.name if isinstance(value, Dtype) else ""
     if isinstance(number.value, bool):
         # TorchScript makes an integer tensor of True.
-        return keyword(made, "dtype") is not None
-    # torch.full raises for what float32 cannot hold, where torch.tensor gives infinity.
-    size = abs(number.value) if isinstance(number.value, (int, float, complex)) else nan
-    return size <= _LARGEST or isinf(size)
+        return given is not None and dtype not in _REFUSED
+    if isinstance(number.value, complex):
+        return dtype in _COMPLEX
+    if not isinstance(number.value, (int, float)) or dtype in _REFUSED:
+        return False
+    size = abs(number.value)
+    if isinstance(number.value, int) and size >= 2**63:
+        return False
+    # torch.full raises for what float32 cannot hold, where torch.tensor gives infinity; so it does for complex32.
+    largest = _LARGEST if given is None or dtype else _LARGEST_HALF
+    return size <= largest or isinf(size)

@@ -50,8 +50,21 @@ def case_large():
 
 
 def change_large(error):
-    """of a number that float32 cannot hold `torch.tensor` makes infinity, where `torch.full` raises"""
+    """`torch.tensor` makes infinity of a number that float32 cannot hold, where `torch.full` raises"""
     assert error[0] is None and "without overflow" in error[1]
+
+
+def signed(x: torch.Tensor):
+    return torch.tensor(-1, dtype=torch.uint64, device=x.device)
+
+
+def case_of_uint64():
+    return {"dtype": signed(torch.ones(2, device="cuda")).dtype}
+
+
+def change_of_uint64(error):
+    """integers beyond int64 and numbers of `uint64`, because other numbers raise"""
+    assert error[0].startswith("OverflowError") and error[1] is None
 
 
 def case_moved():

@@ -46,6 +46,11 @@ def on_some_gpu(gpu, known: int, other: int | None = None):
     return here, torch.tensor(3.0).cuda(other), torch.full((), 3.0, device="cuda")
 
 
+@torch.jit.script
+def scripted(x: torch.Tensor):
+    return x * torch.tensor(2.0, device=x.device, requires_grad=True)
+
+
 # Look-alikes.
 
 

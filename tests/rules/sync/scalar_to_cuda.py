@@ -46,6 +46,11 @@ def on_some_gpu(gpu, known: int, other: int | None = None):
     return here, torch.tensor(3.0).cuda(other), torch.tensor(3.0).cuda(None)  # error: TPF116, TPF116
 
 
+@torch.jit.script
+def scripted(x: torch.Tensor):
+    return x * torch.tensor(2.0, device=x.device, requires_grad=True)  # error: TPF116
+
+
 # Look-alikes.
 
 

@@ -10,7 +10,7 @@ def case_numbers():
         torch.tensor(True, device=DEVICE),
         torch.tensor(1099511627776, device=DEVICE),
         torch.tensor(1e-300, device=DEVICE),
-        torch.tensor(1 + 2j) * torch.tensor(2j, device=DEVICE),
+        torch.tensor(1 + 2j) * torch.tensor(2j, dtype=torch.complex64, device=DEVICE),
     ]
 
 
@@ -46,6 +46,13 @@ def case_on_the_current_gpu():
 
 def kept_where_the_gpu_may_be_none(args, gpu=None):
     return torch.tensor(0.25).cuda(gpu), torch.tensor(0.25).cuda(args.gpu), torch.tensor(0.25).cuda(device=gpu)
+
+
+def kept_where_the_two_take_other_numbers(x: torch.Tensor):
+    of_int64 = torch.tensor(9223372036854775808, device=DEVICE)
+    unsigned = torch.tensor(0.0, dtype=torch.uint64, device=DEVICE), torch.tensor(-1, dtype=torch.uint64, device=DEVICE)
+    small = torch.tensor(70000.0, dtype=torch.complex32, device=DEVICE)
+    return of_int64, unsigned, small, torch.tensor(1j, device=DEVICE), torch.tensor(-1e9, dtype=x.dtype, device=DEVICE)
 
 
 def kept_where_it_is_rounded_twice():
