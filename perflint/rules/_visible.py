@@ -12,6 +12,7 @@ from perflint.semantics.structure import last_name, walk
 
 _READS_ALL = frozenset({"locals", "vars", "eval", "exec"})
 """Calls that may read any local name."""
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(slots=True)
@@ -46,6 +47,17 @@ def is_private(model: Model, name: ast.Name) -> bool:
     if names is None or names.is_open:
         return False
     return name.id in names.bound and name.id not in names.declared | names.inner
+
+
+def is_local(model: Model, name: ast.Name) -> bool:
+    """Whether a name is private, or one of the file's top level that no function or class of the file mentions.
+
+    While the statements around such a name run, no other code of the file sees it.
+    """
+    if model.function(name) is not None:
+        return is_private(model, name)
+    same = (each for each in model.nodes(ast.Name) if each.id == name.id)
+    return all(not isinstance(outer, _SCOPES) for each in same for outer in model.ancestors(each))
 
 
 def _all(model: Model) -> dict[FunctionNode, _Names]:

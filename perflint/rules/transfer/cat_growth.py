@@ -9,7 +9,8 @@ from typing import TypeGuard
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, swallows
+from perflint.rules._visible import is_local
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
@@ -77,7 +78,8 @@ class CatGrowth(Rule):
     ## Fix safety
     Unsafe: `out` becomes a list while the loop runs and one `torch.cat` follows it. The values are the
     same. All parts are in memory until the end, and shapes that do not fit raise after the loop. There is
-    none where a part may be written to before the loop ends.
+    none where a part may be written to before the loop ends, where an error in the loop may be caught in the
+    function (`try`, `contextlib.suppress`), or where other functions see `out`.
 
     ## How a GPU shows it
     A profile shows `CatArrayBatchedCopy` kernels that take longer from turn to turn, and the caching
@@ -157,7 +159,7 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         return None
     if any(use for use in names(found.loop, found.name) if use not in set(walk(found.statement))):
         return None
-    if _may_change_later(model, found.loop, more[0]):
+    if _may_change_later(model, found.loop, more[0]) or _is_seen_half_done(model, found):
         return None
     before = indentation(source, found.loop.lineno)
     call = source.written(site.node.func)
@@ -170,6 +172,12 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
         insert(end + 1, 1, in_newlines_of(source, end, closing)),
     )
     return Fix("Gather in a list and concatenate once", Safety.UNSAFE, edits)
+
+
+def _is_seen_half_done(model: Model, found: _Growth) -> bool:
+    """Whether other code may see the name while it is a list, or go on after an error of the loop's body."""
+    uses = names(found.statement, found.name)
+    return not all(is_local(model, use) for use in uses) or swallows(model, found.statement)
 
 
 def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:

@@ -1,5 +1,7 @@
 """Tensors that loops gather, and tensors that they use."""
 
+import contextlib
+
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -95,3 +97,58 @@ def anew_in_each_turn(loader: DataLoader) -> list[torch.Tensor]:
         y = torch.cat([y, x])
         found.append(y)
     return found
+
+
+def what_fits(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        y = model(x.cuda())
+        try:
+            outputs = torch.cat([outputs, y], dim=0)
+        except RuntimeError:
+            pass
+    return outputs
+
+
+def as_far_as_it_got(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    try:
+        for x in loader:
+            y = model(x.cuda())
+            outputs = torch.cat([outputs, y], dim=0)
+    except KeyboardInterrupt:
+        print("interrupted")
+    return outputs
+
+
+def without_errors(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    for x in loader:
+        with contextlib.suppress(RuntimeError):
+            y = model(x.cuda())
+            outputs = torch.cat([outputs, y], dim=0)
+    return outputs
+
+
+def seen_inside(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+
+    def report() -> None:
+        print(outputs.shape)
+
+    for x in loader:
+        y = model(x.cuda())
+        outputs = torch.cat([outputs, y], dim=0)
+        report()
+    return outputs
+
+
+def with_precision(model: nn.Module, loader: DataLoader) -> torch.Tensor:
+    outputs = torch.empty(0, 10, device="cuda")
+    outputs = [outputs]
+    for x in loader:
+        with torch.autocast("cuda"), torch.inference_mode():
+            y = model(x.cuda())
+            outputs.append(y)
+    outputs = torch.cat(outputs, dim=0)
+    return outputs
