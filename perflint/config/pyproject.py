@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 
 from perflint.config.errors import ConfigurationError, did_you_mean
 from perflint.config.regular import read_regular
+from perflint.config.requirements import required_torch
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
 from perflint.frozen import dataclass
 
-_TORCH = r"(?i:\s*+torch\s*+(?:\[[^\]]*+\])?\s*+\(?(?P<bounds>[^\w@][^;)]*+)\)?\s*+)"
-_LOWER = r"(?:===?|~=|>=?)\s*(\d{1,9}+)(?!\d)(?:\.(\d{1,9}+)(?!\d))?"
 _LARGEST = 1 << 20
 """Bytes of the largest pyproject.toml that is read."""
 _LARGE = 1e15
@@ -42,19 +41,34 @@ class ProjectFile:
 def find(paths: Sequence[str]) -> ProjectFile:
     """The options of the nearest pyproject.toml with [tool.perflint], from the folder common to `paths` upwards.
 
-    Without one, the options say nothing and the root is the working directory. The oldest torch
-    that the nearest [project] table with a torch requirement allows stands in for `torch-version`.
+    Without one, the options say nothing and the root is the working directory. If no `torch-version`
+    is stated, it is the oldest torch that the nearest folder with a requirement of torch allows.
     Raises ConfigurationError for a file that cannot be read as settings.
     """
-    torch: Version | None = None
+    documents: dict[str, Mapping[str, Any]] = {}
     for folder in _upwards(_common_folder(paths)):
-        document = _load(os.path.join(folder, "pyproject.toml"))
-        torch = torch or _required_torch(document)
+        documents[folder] = document = _load(os.path.join(folder, "pyproject.toml"))
         table = _tables(document, "tool").get("perflint")
         if table is not None:
             options = parse(table, os.path.join(folder, "pyproject.toml"))
-            return ProjectFile(replace(options, torch_version=options.torch_version or torch), folder)
-    return ProjectFile(Options(torch_version=torch))
+            return ProjectFile(replace(options, torch_version=options.torch_version or _torch(documents)), folder)
+    return ProjectFile(Options(torch_version=_torch(documents)))
+
+
+def _torch(documents: Mapping[str, Mapping[str, Any]]) -> Version | None:
+    """The oldest torch that the nearest folder with a requirement of torch allows; folders come nearest first."""
+    inside = _of_project(list(documents))
+    found = (required_torch(folder, document, folder in inside) for folder, document in documents.items())
+    return next((version for version in found if version is not None), None)
+
+
+def _of_project(folders: Sequence[str]) -> Sequence[str]:
+    """The folders, nearest first, up to the root of the repository, or else up to the working directory."""
+    for at, folder in enumerate(folders):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folders[: at + 1]
+    here = os.getcwd()
+    return folders[: folders.index(here) + 1] if here in folders else folders[:1]
 
 
 def _common_folder(paths: Sequence[str]) -> str:
@@ -105,16 +119,6 @@ def _load(path: str) -> Mapping[str, Any]:
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     table = document.get(key)
     return table if isinstance(table, dict) else {}
-
-
-def _required_torch(document: Mapping[str, Any]) -> Version | None:
-    dependencies = _tables(document, "project").get("dependencies")
-    for requirement in dependencies if isinstance(dependencies, list) else ():
-        found = re.fullmatch(_TORCH, requirement.split(";")[0]) if isinstance(requirement, str) else None
-        bounds = re.findall(_LOWER, found["bounds"]) if found else []
-        if bounds:
-            return max((int(major), int(minor or 0)) for major, minor in bounds)
-    return None
 
 
 class _Key:

@@ -155,7 +155,7 @@ REQUIREMENTS = [
     ("[\"torch>=2.2; sys_platform == 'linux'\"]", (2, 2)),
     ('["torch>1.10,>=2.0"]', (2, 0)),
     ('["torch"]', None),
-    ('["torch<2.5"]', None),
+    ('["torch<2.5"]', (2, 4)),
     ('["torch>=2"]', (2, 0)),
     ('["torchvision>=0.20"]', None),
     ('["torch @ https://example.org/torch-2.1.whl"]', None),

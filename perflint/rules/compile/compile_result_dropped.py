@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
+from perflint.rules._since import MODULE_COMPILE
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
@@ -214,7 +215,7 @@ def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
         assert isinstance(target, (cst.Name, cst.Attribute))
         assignment = cst.Assign([cst.AssignTarget(target)], node)
         edit = replace(site.model.source, site.span, assignment)
-    return None if edit is None else Fix(message, Safety.RISKY, (edit,))
+    return None if edit is None else Fix(message, Safety.RISKY, (edit,), since=MODULE_COMPILE if in_place else None)
 
 
 def _may_assign(model: Model, call: ast.Call, node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._since import CAPTURABLE
 from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
@@ -14,11 +15,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Instance
 from perflint.source.concrete import cst
-
-_COUNTING = frozenset(
-    f"torch.optim.{name}" for name in "Adam AdamW Adamax NAdam RAdam ASGD Adadelta RMSprop Rprop".split()
-)
-"""Optimizers with a counter of steps, and a setting to keep it on the device."""
 
 
 class OptimizerNotCapturable(Rule):
@@ -103,7 +99,12 @@ class OptimizerNotCapturable(Rule):
 def _made(site: CallSite) -> Instance | None:
     """The optimizer, where it is known how it was made, and that it counts on the host."""
     value = site.receiver
-    if not isinstance(value, Instance) or value.cls not in _COUNTING or value.arguments is None or value.origin is None:
+    if (
+        not isinstance(value, Instance)
+        or value.cls not in CAPTURABLE
+        or value.arguments is None
+        or value.origin is None
+    ):
         return None
     given = value.argument("capturable")
     return value if given is None or given == Const(False) else None
@@ -124,4 +125,5 @@ def _fix(model: Model, made: Instance) -> Fix | None:
     new = with_argument(written, "capturable=True") if isinstance(written, cst.Call) else None
     if new is None:
         return None
-    return Fix("Count on the device", Safety.UNSAFE, (replace(model.source, model.source.span(call), new),))
+    edit = replace(model.source, model.source.span(call), new)
+    return Fix("Count on the device", Safety.UNSAFE, (edit,), since=CAPTURABLE[made.cls])

@@ -6,6 +6,7 @@ import ast
 
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.evaluation._gradients import carries
 from perflint.rules.evaluation._loops import Region
 from perflint.rules.evaluation._modules import modules
@@ -35,7 +36,9 @@ def decorate(region: Region, context: str) -> Fix | None:
     decorator = cst.Decorator(cst.parse_expression(f"{spelling}()"))
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
-    return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.RISKY, (Edit(place, text),), imports)
+    since = INFERENCE_MODE if context == "inference_mode" else None
+    edits = (Edit(place, text),)
+    return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.RISKY, edits, imports, since=since)
 
 
 def under_no_grad(survey: Survey, call: ast.Call) -> Fix | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._fix import torch_name
 from perflint.rules.evaluation._inference import fits
@@ -115,7 +116,13 @@ class NoGradInsteadOfInferenceMode(Rule):
             heat=site.model.heat(within),
             span=span,
             help=f"use `{code(written)}`",
-            fix=Fix(f"replace by `{code(written)}`", Safety.DISPLAY, (Edit(span, code(written)),), imports),
+            fix=Fix(
+                f"replace by `{code(written)}`",
+                Safety.DISPLAY,
+                (Edit(span, code(written)),),
+                imports,
+                since=INFERENCE_MODE,
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
 from perflint.rules._names import Import, Names, names_in_file
+from perflint.rules._since import AMP_AUTOCAST, AMP_CUSTOM, AMP_GRAD_SCALER
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
@@ -19,6 +20,12 @@ from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
 
 _AUTOCAST_PARAMETERS = ("enabled", "dtype", "cache_enabled")
+_SINCE = {
+    "autocast": AMP_AUTOCAST,
+    "GradScaler": AMP_GRAD_SCALER,
+    "custom_fwd": AMP_CUSTOM,
+    "custom_bwd": AMP_CUSTOM,
+}
 _PACKAGES = ("torch.cuda.amp", "torch.cpu.amp")
 
 
@@ -195,7 +202,8 @@ class _Imports:
 
     def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...], used: list[Reference]) -> Fix:
         unsafe = "set_autocast" in self._model.source.text or any(_is_asked_for(self._model, use.node) for use in used)
-        return Fix(message, Safety.UNSAFE if unsafe else Safety.SAFE, tuple(edits), imports)
+        since = max(_SINCE[use.member] for use in used)
+        return Fix(message, Safety.UNSAFE if unsafe else Safety.SAFE, tuple(edits), imports, since=since)
 
 
 def _exported(tree: ast.Module) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
+from perflint.rules._since import SDPA_KERNEL
 from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
@@ -95,7 +96,7 @@ def _fix(site: CallSite) -> Fix | None:
     listed = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
     edit = Edit(site.span, f"{kernel.text}({listed})")
     imports = tuple(dict.fromkeys((*kernel.imports, *backend.imports)))
-    return Fix("Use `sdpa_kernel`", Safety.SAFE, (edit,), imports)
+    return Fix("Use `sdpa_kernel`", Safety.SAFE, (edit,), imports, since=SDPA_KERNEL)
 
 
 def _allowed(site: CallSite) -> list[str]:

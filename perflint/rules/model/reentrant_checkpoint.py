@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._names import names_in_file
+from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
 from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -104,7 +105,8 @@ class ReentrantCheckpoint(Rule):
         fix = None
         if changed is not None:
             edit = replace(site.model.source, site.span, changed)
-            fix = Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,))
+            since = NO_REENTRY_SEQUENTIAL if site.target == _SEQUENTIAL else NO_REENTRY
+            fix = Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,), since=since)
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and sees less",

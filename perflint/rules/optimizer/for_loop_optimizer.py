@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_false
+from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
@@ -19,9 +20,7 @@ from perflint.source.concrete import cst
 _COMPILED_STEP = re.compile(r"compile\([\w.]+\.step\b")
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
 
-_FUSED = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
-"""Optimizers with a fused form on CUDA devices."""
-_FOREACH = _FUSED | {
+_FOREACH = frozenset(FUSED) | {
     f"torch.optim.{name}"
     for name in ("Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
 }
@@ -122,7 +121,7 @@ class ForLoopOptimizer(Rule):
             confidence=confidence,
             # It is made once, but steps each time.
             heat=Heat.HOT,
-            help="Pass `fused=True`." if site.target in _FUSED else "Leave `foreach` out.",
+            help="Pass `fused=True`." if site.target in FUSED else "Leave `foreach` out.",
             fix=_without_foreach(site),
         )
 
@@ -142,7 +141,7 @@ def _is_on(site: CallSite, name: str) -> bool:
 
 def _may_be_fused(site: CallSite) -> bool:
     chosen = any(site.argument(name) is not None for name in ("fused", "foreach", "differentiable"))
-    return site.target in _FUSED and not chosen and not site.has_unpacking
+    return site.target in FUSED and not chosen and not site.has_unpacking
 
 
 def _is_small(site: CallSite) -> bool:
@@ -186,8 +185,10 @@ def _without_foreach(site: CallSite) -> Fix | None:
     source = site.model.source
     if not is_false(keyword.value):
         return None
-    if site.target in _FUSED and site.argument("fused") is None:
-        return Fix("Use the fused form", Safety.UNSAFE, (Edit(source.span(keyword), "fused=True"),))
+    if site.target in FUSED and site.argument("fused") is None:
+        return Fix(
+            "Use the fused form", Safety.UNSAFE, (Edit(source.span(keyword), "fused=True"),), since=FUSED[site.target]
+        )
     return Fix("Use the default form", Safety.UNSAFE, (dropped(source, site.node, keyword),))
 
 
@@ -196,4 +197,6 @@ def _with_fused(site: CallSite, node: cst.CSTNode) -> Fix | None:
     new = with_argument(node, "fused=True")
     if new is None:
         return None
-    return Fix("Use the fused form", Safety.UNSAFE, (replace(site.model.source, site.span, new),))
+    return Fix(
+        "Use the fused form", Safety.UNSAFE, (replace(site.model.source, site.span, new),), since=FUSED[site.target]
+    )

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._places import loops_around, targets
+from perflint.rules._since import GRADIENTS_DROPPED
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
@@ -152,7 +153,8 @@ def _fix(site: CallSite) -> Fix | None:
     given = _set_to_none(site) if last_name(site.node) == "zero_grad" else None
     if given is None:
         return None
-    return Fix("Drop the gradients", Safety.RISKY, (dropped(site.model.source, site.node, given),), proof=_proof(site))
+    edit = dropped(site.model.source, site.node, given)
+    return Fix("Drop the gradients", Safety.RISKY, (edit,), since=GRADIENTS_DROPPED, proof=_proof(site))
 
 
 def _proof(site: CallSite) -> str | None:

@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._since import ASSERT_ASYNC, ASSERT_ASYNC_MESSAGE
 from perflint.rules.sync._scalars import Read
 from perflint.semantics.model import Model
 from perflint.semantics.values import Kind, Tensor
@@ -31,7 +32,8 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     arguments = [cst.Arg(model.source.concrete(part)) for part in parts]
     new = cst.Call(cst.parse_expression(name.text), arguments)
     edit = replace(model.source, model.source.span(statement), new)
-    return Fix("Check on the device with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports)
+    since = ASSERT_ASYNC if message is None else ASSERT_ASYNC_MESSAGE
+    return Fix("Check on the device with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports, since=since)
 
 
 def _is_one_truth(model: Model, read: Read) -> bool:

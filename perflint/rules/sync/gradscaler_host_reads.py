@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._since import FUSED
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
@@ -17,7 +18,6 @@ from perflint.source.concrete import cst, parse_expression
 
 _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
-_FUSED = frozenset({"torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD"})
 _AGAINST_FUSED = ("fused", "foreach", "capturable", "differentiable")
 _WHAT = {
     "step": "asks the device whether a gradient is infinite before it lets the optimizer step",
@@ -182,7 +182,7 @@ def _casts_to_bfloat16(model: Model) -> bool:
 
 def _fix(site: CallSite) -> Fix | None:
     optimizer = _optimizer(site)
-    if optimizer is None or optimizer.cls not in _FUSED or optimizer.origin is None:
+    if optimizer is None or optimizer.cls not in FUSED or optimizer.origin is None:
         return None
     made = _call_at(site.model, optimizer)
     if made is None or any(optimizer.argument(name) is not None for name in _AGAINST_FUSED):
@@ -192,7 +192,9 @@ def _fix(site: CallSite) -> Fix | None:
     new = with_argument(node, "fused=True") if isinstance(node, cst.Call) else None
     if new is None:
         return None
-    return Fix("Fuse the optimizer", Safety.UNSAFE, (replace(site.model.source, span, new),))
+    return Fix(
+        "Fuse the optimizer", Safety.UNSAFE, (replace(site.model.source, span, new),), since=FUSED[optimizer.cls]
+    )
 
 
 def _call_at(model: Model, made: Instance) -> ast.Call | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._since import UNCHECKED
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
@@ -162,4 +163,5 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
         function.imports,
+        since=UNCHECKED[name],
     )

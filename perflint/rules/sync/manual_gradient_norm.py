@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safe
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
+from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
 from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
@@ -143,7 +144,7 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
         return None
     span = Span(start.line, start.column, end.end_line, end.end_column)
     edit = Edit(span, f"{found.name} = {function.text}({gradients})")
-    return Fix("Compute the norm on the device", Safety.UNSAFE, (edit,), function.imports)
+    return Fix("Compute the norm on the device", Safety.UNSAFE, (edit,), function.imports, since=TOTAL_NORM)
 
 
 def _textbook(model: Model, loop: ast.For) -> _Textbook | None:

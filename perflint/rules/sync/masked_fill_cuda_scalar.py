@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
+from perflint.rules._since import PROMOTING_WHERE
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
@@ -136,4 +137,5 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         Safety.UNSAFE,
         (replace(site.model.source, site.span, f"{where.text}({mask}, {value}, {x})"),),
         where.imports,
+        since=PROMOTING_WHERE,
     )

@@ -9,6 +9,7 @@ from math import isinf
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._since import INFERRED_FULL
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
@@ -161,6 +162,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         Safety.SAFE if _infers_same(site, made) and not casts else Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
         full.imports,
+        since=None if keyword(made, "dtype") is not None or casts else INFERRED_FULL,
     )
 
 

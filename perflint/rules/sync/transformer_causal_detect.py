@@ -10,6 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._methods import call_site
+from perflint.rules._since import IS_CAUSAL
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
@@ -183,4 +184,6 @@ def _fix(node: cst.CSTNode, site: CallSite, place: _Mask, given: ast.expr) -> Fi
     changed = with_argument(node, f"{place.told}=True")
     if changed is None:
         return None
-    return Fix(f"Pass `{place.told}=True`", Safety.UNSAFE, (replace(site.model.source, site.span, changed),))
+    return Fix(
+        f"Pass `{place.told}=True`", Safety.UNSAFE, (replace(site.model.source, site.span, changed),), since=IS_CAUSAL
+    )
