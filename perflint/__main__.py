@@ -1,8 +1,16 @@
 """`python -m perflint`."""
 
-from __future__ import annotations
-
+# Modules that Python has loaded by itself. All others must wait, even `__future__`: with `-m` Python looks for modules
+# in the working directory first. That may be a foreign checkout, whose modules must not run.
+import os
 import sys
+
+try:
+    if not sys.flags.safe_path and sys.path[0] == os.getcwd():
+        del sys.path[0]
+except FileNotFoundError:
+    # The working directory was removed; Python did not enter it.
+    pass
 
 from perflint.cli.main import main
 

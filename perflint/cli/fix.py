@@ -23,7 +23,7 @@ from perflint.findings import Finding, Problem, Report, Ruling, Safety
 from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
 from perflint.frozen import dataclass
-from perflint.output.diff import coloured, diff_lines
+from perflint.output.diff import diff_lines, shown
 from perflint.output.summary import count, fixable_with_more
 from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
@@ -131,7 +131,7 @@ class _Job:
                 return
         elif outcome.applied:
             self.printed = True
-            sys.stdout.writelines(coloured(diff_lines(path, text.text, outcome.text), self.out))
+            sys.stdout.writelines(shown(diff_lines(path, text.text, outcome.text), self.out, sys.stdout))
         self.note(path, outcome)
 
     def standard_input(self, name: str | None, force_exclude: bool) -> None:

@@ -21,7 +21,7 @@ from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.findings import Report
-from perflint.output.diff import coloured, diff_lines
+from perflint.output.diff import diff_lines, shown
 from perflint.output.summary import count
 from perflint.output.terminal import Style
 from perflint.output.verify import fixes, run_text, verification_document, verification_text
@@ -219,7 +219,7 @@ class _Job:
             json.dump(verification_document(result, "".join(lines)), sys.stdout, indent=2)
             sys.stdout.write("\n")
         elif not self._arguments.apply:
-            sys.stdout.writelines(coloured(lines, options.style(self._arguments, sys.stdout)))
+            sys.stdout.writelines(shown(lines, options.style(self._arguments, sys.stdout), sys.stdout))
         sys.stdout.flush()
         if self._arguments.apply:
             self._write(plan, kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
 
@@ -86,19 +86,50 @@ def _parse(line: str) -> Pattern | None:
 
 
 def _without_trailing_spaces(text: str) -> str:
-    while text.endswith(" "):
-        backslashes = len(text[:-1]) - len(text[:-1].rstrip("\\"))
-        if backslashes % 2:
-            return text
-        text = text[:-1]
-    return text
+    kept = text.rstrip(" ")
+    backslashes = len(kept) - len(kept.rstrip("\\"))
+    return f"{kept} " if kept != text and backslashes % 2 else kept
+
+
+_STAR, _FOLDERS, _REST = "*", "**/", "/**"
+"""The parts of a pattern that match any length: within a name, whole folders, and all that follows."""
 
 
 def _translate(text: str) -> str:
-    """A regular expression for a pattern without its "!" and its trailing slash. Raises re.error."""
+    """A regular expression for a pattern without its "!" and its trailing slash. Raises re.error.
+
+    Each stretch between two stars is in an atomic group: where it first matches is where it stays. No later
+    place can let more of the rest match, as a stretch has a fixed length (in characters between `*`, in names
+    between `**/`). So nothing is tried twice, and matching takes at most the product of both lengths.
+    """
+    parts = [*_parts(text), r"\Z"]
+    names = _split(parts, _FOLDERS)
+    above = "" if "/" in text else "(?:.*/)?+"
+    return above + _name_by_name(names[0]) + "".join(f"(?>(?:[^/]*+/)*?{_name_by_name(each)})" for each in names[1:])
+
+
+def _name_by_name(parts: list[str]) -> str:
+    """The expression for the parts between two `**/`."""
+    if _REST in parts:
+        return _name_by_name(parts[: parts.index(_REST)]) + ".*+"
+    stretches = _split(parts, _STAR)
+    return "".join(stretches[0]) + "".join(f"(?>[^/]*?{''.join(each)})" for each in stretches[1:])
+
+
+def _split(parts: list[str], at: str) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for part in parts:
+        if part == at:
+            found.append([])
+        else:
+            found[-1].append(part)
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Expressions for single characters, and what matches any length. Raises re.error."""
     anchored = "/" in text
     text = text.removeprefix("/")
-    parts = [] if anchored else ["(?:.*/)?"]
     at = 0
     while at < len(text):
         if text[at] == "*":
@@ -110,8 +141,7 @@ def _translate(text: str) -> str:
         else:
             character, at = _literal(text, at)
             part = re.escape(character)
-        parts.append(part)
-    return "".join(parts)
+        yield part
 
 
 def _stars(text: str, at: int, anchored: bool) -> tuple[str, int]:
@@ -120,8 +150,8 @@ def _stars(text: str, at: int, anchored: bool) -> tuple[str, int]:
         end += 1
     whole_name = (at == 0 or text[at - 1] == "/") and (end == len(text) or text[end] == "/")
     if end - at < 2 or not anchored or not whole_name:
-        return "[^/]*", end
-    return (".*", end) if end == len(text) else ("(?:.*/)?", end + 1)
+        return _STAR, end
+    return (_REST, end) if end == len(text) else (_FOLDERS, end + 1)
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:

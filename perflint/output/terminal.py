@@ -12,11 +12,11 @@ class Style:
     """Colours, or none."""
 
     def __init__(self, colours: bool) -> None:
-        self._colours = colours
+        self.colours = colours
 
     def __call__(self, text: str, *names: str) -> str:
         """A text in a style such as "bold", "red"."""
-        if not self._colours or not text:
+        if not self.colours or not text:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 

@@ -17,18 +17,18 @@ _WORTH_READING = r"(?i:noqa|perflint:)"
 _CODE = r"[A-Z]{1,4}[0-9]{1,4}"
 _SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
 _NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?)"
-_IGNORE = r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?:\s*\[(?P<selectors>[^\]]*)\])?"
+_IGNORE = r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?P<list>\s*\[)?"
 
-Selectors = frozenset[str] | None
-"""Codes, beginnings of codes and names; None for all rules."""
+_ALL = {"ALL"}
+"""What a comment names that lists no rules; others list codes, beginnings of codes and names."""
 
 
 @dataclass(slots=True)
 class _Comments:
-    """What the comments of a file silence, and where a comment must stand that cannot stand on its line."""
+    """The rules that the comments of a file silence, and where a comment must stand that cannot stand on its line."""
 
-    file: list[Selectors] = field(default_factory=list)
-    lines: dict[int, list[Selectors]] = field(default_factory=dict)
+    file: set[str] = field(default_factory=set)
+    lines: dict[int, set[str]] = field(default_factory=dict)
     moved: dict[int, int] = field(default_factory=dict)
     present: set[int] = field(default_factory=set)
 
@@ -52,11 +52,11 @@ class Suppressions:
         comments = self._comments
         if comments is None:
             return False
-        if any(_names(selectors, finding) for selectors in comments.file):
+        if _names(comments.file, finding):
             return True
         lines = {finding.span.line, finding.span.end_line}
         lines |= {comments.moved[line] for line in lines if line in comments.moved}
-        return any(_names(selectors, finding) for line in lines for selectors in comments.lines.get(line, ()))
+        return any(_names(comments.lines[line], finding) for line in lines if line in comments.lines)
 
     @cached_property
     def _comments(self) -> _Comments | None:
@@ -65,10 +65,11 @@ class Suppressions:
         return _read(self._source, self._noqa)
 
 
-def _names(selectors: Selectors, finding: Finding) -> bool:
-    if selectors is None:
-        return True
-    return not selectors.isdisjoint(("ALL", finding.name)) or any(finding.code.startswith(code) for code in selectors)
+def _names(selectors: set[str], finding: Finding) -> bool:
+    """Whether selectors name the rule of a finding; takes the same time however many there are."""
+    code = finding.code
+    beginnings = (code[:end] for end in range(1, len(code) + 1))
+    return not selectors.isdisjoint(("ALL", finding.name, *beginnings))
 
 
 def _read(source: Source, noqa: bool) -> _Comments:
@@ -111,15 +112,24 @@ def _tokens(source: Source) -> Iterator[_Token]:
 def _note(comments: _Comments, text: str, line: int, noqa: bool) -> None:
     for found in re.finditer(_NOQA, text) if noqa else ():
         listed = found["selectors"]
-        selectors = None if listed is None else frozenset(_normal(word) for word in re.split(r"[\s,]+", listed))
-        comments.lines.setdefault(line, []).append(selectors)
-    for found in re.finditer(_IGNORE, text):
-        listed = found["selectors"]
-        selectors = None if listed is None else frozenset(listed.replace(",", " ").split())
-        if found["what"] == "ignore-file":
-            comments.file.append(selectors)
+        selectors = _ALL if listed is None else {_normal(word) for word in re.split(r"[\s,]+", listed)}
+        comments.lines.setdefault(line, set()).update(selectors)
+    for what, selectors in _ignored(text):
+        silenced = comments.file if what == "ignore-file" else comments.lines.setdefault(line, set())
+        silenced.update(selectors)
+
+
+def _ignored(text: str) -> Iterator[tuple[str, set[str]]]:
+    """What each `perflint: ignore` in a comment is, and the selectors that it lists."""
+    at, last = 0, text.rfind("]")
+    while found := re.compile(_IGNORE).search(text, at):
+        at = found.end()
+        if found["list"] is None or last < at:
+            yield found["what"], _ALL
         else:
-            comments.lines.setdefault(line, []).append(selectors)
+            end = text.index("]", at)
+            yield found["what"], set(text[at:end].replace(",", " ").split())
+            at = end + 1
 
 
 def _normal(word: str) -> str:

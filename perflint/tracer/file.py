@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import zlib
 from collections.abc import Iterator
@@ -25,8 +26,10 @@ FORMAT = "perflint-trace"
 VERSION = 1
 LINE_LIMIT = 1 << 20
 """Bytes of a line. What the tracer writes is far below."""
-SIZE_LIMIT = 256 << 20
-"""Bytes of a file, uncompressed."""
+SIZE_LIMIT = 64 << 20
+"""Bytes of a file, uncompressed. Long recordings take a few megabytes; this much is read in seconds."""
+RECORD_LIMIT = 500_000
+"""Lines of a file. The recording's own limits, on steps, places, calls and work, stay far below."""
 NUMBER_LIMIT = 1 << 63
 _INFINITE = (float("inf"), float("-inf"))
 """What JSON makes of `1e999`."""
@@ -107,9 +110,12 @@ def _documents(file: BinaryIO, name: str) -> Iterator[dict[str, Any]]:
     """The objects of the lines. Never holds more than a line."""
     size = 0
     with gzip.GzipFile(fileobj=file) as unpacked, io.BufferedReader(unpacked) as lines:
-        while line := lines.readline(LINE_LIMIT + 1):
+        for count in itertools.count():
+            line = lines.readline(LINE_LIMIT + 1)
+            if not line:
+                return
             size += len(line)
-            if len(line) > LINE_LIMIT or size > SIZE_LIMIT:
+            if len(line) > LINE_LIMIT or size > SIZE_LIMIT or count > RECORD_LIMIT:
                 raise TraceError(f"{name} is larger than any trace", _RERECORD)
             if not line.endswith(b"\n"):
                 raise _cut_off(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -273,9 +274,15 @@ def test_an_empty_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no Python files in empty" in capsys.readouterr().err
 
 
-def test_the_diff_can_be_applied(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("program", ["git", "patch"])
+def test_the_diff_can_be_applied(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
     texts = {
         "a.py": "x = old",
+        'ü\\b"c\td.py': "# \x1b[2J\x85\u202e\nx = old\t+ y\n",
+        "x\n--- a/victim\n+++ b/victim\n@@ -1 +1 @@\n-safe\n+EVIL\n.py": "x = old\n",
+        os.fsdecode(b"\xff\x1b.py"): "x = old\n",
         "b.py": "x = old\r\ny = plain\r\n",
         "sub/c d.py": "".join(f"x{n} = {n}\n" for n in range(30)) + "é = old\n",
         "d.py": "y = 1\n",
@@ -285,10 +292,27 @@ def test_the_diff_can_be_applied(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(".") == 1
     diff = capsys.readouterr().out
     Path("all.diff").write_bytes(diff.encode())
-    subprocess.run(["git", "init", "-q", "."], check=True)
-    subprocess.run(["git", "apply", "all.diff"], check=True)
+    if program == "git":
+        subprocess.run(["git", "init", "-q", "."], check=True)
+        subprocess.run(["git", "apply", "all.diff"], check=True)
+    else:
+        subprocess.run(["patch", "--binary", "-p1", "-i", "all.diff"], check=True, capture_output=True)
     for name, text in texts.items():
         assert Path(name).read_bytes() == text.replace("old", "new").encode(), name
+
+
+@pytest.mark.parametrize("always", [True, False], ids=["colours", "terminal"])
+def test_a_terminal_is_sent_no_control_characters(
+    always: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("a\x1b]0;b.py", "# \x1b[2J\x9b\u202e\x07\n\tx = old\n".replace("\t", "if 1:\t"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["fix", ".", "--color", "always" if always else "never"]) == 1
+    out = re.sub("\x1b\\[[0-9;]+m", "", capsys.readouterr().out)
+    assert out == (
+        '--- "a/a\\033]0;b.py"\n+++ "b/a\\033]0;b.py"\n@@ -1,2 +1,2 @@\n'
+        " # \\x1b[2J\\x9b\\u202e\\x07\n-if 1:\tx = old\n+if 1:\tx = new\n"
+    )
 
 
 def test_colours(capsys: pytest.CaptureFixture[str]) -> None:

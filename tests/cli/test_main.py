@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +57,21 @@ def test_unknown_verbs(perflint: Command) -> None:
 def test_as_a_module() -> None:
     ran = python("-m", "perflint", "--version")
     assert (ran.code, ran.out.strip(), ran.err) == (0, f"perflint {package.__version__}", "")
+
+
+def test_modules_of_the_working_directory_do_not_run(tmp_path: Path) -> None:
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "__main__.py").write_text("import sys\nprint(*sys.modules)\n")
+    loaded = {name.partition(".")[0] for name in python("-m", "later", cwd=tmp_path).out.split()}
+    for name in sys.stdlib_module_names | {"libcst", "torch", "numpy", "flake8"}:
+        if name not in loaded | {"later"}:
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text("raise SystemExit('code of the checked folder ran')\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch"]\n')
+    (tmp_path / "bad.py").write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()  # noqa: E501\n")
+    for verb in ("check", "fix"):
+        ran = python("-m", "perflint", verb, "bad.py", cwd=tmp_path)
+        assert (ran.code, "TPF902" in ran.out) == (1, verb == "check"), ran.err
 
 
 def test_the_distribution_says_what_there_is() -> None:

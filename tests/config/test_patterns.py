@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,3 +125,33 @@ def test_as_git_does(repository: Path, lines: list[str], paths: list[str]) -> No
     ignored = set(asked.stdout.decode().split("\0")) - {""}
     patterns = Patterns(lines)
     assert {path for path in paths if patterns.covers(path)} == ignored
+
+
+def _bombs() -> Iterator[tuple[str, str]]:
+    """Patterns that match almost, in very many ways, and paths for them."""
+    for stars in (8, 200):
+        yield "*a" * stars + "b", "a" * 240
+        yield "*?" * stars + "b", "a" * 240
+        yield "*[a-c]" * stars + "b", "a" * 240
+        yield "x/" + "*a" * stars + "b/*", "x/" + "a" * 240 + "/y"
+        yield "**/" * stars + "b", "a/" * 120 + "a"
+        yield "**/*/" * stars + "b", "a/" * 120 + "a"
+        yield "**/a/" * stars + "b", "a/" * 120 + "a"
+        yield "**/a*a/*/" * stars + "b", "aaa/" * 120 + "a"
+        yield "a/**/" * stars + "**", "a/" * (stars - 1) + "b"
+
+
+@pytest.mark.parametrize(("pattern", "path"), list(_bombs()))
+@pytest.mark.parametrize("ending", ["", "!", "/"])
+def test_no_pattern_takes_long(pattern: str, path: str, ending: str) -> None:
+    line = f"!{pattern}" if ending == "!" else pattern + ending
+    start = time.process_time()
+    assert Patterns([line]).verdict(path, folder=True) is None
+    assert time.process_time() - start < 2
+
+
+def test_spaces_at_the_end_take_no_long_either() -> None:
+    start = time.process_time()
+    assert Patterns(["a" + " " * 1_000_000]).verdict("a")
+    assert Patterns(["a\\" + " " * 1_000_000]).verdict("a ")
+    assert time.process_time() - start < 2

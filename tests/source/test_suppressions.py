@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
@@ -9,9 +11,9 @@ from perflint.source.suppressions import Suppressions
 from perflint.source.text import Source
 
 
-def silenced(text: str, line: int = 1, end_line: int | None = None) -> bool:
-    """Whether a finding of TPF101, scalar-read-in-loop, on some lines is silenced."""
-    finding = Finding(
+def finding(line: int = 1, end_line: int | None = None) -> Finding:
+    """A finding of TPF101, scalar-read-in-loop, on some lines."""
+    return Finding(
         "a.py",
         Span(line, 1, end_line or line, 2),
         "TPF101",
@@ -22,7 +24,11 @@ def silenced(text: str, line: int = 1, end_line: int | None = None) -> bool:
         Heat.HOT,
         Effect.SYNC,
     )
-    return Suppressions(Source("a.py", text)).cover(finding)
+
+
+def silenced(text: str, line: int = 1, end_line: int | None = None) -> bool:
+    """Whether a finding on some lines is silenced."""
+    return Suppressions(Source("a.py", text)).cover(finding(line, end_line))
 
 
 COMMENTS = [
@@ -152,3 +158,22 @@ def test_files_without_the_words_are_not_tokenized(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(tokenize, "generate_tokens", unexpected)
     assert not silenced("x.item()  # fine\n")
+
+
+@pytest.mark.parametrize(
+    "open_bracket", ["# perflint: ignore[", "# perflint: ignore-file[", "# noqa: TPF", "# noqa: a-"]
+)
+def test_a_line_of_comments_without_an_end(open_bracket: str) -> None:
+    text = "x.item()  " + open_bracket * 20_000
+    start = time.process_time()
+    silenced(text)
+    assert time.process_time() - start < 2
+
+
+def test_many_comments_are_looked_through_once() -> None:
+    text = "".join(f"x.item()  # perflint: ignore-file[TPF9{n}] ignore[TPF{n}] noqa: TPF8{n}\n" for n in range(4000))
+    suppressions = Suppressions(Source("a.py", text))
+    start = time.process_time()
+    for line in range(1, 4001):
+        suppressions.cover(finding(line))
+    assert time.process_time() - start < 2

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -181,6 +182,13 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "SIZE_LIMIT", 10_000)
     with pytest.raises(TraceError, match="larger"):
         read_trace(packed(tmp_path / "a", GOOD, *[{"record": "unknown"}] * 1000))
+
+
+def test_a_file_of_very_many_lines_is_refused_before_it_takes_long(tmp_path: Path) -> None:
+    start = time.process_time()
+    with pytest.raises(TraceError, match="larger"):
+        read_trace(packed(tmp_path / "a", GOOD, "\n".join(["{}"] * 10_000_000)))
+    assert time.process_time() - start < 20
 
 
 def test_a_long_line_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
