@@ -115,6 +115,11 @@ def joins_parts(name: str) -> str:
     return concept("joins").why(name.strip("_").split("_")[0])
 
 
+def may_run_again(name: str) -> str:
+    """Why a method that constructors call may also be called later."""
+    return concept("again").why(name)
+
+
 def prepares_model(name: str) -> str:
     """Why a method of a model does not run it."""
     return concept("prepares-model").why(name) or concept("looks-up").why(name)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics import conventions
+from perflint.semantics.call_graph import CallGraph
 from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
-from perflint.semantics.values import Function, Instance
 from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, keeps_results
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ class HeatMap:
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
-        self._callers: dict[str, list[ast.Call]] | None = None
-        self._named: dict[str, list[ast.Call]] = {}
-        self._given: dict[str, list[ast.Call]] = {}
+        self._calls = CallGraph(model)
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
         self._flags: dict[str, list[ast.Name]] | None = None
@@ -74,7 +71,7 @@ class HeatMap:
         if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(parent) if isinstance(node, ast.stmt) else self._known[parent]
         around = self._known[parent]
-        if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._bound_name(parent):
+        if isinstance(parent, ast.Lambda) and around is not Heat.HOT and self._calls.bound_name(parent):
             return self._function(parent)
         if isinstance(parent, (ast.For, ast.AsyncFor)) and _is_in_body(parent, node):
             return self._loop(parent, around)
@@ -236,12 +233,6 @@ class HeatMap:
 
     # Functions
 
-    def _bound_name(self, node: ast.AST) -> str:
-        """The plain name that a lambda is assigned to, "" where it is none."""
-        statement = self._model.parent(node)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        return target.id if isinstance(target, ast.Name) else ""
-
     def _function(self, node: FunctionNode) -> Heat:
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
@@ -286,10 +277,19 @@ class HeatMap:
         if Heat.WARM in heats and Heat.COLD in heats:
             # One that calls itself runs as often as others call it.
             heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
-        is_private = info.name.startswith("_") or info.outer is not None
-        if known is Heat.COLD or (heats == {Heat.COLD} and is_private) or self.work.is_whole_training(info):
-            return Heat.COLD
-        return Heat.WARM
+        stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
+        return Heat.COLD if known is Heat.COLD or stays_cold or self.work.is_whole_training(info) else Heat.WARM
+
+    def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
+        """Whether a function has no other callers than these in any file: it is private, or helps constructors."""
+        if info.name.startswith("_") or info.outer is not None:
+            return True
+        return not conventions.may_run_again(info.name) and all(map(self._constructs, callers))
+
+    def _constructs(self, call: ast.Call) -> bool:
+        function = self._model.function(call)
+        info = None if function is None else self._model.module.function(function.lineno, function.col_offset)
+        return info is not None and info.constructs
 
     def _is_step(self, info: FunctionInfo) -> bool:
         """Whether a method is the `step` of an optimizer, or one that runs a model itself."""
@@ -312,52 +312,10 @@ class HeatMap:
         return True
 
     def callers(self, info: FunctionInfo) -> list[ast.Call]:
-        """The calls in this file that call a function, or may, and those that are given it to call."""
-        if self._callers is None:
-            self._callers = {}
-            for node in self._model.nodes(ast.Call):
-                for target in self._may_call(node):
-                    self._callers.setdefault(target, []).append(node)
-                self._note_given(node)
-                if isinstance(node.func, ast.Name):
-                    self._named.setdefault(node.func.id, []).append(node)
-        module = self._model.module.name
-        if isinstance(info.node, ast.Lambda):
-            return self._named.get(self._bound_name(info.node), [])
-        known = list(self._callers.get(f"{module}.{info.qualname}", ()))
-        if info.name == "__init__" and not self._model.is_module(Instance(f"{module}.{info.owner}")):
-            # An object that is made in each step: a distribution, an output.
-            known += self._callers.get(f"{module}.{info.owner}", ())
-        elif info.owner and info.name != "__init__":
-            known += self._callers.get("." + info.name, ())
-            for base in self._model.lineage(f"{module}.{info.owner}")[1:]:
-                # A call of the method that this one overrides.
-                known += self._callers.get(f"{base}.{info.name}", ())
-        # A hook or a factory is handed over once and called often: only a hot place tells something.
-        given = self._given.get(f"{module}.{info.qualname}", ())
-        return known + [call for call in given if self.of(call) is Heat.HOT]
-
-    def _note_given(self, node: ast.Call) -> None:
-        """Note the functions that a call gets as arguments: `optimizer.step(closure)`."""
-        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
-            if isinstance(argument, (ast.Name, ast.Attribute)):
-                value = self._model.value(argument)
-                if isinstance(value, Function):
-                    self._given.setdefault(f"{value.module}.{value.qualname}", []).append(node)
-
-    def _may_call(self, node: ast.Call) -> Iterator[str]:
-        """What a call may call: full names, and names of methods with a dot in front."""
-        target = self._model.target(node)
-        members = self._model.value(node.func).members
-        if target:
-            yield from {target, *(f"{m.module}.{m.qualname}" for m in members if isinstance(m, Function))}
-        elif isinstance(node.func, ast.Attribute) and node.func.attr not in ("train", "eval"):
-            # Of an object that is not known: any method of this file of that name. Modes are set everywhere.
-            yield "." + node.func.attr
-        hook = node.args[0] if node.args else None
-        if isinstance(hook, ast.Constant) and isinstance(hook.value, str) and "_" in hook.value:
-            # `self.run_hooks("on_batch_end", loss)`.
-            yield "." + hook.value
+        """The calls in this file that call a function, or may, and the hot ones that are given it to call."""
+        # A hook or a factory is given away once and called often, so a cold place says nothing.
+        given = [call for call in self._calls.given(info) if self.of(call) is Heat.HOT]
+        return self._calls.calls(info) + given
 
 
 def _counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:

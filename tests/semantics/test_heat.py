@@ -1250,6 +1250,56 @@ class Trainer:
 """
 
 
+ASSIGNED = """
+TABLE = {}
+class Rotary(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        init: Callable = self.compute_default
+        if config.kind != "default":
+            init = TABLE[config.kind]
+        inverse, self.scale = init(config)
+        self.refresh_cache(config)
+        self._grow(config)
+    @staticmethod
+    def compute_default(config):
+        return torch.arange(config.dim).sum().item()    # cold
+    def refresh_cache(self, config):
+        return torch.arange(config.dim).sum().item()    # warm
+    def _grow(self, config):
+        return torch.arange(config.dim).sum().item()    # cold
+
+class Scaled(nn.Module):
+    def forward(self, x, kind):
+        scale = self.scale_by_norm
+        if kind:
+            scale = TABLE[kind]
+        run = functools.partial(self.finish, 3)
+        return scale(x) + run(x)
+    def scale_by_norm(self, x):
+        return x.norm().item()                          # hot
+    def finish(self, n, x):
+        return x.norm().item()                          # hot
+
+class Both:
+    def __init__(self, config):
+        self.shared(config)
+        compute = self.measured
+        self.table = compute(config)
+    def shared(self, config):
+        return config.weight.sum().item()               # warm
+    def measured(self, config):
+        return config.weight.sum().item()               # cold
+    def again(self, config):
+        self.shared(config)
+"""
+
+
+@table(ASSIGNED)
+def test_methods_that_are_assigned_to_a_name_and_called(case: Case) -> None:
+    check(case)
+
+
 @table(EPOCHS)
 def test_epochs(case: Case) -> None:
     check(case)
