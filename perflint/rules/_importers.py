@@ -10,18 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from perflint.config.regular import read_regular
 from perflint.frozen import dataclass
 from perflint.rules._weights import downloads_weights, has_published_weights
+from perflint.semantics.importers import imported, package_of, text_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
-    r"|import[ \t]+(?P<modules>[^\n#]+))",
-    re.MULTILINE,
-)
-_FIRST_NAME = re.compile(r"\s*([\w.]+)")
 _RUNS = re.compile(
     r"autocast|GradScaler|\.half\(\)|\.bfloat16\(\)|precision|\b(?:bf16|fp16)\s*=|allow_tf32|_int_mm",
 )
@@ -68,34 +62,9 @@ def _files(project: Project) -> Iterator[Importer]:
             yield file
 
 
-def text_of(path: Path) -> str:
-    """The text of a file of the project; empty if it cannot be read, which is reported when it is checked itself."""
-    try:
-        return (read_regular(path) or b"").decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def _read(name: str, path: Path) -> Importer | None:
     text = text_of(path)
     runs, downloads = _RUNS.search(text) is not None, downloads_weights(text)
     if not runs and not downloads:
         return None
-    package = name.split("~")[0] if path.name == "__init__.py" else name.split("~")[0].rpartition(".")[0]
-    return Importer(name, frozenset(_imported(text, package)), runs, downloads)
-
-
-def _imported(text: str, package: str) -> Iterator[str]:
-    """The full names that a text imports, relative ones as seen from `package`."""
-    for match in _IMPORT.finditer(text):
-        if match["modules"]:
-            yield from (found[1] for found in map(_FIRST_NAME.match, match["modules"].split(",")) if found)
-            continue
-        origin = match["origin"]
-        if match["dots"]:
-            parts = package.split(".") if package else []
-            origin = ".".join([*parts[: len(parts) - len(match["dots"]) + 1], *([origin] if origin else [])])
-        yield origin
-        for found in map(_FIRST_NAME.match, match["names"].strip("()").split(",")):
-            if found:
-                yield f"{origin}.{found[1]}"
+    return Importer(name, frozenset(imported(text, package_of(name, path))), runs, downloads)

@@ -110,6 +110,26 @@ def checks_results(name: str) -> str:
     return concept("checks").why(name.lstrip("_"))
 
 
+def is_test(name: str) -> str:
+    """Why a function that checks results, or that makes its own inputs, is a test."""
+    return concept("test").why(name.lstrip("_"))
+
+
+def measures_time(name: str) -> str:
+    """Why a function is a benchmark."""
+    return concept("benchmark").why(name)
+
+
+def is_reference(name: str) -> str:
+    """Why a function is reference code if only tests call it."""
+    return concept("reference").why(name)
+
+
+def asserts(name: str) -> str:
+    """Why a call asserts that tensors are alike."""
+    return concept("asserts").why(name)
+
+
 def joins_parts(name: str) -> str:
     """Why a method that is given nothing to run on changes the weights of its object."""
     return concept("joins").why(name.strip("_").split("_")[0])

@@ -11,6 +11,7 @@ from perflint.semantics import conventions
 from perflint.semantics.call_graph import CallGraph
 from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
 from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.test_code import TestCode
 from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, keeps_results
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class HeatMap:
         self._unsure_functions: list[FunctionInfo] = []
         """What was told meanwhile, without the heat of those functions."""
         self.work = WorkMap(model)
+        self.tests = TestCode(model, self._calls, self.work)
+        self._in_tests: set[ast.AST] = set()
+        """Nodes in test code, as far as they have been asked for."""
         self.holds_tests = holds_tests(model.module)
 
     def of(self, node: ast.AST) -> Heat:
@@ -63,6 +67,9 @@ class HeatMap:
         """The heat of a node from that of the node around it."""
         parent = self._model.parent(node)
         if parent is None:
+            return Heat.COLD
+        if parent in self._in_tests or self.tests.holds(node):
+            self._in_tests.add(node)
             return Heat.COLD
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return self._known[parent]

@@ -50,6 +50,8 @@ class HeatReasons:
             test = self._heat.guard(outer, inner) if heat is Heat.COLD else None
             if test is not None:
                 return self._guarded(outer, test), None
+            if self._heat.tests.holds(outer):
+                return self._test_code(outer), None
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
                 return self._function(outer, heat)
             if self._heat.of(outer) is not heat:
@@ -73,6 +75,10 @@ class HeatReasons:
         if isinstance(outer, _LOOPS):
             return Step(f"in the loop {code}{self._work(outer) if heat is Heat.HOT else ''}", line)
         return Step(f"inside {code}", line)
+
+    def _test_code(self, outer: ast.AST) -> Step:
+        name = f"in `{outer.name}`, which" if isinstance(outer, _DEFINITIONS) else "in a block that"
+        return Step(f"{name} only tests, benchmarks or demonstrations run", getattr(outer, "lineno", None))
 
     def _guarded(self, outer: ast.AST, test: ast.expr) -> Step:
         branch = self._model.parent(test)

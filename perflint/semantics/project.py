@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from perflint.semantics.importers import Importers
 from perflint.semantics.knowledge import Knowledge
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.values import Value
@@ -156,6 +157,9 @@ class Project:
         self._broken: set[Path] = set()
         for path in paths:
             self._key(path.absolute())
+        self.checked: Mapping[str, Path] = dict(self._owners)
+        """The files to be checked, by the names of their modules."""
+        self.importers = Importers(self)
 
     @property
     def files(self) -> Mapping[str, Path]:

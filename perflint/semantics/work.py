@@ -217,6 +217,12 @@ class WorkMap:
     def _steps(self, loop: ast.AST) -> bool:
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
 
+    def trains_or_loads(self, root: ast.AST) -> bool:
+        """Whether a stretch of code steps an optimizer, or loops over the batches of a loader."""
+        return self._steps(root) or any(
+            isinstance(node, (ast.For, ast.AsyncFor)) and self.is_over_batches(node.iter) for node in walk(root)
+        )
+
     def is_over_batches(self, node: ast.expr) -> bool:
         """Whether a loop over something goes over the batches of a loader."""
         value = self._model.value(node)
@@ -271,11 +277,14 @@ def _joins_parts(info: FunctionInfo) -> str:
 
 def checks(node: ast.AST) -> bool:
     """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
-    return any(
-        isinstance(inner, ast.Assert)
-        and any(isinstance(call, ast.Call) and last_name(call) in ("allclose", "isclose") for call in walk(inner.test))
-        for inner in walk(node)
-    )
+    return any(map(_asserts_closeness, walk(node)))
+
+
+def _asserts_closeness(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return bool(conventions.asserts(last_name(node)))
+    asked = walk(node.test) if isinstance(node, ast.Assert) else ()
+    return any(isinstance(call, ast.Call) and last_name(call) in ("allclose", "isclose") for call in asked)
 
 
 def keeps_results(info: FunctionInfo) -> bool:

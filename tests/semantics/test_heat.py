@@ -1295,6 +1295,115 @@ class Both:
 """
 
 
+TEST_CODE = """
+def attention(q, k):
+    return (q @ k).max().item()             # cold
+def attention_ref(q, k):
+    for _ in range(3):
+        q = (q @ k).max().item()            # cold
+    return q
+def _make(n):
+    return torch.rand(n).sum().item()       # cold
+def test():
+    q = torch.rand(3, 3)
+    net = nn.Linear(3, 3)
+    for _ in range(3):
+        loss = net(q).sum()
+        print(loss.item())                  # cold
+    attention(q, _make(3)), attention_ref(q, q)
+
+def test2(n=3):
+    x = torch.randn(n, n)
+    print(x.sum().item())                   # cold
+def bench_linear(model: nn.Module, loader):
+    for x in torch.utils.data.DataLoader(loader):
+        print(model(x).sum().item())        # cold
+@triton.testing.perf_report([1])
+def run_all(model: nn.Module, x):
+    for _ in range(3):
+        print(model(x).sum().item())        # cold
+def compare_outputs(model: nn.Module, other: nn.Module, x):
+    for _ in range(3):
+        print(model(x).sum().item())        # cold
+    torch.testing.assert_close(model(x), other(x))
+
+def test(model: nn.Module, loader):
+    for x in loader:
+        print(model(x).sum().item())        # hot
+    return x.sum().item()                   # warm
+def test_all():
+    for x in torch.utils.data.DataLoader(data):
+        print(torch.rand(3) + x)            # hot
+def testing(x):
+    return x.sum().item()                   # warm
+def benches_of(x):
+    return x.sum().item()                   # warm
+def log_prob_ref(model, x):
+    return x.sum().item()                   # hot
+def train(model: nn.Module, loader):
+    for x in loader:
+        model(x)
+        log_prob_ref(model, x)
+
+def helper(x):
+    return x.sum().item()                   # cold
+def shared(x):
+    return x.sum().item()                   # warm
+def public(x):
+    return shared(x).item()                 # warm
+def dice_loss(x):
+    return x.sum().item()                   # hot
+class Net(nn.Module):
+    def forward(self, x):
+        return x.sum().item()               # hot
+    def encode(self, x):
+        return x.sum().item()               # warm
+    def _decode(self, x):
+        return x.sum().item()               # cold
+if __name__ == "__main__":
+    x = torch.rand(3)
+    net = Net()
+    for _ in range(9):
+        print(net(x).sum().item())          # cold
+    helper(x), shared(x), dice_loss(x), net.encode(x), net._decode(x)
+
+def run(x):
+    return x.sum().item()                   # warm
+def train(model: nn.Module, x):
+    for _ in range(9):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())                  # hot
+if __name__ == "__main__":
+    x = torch.rand(3)
+    for _ in range(9):
+        train(nn.Linear(3, 3), x)
+        optimizer.step()
+    run(x)
+
+def _ping(x):
+    _pong(x)
+def _pong(x):
+    _ping(x)
+    return x.sum().item()                   # warm
+def test_ping():
+    assert torch.allclose(torch.rand(3), torch.rand(3))
+
+import unittest
+class Suite(unittest.TestCase):
+    def check(self, model: nn.Module, x):
+        for _ in range(3):
+            model(x)
+            print(x.sum().item())           # cold
+"""
+
+
+@table(TEST_CODE)
+def test_code_that_only_tests_run(case: Case) -> None:
+    check(case)
+
+
 @table(ASSIGNED)
 def test_methods_that_are_assigned_to_a_name_and_called(case: Case) -> None:
     check(case)

@@ -530,6 +530,10 @@ HEAT: dict[str, tuple[str, list[str]]] = {
         "            raise ValueError  # ?\n",
         ["5: it only raises an exception"],
     ),
+    "test": (
+        "import torch\ndef test():\n    x = torch.rand(3)\n    f(x)\ndef f(x):\n    return x.item()  # ?\n",
+        ["5: in `f`, which only tests, benchmarks or demonstrations run"],
+    ),
     "except": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        try:\n            pass\n"
         "        except ValueError:\n            print(x)  # ?\n",

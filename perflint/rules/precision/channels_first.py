@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._importers import text_of
 from perflint.rules._methods import call_site, in_tests, is_false
 from perflint.rules._words import often, quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
+from perflint.semantics.importers import text_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from perflint.rules._importers import text_of
+from perflint.semantics.importers import text_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 
