@@ -195,6 +195,8 @@ class Finding:
     """Why perflint believes it, in one clause: where the tensor comes from, and which loop runs the line."""
     cost: str | None = None
     """The measured cost of the pattern, in one short sentence with its conditions."""
+    function: str | None = None
+    """The qualified name of the function around the place; None outside of functions."""
     group: str | None = None
     """Common to the findings of a rule in one function that have one cause; None if there are no others."""
 

@@ -46,7 +46,14 @@ def run(arguments: Namespace) -> int:
     rules = active_rules(settings)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
-    out = writer(settings.output_format, sys.stdout, options.style(arguments, sys.stdout), arguments.statistics)
+    out = writer(
+        settings.output_format,
+        sys.stdout,
+        options.style(arguments, sys.stdout),
+        arguments.statistics,
+        sys.stderr,
+        options.style(arguments, sys.stderr),
+    )
     report = _check(found, rules, settings, evidence, out, arguments)
     if report.problems:
         return 2

@@ -60,6 +60,7 @@ class OutputFormat(Enum):
 
     FULL = "full"
     CONCISE = "concise"
+    GROUPED = "grouped"
     JSON = "json"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from perflint.engine.severity import severity_at
 from perflint.engine.why import Whys
-from perflint.findings import Finding, Heat, Span
+from perflint.findings import Effect, Finding, Heat, Span
 from perflint.rules.base import Rule
 from perflint.semantics.model import Model
 from perflint.semantics.origins import Source
@@ -38,6 +38,7 @@ def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> 
                 severity=severity_at(finding),
                 why=whys.clause(finding, node) if node is not None else None,
                 cost=None if is_cold else cost,
+                function=_function(node, model),
                 group=names.get(index),
             )
         )
@@ -45,6 +46,8 @@ def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> 
 
 
 _Node = ast.expr | ast.stmt
+_OF_CONSTRUCTION = (Effect.COMPUTE, Effect.MEMORY, Effect.PIPELINE)
+"""Effects that lie in how something is made: what one function makes alike, it makes for one reason."""
 
 
 def _nodes(findings: Sequence[Finding], model: Model) -> dict[Span, _Node]:
@@ -64,11 +67,21 @@ def _nodes(findings: Sequence[Finding], model: Model) -> dict[Span, _Node]:
     return {span: node for span, node in found.items() if node is not None}
 
 
+def _function(node: _Node | None, model: Model) -> str | None:
+    function = model.function(node) if node is not None else None
+    while isinstance(function, ast.Lambda):
+        function = model.function(function)
+    info = model.module.function(function.lineno, function.col_offset) if function is not None else None
+    return info.qualname if info is not None else None
+
+
 def _causes(finding: Finding, node: _Node, model: Model, whys: Whys) -> list[tuple[object, ...]]:
     """What a finding has in common with others of its rule in its function: the source of its tensor, or the line."""
     function = model.function(node)
     place = (finding.code, function.lineno, function.col_offset) if function is not None else (finding.code, 0, 0)
     causes: list[tuple[object, ...]] = [(*place, "line", finding.span.line), (*place, finding.message)]
+    if finding.effect in _OF_CONSTRUCTION:
+        causes.append(place)
     subject = whys.subject(node)
     if subject is not None:
         origin = model.origins.of(subject)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.findings import Report
+from perflint.output.costliest import costliest_text
 from perflint.output.summary import summary_text, verdict_text
 from perflint.output.terminal import printable
 from perflint.output.writer import Writer, marker
@@ -10,7 +11,10 @@ from perflint.source.text import Source
 
 
 class ConciseWriter(Writer):
-    """`path:line:column: CODE [*] message`, and what a trace says of it in parentheses."""
+    """`path:line:column: CODE [*] message`, and the verdict of a trace in parentheses.
+
+    The summary goes to standard error: editors take each line of standard output for a finding.
+    """
 
     def file(self, source: Source, report: Report) -> None:
         style = self.style
@@ -21,4 +25,7 @@ class ConciseWriter(Writer):
             self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}{trace}\n")
 
     def finish(self, report: Report) -> None:
-        self.out.write(summary_text(report, self.style))
+        # The order of the two streams matters where both go to one terminal.
+        self.out.flush()
+        self.notes.write(costliest_text(report.findings, self.note_style))
+        self.notes.write(summary_text(report, self.note_style))

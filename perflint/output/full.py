@@ -1,15 +1,19 @@
-"""Findings with their source line, a caret, the help and what fix there is."""
+"""Findings with their source lines and carets, the reason, the help, the cost and the fix."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
 from perflint.findings import Finding, Report, Safety, Severity
-from perflint.output.summary import summary_text, verdict_text
-from perflint.output.terminal import printable, width
+from perflint.output.costliest import costliest_text
+from perflint.output.excerpt import Excerpt
+from perflint.output.summary import count, summary_text, verdict_text
+from perflint.output.terminal import Style, columns, printable, wrapped
 from perflint.output.writer import Writer, marker
 from perflint.source.text import Source
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_WIDEST_LINE = 200
 _HOW_TO_FIX = {
     Safety.SAFE: "safe",
     Safety.UNSAFE: "unsafe, needs `--unsafe-fixes`",
@@ -19,70 +23,84 @@ _HOW_TO_FIX = {
 
 
 class FullWriter(Writer):
-    """Some lines for each finding."""
+    """A block of lines for each finding, or for the findings of one group in one file."""
+
+    def __init__(self, out: TextIO, style: Style) -> None:
+        super().__init__(out, style)
+        self._columns = columns(out)
+        self._said: set[tuple[str, ...]] = set()
+        """Help and costs that were written, by file and rule: each is written once."""
 
     def file(self, source: Source, report: Report) -> None:
-        for finding in report.findings:
-            self.out.write(self._text(finding, source))
+        for block in _blocks(report.findings):
+            self.out.write(self._text(block, source))
 
     def finish(self, report: Report) -> None:
+        self.out.write(costliest_text(report.findings, self.style, self._columns))
         self.out.write(summary_text(report, self.style))
 
-    def _text(self, finding: Finding, source: Source) -> str:
-        style, span = self.style, finding.span
-        head = style(f"{finding.severity.value}[{finding.code}]", "bold", _COLOURS[finding.severity])
-        number = str(span.line)
-        gutter = " " * len(number)
-        bar = style("|", "bold", "blue")
-        code, caret = self._excerpt(finding, source)
-        place = printable(finding.path)
+    def _text(self, block: Sequence[Finding], source: Source) -> str:
+        first = block[0]
+        excerpt = Excerpt(source, [finding.span for finding in block])
+        gutter = " " * excerpt.gutter
+        place = f"{printable(first.path)}:{first.span.line}:{first.span.column}"
         lines = [
-            f"{head} {style(marker(finding), 'green')}{style(printable(finding.message), 'bold')}",
-            f"{gutter}{style('-->', 'bold', 'blue')} {place}:{span.line}:{span.column}",
-            f"{gutter} {bar}",
-            f"{style(number, 'bold', 'blue')} {bar} {code}".rstrip(),
-            f"{gutter} {bar} {caret}",
-            *(f"{gutter} {style('=', 'bold', 'blue')} {note}" for note in self._notes(finding)),
+            *self._head(first, len(block)),
+            f"{gutter}{self.style('-->', 'bold', 'blue')} {place}",
+            *excerpt.lines(self.style, _COLOURS[first.severity], first.name),
         ]
+        if excerpt.left_out:
+            noun = "line" if len(excerpt.left_out) == 1 else "lines"
+            lines.append(f"{gutter} {self.style('=', 'bold', 'blue')} also in {noun} {_listed(excerpt.left_out)}")
+        for label, text in self._notes(block):
+            lines += self._note(gutter, label, text)
         return "\n".join(lines) + "\n\n"
 
-    def _notes(self, finding: Finding) -> list[str]:
-        style = self.style
-        notes = []
-        if finding.verdict is not None:
-            notes.append(f"{style('trace', 'bold')}: {printable(verdict_text(finding.verdict))}")
-        if finding.help:
-            notes.append(f"{style('help', 'bold')}: {printable(finding.help)}")
-        if finding.fix:
-            how = _HOW_TO_FIX[finding.fix.safety]
-            notes.append(f"{style('fix', 'bold')} ({how}): {printable(finding.fix.message)}")
-        return notes
+    def _head(self, finding: Finding, places: int) -> list[str]:
+        style, severity = self.style, f"{finding.severity.value}[{finding.code}]"
+        more = f" ({count(places, 'place')})" if places > 1 else ""
+        before = f"{severity} {marker(finding)}"
+        text = wrapped(printable(finding.message) + more, self._columns, len(before), 2)
+        start = f"{style(severity, 'bold', _COLOURS[finding.severity])} {style(marker(finding), 'green')}"
+        return [f"{start}{style(text[0], 'bold')}", *(style(line, "bold") for line in text[1:])]
 
-    def _excerpt(self, finding: Finding, source: Source) -> tuple[str, str]:
-        """The first line of a finding and the carets below it, as a terminal shows them."""
-        span = finding.span
-        line = source.lines[span.line - 1].rstrip("\r\n") if span.line <= len(source.lines) else ""
-        start = span.column - 1
-        end = span.end_column - 1 if span.end_line == span.line else len(line)
-        before, marked, after = _clip(line[:start], line[start:end], line[end:])
-        before, marked, after = _visible(before), _visible(marked), _visible(after)
-        more = "..." if span.end_line > span.line else ""
-        carets = self.style("^" * max(width(marked), 1) + more, "bold", _COLOURS[finding.severity])
-        return before + marked + after, f"{' ' * width(before)}{carets} {finding.name}"
+    def _note(self, gutter: str, label: str, text: str) -> list[str]:
+        before = f"{gutter} = {label}: "
+        lines = wrapped(printable(text), self._columns, len(before), len(gutter) + 5)
+        word, _, rest = label.partition(" ")
+        shown = self.style(word, "bold") + (f" {rest}" if rest else "")
+        return [f"{gutter} {self.style('=', 'bold', 'blue')} {shown}: {lines[0]}", *lines[1:]]
 
+    def _notes(self, block: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+        first = block[0]
+        if first.verdict is not None:
+            yield "trace", verdict_text(first.verdict)
+        if first.why:
+            yield "why", first.why
+        yield from (("help", text) for text in self._unsaid(first, "help", first.help))
+        if first.fix:
+            yield f"fix ({_HOW_TO_FIX[first.fix.safety]})", first.fix.message
+        yield from (("cost", text) for text in self._unsaid(first, "cost", first.cost))
 
-def _clip(before: str, marked: str, after: str) -> tuple[str, str, str]:
-    """A window around the marked part of a long line."""
-    if len(before) + len(marked) + len(after) <= _WIDEST_LINE:
-        return before, marked, after
-    if len(before) > _WIDEST_LINE // 2:
-        before = "..." + before[len(before) - _WIDEST_LINE // 4 :]
-    left = max(_WIDEST_LINE - len(before), _WIDEST_LINE // 4)
-    if len(marked) > left:
-        return before, marked[:left], "..."
-    left -= len(marked)
-    return before, marked, after if len(after) <= left else after[:left] + "..."
+    def _unsaid(self, finding: Finding, label: str, text: str | None) -> Iterator[str]:
+        """The text, if it was not written yet for the rule and file."""
+        key = (finding.path, finding.code, label, text or "")
+        if text and key not in self._said:
+            self._said.add(key)
+            yield text
 
 
-def _visible(text: str) -> str:
-    return printable(text.replace("\t", "    ").replace("\f", ""))
+def _blocks(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings that are shown as one: those of a group that say the same about help, fix and severity."""
+    blocks: dict[object, list[Finding]] = {}
+    for index, finding in enumerate(findings):
+        alike = (finding.help, marker(finding), finding.fix and finding.fix.message, finding.severity, finding.verdict)
+        key = index if finding.group is None else (finding.group, *alike)
+        blocks.setdefault(key, []).append(finding)
+    return list(blocks.values())
+
+
+def _listed(lines: Sequence[int]) -> str:
+    """Numbers of lines: "31, 35 and 40"."""
+    *most, last = (str(line) for line in lines)
+    return f"{', '.join(most)} and {last}" if most else last

@@ -53,6 +53,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "effect": finding.effect.value,
         "help": finding.help,
         "cost": finding.cost,
+        "function": finding.function,
         "group": finding.group,
         "fix": None if finding.fix is None else _fix(finding.fix),
         "verdict": None if finding.verdict is None else _verdict(finding.verdict),

@@ -8,6 +8,10 @@ from typing import TextIO
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36", "dim": "2"}
 
 
+_NARROWEST = 40
+_UNITS = ("%", "×", "ms")
+
+
 class Style:
     """Colours, or none."""
 
@@ -47,3 +51,39 @@ def width(text: str) -> int:
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text
     )
+
+
+def columns(stream: TextIO) -> int | None:
+    """How wide text may be that goes to a stream: the width of its terminal, None if it goes elsewhere."""
+    if not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    try:
+        wide = int(told) if told.isdigit() else os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        return None
+    return max(wide, _NARROWEST) if wide else None
+
+
+def wrapped(text: str, columns: int | None, first: int, rest: int) -> list[str]:
+    """The lines of a text in a terminal of that width; one line without a width.
+
+    The first line leaves room for `first` characters that are written before it, the others begin with `rest` spaces.
+    """
+    if columns is None or first + width(text) <= columns:
+        return [text]
+    import textwrap
+
+    # A number stays with its unit.
+    for unit in _UNITS:
+        text = text.replace(f" {unit}", f"\u00a0{unit}")
+    lines = textwrap.wrap(
+        text,
+        columns,
+        initial_indent=" " * first,
+        subsequent_indent=" " * rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    lines = [line.replace("\u00a0", " ") for line in lines]
+    return [lines[0].lstrip(" "), *lines[1:]] if lines else [text]

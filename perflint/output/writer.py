@@ -15,9 +15,12 @@ from perflint.source.text import Source
 class Writer(ABC):
     """Writes findings as they come, file by file, and what is left to say at the end."""
 
-    def __init__(self, out: TextIO, style: Style) -> None:
+    def __init__(self, out: TextIO, style: Style, notes: TextIO | None = None, note_style: Style | None = None) -> None:
         self.out = out
         self.style = style
+        self.notes = notes or out
+        """Where a summary goes that programs should not read as findings."""
+        self.note_style = note_style or style
 
     @abstractmethod
     def file(self, source: Source, report: Report) -> None:
@@ -28,7 +31,14 @@ class Writer(ABC):
         """Write what concerns the whole run."""
 
 
-def writer(format: OutputFormat, out: TextIO, style: Style, statistics: bool = False) -> Writer:
+def writer(
+    format: OutputFormat,
+    out: TextIO,
+    style: Style,
+    statistics: bool = False,
+    notes: TextIO | None = None,
+    note_style: Style | None = None,
+) -> Writer:
     """The writer of a format. `statistics` asks for counts of rules in place of findings."""
     if format is OutputFormat.JSON:
         from perflint.output.json import JsonWriter
@@ -41,7 +51,11 @@ def writer(format: OutputFormat, out: TextIO, style: Style, statistics: bool = F
     if format is OutputFormat.CONCISE:
         from perflint.output.concise import ConciseWriter
 
-        return ConciseWriter(out, style)
+        return ConciseWriter(out, style, notes, note_style)
+    if format is OutputFormat.GROUPED:
+        from perflint.output.grouped import GroupedWriter
+
+        return GroupedWriter(out, style)
     from perflint.output.full import FullWriter
 
     return FullWriter(out, style)

@@ -181,7 +181,8 @@ def test_bad_files_do_not_stop_the_others(perflint: Command) -> None:
     perflint.write("d.py", b"x = 1\0")
     ran = perflint("check", "a.py", "b.py", "missing.py", "c.py", "d.py", "--output-format", "concise")
     assert ran.code == 2
-    assert ran.out.splitlines()[1] == "Found 1 finding in 1 file: 1 warning."
+    assert len(ran.out.splitlines()) == 1
+    assert "Found 1 finding in 1 file: 1 warning." in ran.err.splitlines()
     errors = [line for line in ran.err.splitlines() if line.startswith("error: ")]
     assert errors[0] == "error: missing.py: no such file or folder"
     assert errors[1].startswith("error: b.py:1:5: syntax error: '(' was never closed")
@@ -343,7 +344,7 @@ class TestProcesses:
         except OSError:
             pytest.skip("the file system takes UTF-8 only")
         ran = python("-m", "perflint", "check", ".", "--output-format", "concise", cwd=tmp_path)
-        assert (ran.code, ran.err) == (1, "")
+        assert ran.code == 1 and ran.err.startswith("Found 1 finding")
         ran = python("-m", "perflint", "check", ".", "--output-format", "json", cwd=tmp_path)
         assert json.loads(ran.out)["findings"][0]["path"] == "a\udcff.py"
 

@@ -104,7 +104,7 @@ FAULTS = [
     ("exclude = {a = 1}", "must be a list of strings, not a table", None),
     ("per-file-ignores = []", "must be a table from path patterns to lists of rules, not a list", None),
     ('per-file-ignores = {a = "TPF1"}', 'must be a list of strings, not "TPF1"', None),
-    ('output-format = "xml"', 'must be one of "full", "concise", "json"', None),
+    ('output-format = "xml"', 'must be one of "full", "concise", "grouped", "json"', None),
     ("torch-version = 2024-01-01", "not a date", None),
 ]
 

@@ -16,7 +16,7 @@ import perflint
 from tests.rules.harness import parse_fixture, source_cases
 
 ROOT = Path(perflint.__file__).parents[1]
-LINE = re.compile(r"(?:\./)?(.+?):(\d+):(\d+): (TPF\d+) (?:\[[*~]\] )?(.*)")
+LINE = re.compile(r"(?:\./)?(.+?):(\d+):(\d+): (TPF\d+) (?:\[[*~!]\] )?(.*)")
 Violation = tuple[str, int, int, str, str]
 
 HOT = """\

@@ -80,6 +80,7 @@ def test_members() -> None:
         "effect": "sync",
         "help": "Read it once, after the loop",
         "cost": None,
+        "function": None,
         "group": None,
         "fix": {
             "safety": "safe",

@@ -7,9 +7,10 @@ import io
 import pytest
 
 from perflint.config.settings import OutputFormat
-from perflint.findings import Finding, Problem, Report, Safety, Span
+from perflint.findings import Effect, Finding, Heat, Problem, Report, Ruling, Safety, Severity, Span, Verdict
+from perflint.output.costliest import costliest_text
 from perflint.output.summary import summary_text
-from perflint.output.terminal import Style, printable, wants_colours, width
+from perflint.output.terminal import Style, printable, wants_colours, width, wrapped
 from perflint.output.writer import message_text, problem_text, writer
 from perflint.source.text import Source
 from tests.output.reports import FINDINGS, SOURCE, finding, fix, report
@@ -49,6 +50,13 @@ src/train.py:2:11: TPF101 [*] `.item()` waits for the device
 src/train.py:3:21: TPF102 [~] `.item()` waits for the device
 src/train.py:4:9: TPF102 `.item()` waits for the device
 """
+GROUPED = """\
+src/train.py:
+  2:11 TPF101 [*] `.item()` waits for the device
+  3:21 TPF102 [~] `.item()` waits for the device
+  4:9  TPF102 `.item()` waits for the device
+
+"""
 STATISTICS = """\
 2  TPF102  [~]  other-rule
 1  TPF101  [*]  scalar-read-in-loop
@@ -73,12 +81,131 @@ def test_concise() -> None:
     assert written(OutputFormat.CONCISE, report()) == CONCISE + SUMMARY
 
 
-@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE])
+def test_the_summary_of_concise_is_a_note() -> None:
+    """Editors take each line of standard output for a finding."""
+    out, notes = io.StringIO(), io.StringIO()
+    to = writer(OutputFormat.CONCISE, out, PLAIN, notes=notes)
+    to.file(SOURCE, report())
+    to.finish(report())
+    assert (out.getvalue(), notes.getvalue()) == (CONCISE, SUMMARY)
+
+
+def test_grouped() -> None:
+    assert written(OutputFormat.GROUPED, report()) == GROUPED + SUMMARY
+
+
+GROUP = [
+    finding(Span(2, 11, 2, 16), group="a", help="Do it once", cost="It costs 3 %.", why="because"),
+    finding(Span(2, 19, 2, 24), group="a", help="Do it once", cost="It costs 3 %.", why="because"),
+    finding(Span(4, 9, 4, 10), group="a", help="Do it once", cost="It costs 3 %."),
+    finding(Span(6, 5, 6, 6), help="Do it once", cost="It costs 3 %."),
+]
+BLOCKS = """\
+warning[TPF101] `.item()` waits for the device (3 places)
+ --> src/train.py:2:11
+  |
+2 |     total += model(batch).item()
+  |              ^^^^^   ^^^^^ scalar-read-in-loop
+...
+4 |     z = f(
+  |         ^
+  = why: because
+  = help: Do it once
+  = cost: It costs 3 %.
+
+warning[TPF101] `.item()` waits for the device
+ --> src/train.py:6:5
+  |
+6 |     )
+  |     ^ scalar-read-in-loop
+
+"""
+
+
+def test_a_group_is_one_block_and_help_and_cost_are_said_once() -> None:
+    out = io.StringIO()
+    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report(GROUP))
+    assert out.getvalue() == BLOCKS
+
+
+def test_other_formats_have_a_line_for_each_place() -> None:
+    assert len(written(OutputFormat.CONCISE, Report(GROUP)).splitlines()) == 5
+
+
+def test_what_is_in_a_group_and_has_another_fix_is_shown_by_itself() -> None:
+    out = io.StringIO()
+    other = finding(Span(3, 21, 3, 29), group="a", help="Do it once", fix=fix(Safety.SAFE))
+    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report([*GROUP[:3], other]))
+    assert out.getvalue().count("warning[TPF101]") == 2
+
+
+def test_places_that_do_not_fit_are_named() -> None:
+    out = io.StringIO()
+    source = Source("a.py", "x.item()\n" * 9)
+    found = [finding(Span(line, 1, line, 9), group="a") for line in (1, 2, 3, 5, 8, 9)]
+    writer(OutputFormat.FULL, out, PLAIN).file(source, Report(found))
+    assert "  = also in lines 5, 8 and 9\n" in out.getvalue()
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_text_wraps_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    long = finding(Span(2, 11, 2, 16), message="word " * 40, help="word " * 40, why="word " * 40)
+    out, piped = Terminal(), io.StringIO()
+    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report([long]))
+    writer(OutputFormat.FULL, piped, PLAIN).file(SOURCE, Report([long]))
+    assert max(map(len, out.getvalue().splitlines())) <= 60
+    assert out.getvalue().split() == piped.getvalue().split()
+    assert max(map(len, piped.getvalue().splitlines())) > 150
+
+
+@pytest.mark.parametrize("room", range(20, 60))
+def test_numbers_stay_with_their_units(room: int) -> None:
+    lines = wrapped("it costs training about 9 %, and makes it 1.5 × slower, by 12 ms", room, 3, 4)
+    assert not any(line.endswith((" 9", "1.5", "12")) for line in lines)
+
+
+# What costs most
+
+
+def test_the_costliest_come_first() -> None:
+    hot = [finding(Span(line, 1, line, 9), function="step") for line in (1, 2)]
+    warm = [finding(Span(line, 1, line, 9), function="f", heat=Heat.WARM) for line in (3, 4, 5)]
+    other = [finding(Span(6, 1, 6, 9), "TPF351", effect=Effect.COMPUTE)]
+    assert costliest_text([*warm, *hot, *other], PLAIN) == (
+        "Most costly first:\n"
+        "  src/train.py: 2 waits per step in `step` (lines 1 and 2)\n"
+        "  src/train.py: other-rule (line 6)\n"
+        "  src/train.py: 3 waits per call in `f` (lines 3, 4 and 5)\n\n"
+    )
+
+
+def test_measured_time_comes_before_guesses() -> None:
+    verdict = Verdict(Ruling.CONFIRMED, "seen", ms=1.25)
+    found = [finding(Span(1, 1, 1, 9), function="f", severity=Severity.ERROR)] * 3
+    found.append(finding(Span(2, 1, 2, 9), function="g", severity=Severity.INFO, verdict=verdict))
+    first = costliest_text(found, PLAIN).splitlines()[1]
+    assert first == "  src/train.py: 1 wait per step in `g` (line 2), 1.25 ms of each step"
+
+
+def test_at_most_five_lines_and_none_for_few_findings() -> None:
+    found = [finding(Span(line, 1, line, 9), function=f"f{line}") for line in range(1, 20)]
+    assert len(costliest_text(found, PLAIN).splitlines()) == 7
+    assert costliest_text(found[:3], PLAIN) == ""
+
+
+@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE, OutputFormat.GROUPED])
 def test_statistics(format: OutputFormat) -> None:
     assert written(format, report(), statistics=True) == STATISTICS + SUMMARY
 
 
-@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE])
+@pytest.mark.parametrize("format", [OutputFormat.FULL, OutputFormat.CONCISE, OutputFormat.GROUPED])
 @pytest.mark.parametrize("statistics", [False, True])
 def test_colours_change_nothing_but_colours(format: OutputFormat, statistics: bool) -> None:
     coloured = written(format, report(), Style(True), statistics)

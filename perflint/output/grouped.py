@@ -1,0 +1,34 @@
+"""Findings by file, one line for each."""
+
+from __future__ import annotations
+
+from perflint.findings import Report
+from perflint.output.costliest import costliest_text
+from perflint.output.summary import summary_text, verdict_text
+from perflint.output.terminal import columns, printable, wrapped
+from perflint.output.writer import Writer, marker
+from perflint.source.text import Source
+
+
+class GroupedWriter(Writer):
+    """The path, and below it `line:column CODE [*] message`."""
+
+    def file(self, source: Source, report: Report) -> None:
+        if not report.findings:
+            return
+        style, wide = self.style, columns(self.out)
+        places = [f"{finding.span.line}:{finding.span.column}" for finding in report.findings]
+        room = max(map(len, places))
+        self.out.write(f"{style(printable(report.findings[0].path), 'bold')}:\n")
+        for place, finding in zip(places, report.findings, strict=True):
+            trace = f" ({verdict_text(finding.verdict)})" if finding.verdict is not None else ""
+            before = room + len(finding.code) + len(marker(finding)) + 4
+            lines = wrapped(printable(finding.message + trace), wide, before, room + 4)
+            code = style(finding.code, "bold", "red")
+            self.out.write(f"  {place:{room}} {code} {style(marker(finding), 'green')}{lines[0]}\n")
+            self.out.writelines(f"{line}\n" for line in lines[1:])
+        self.out.write("\n")
+
+    def finish(self, report: Report) -> None:
+        self.out.write(costliest_text(report.findings, self.style, columns(self.out)))
+        self.out.write(summary_text(report, self.style))
