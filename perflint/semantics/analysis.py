@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable, Iterator
 
 from perflint.semantics import classes, functions, statements
+from perflint.semantics.annotations import says_nothing
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.lattice import join, union
+from perflint.semantics.named import LOADER, parameter_placed
 from perflint.semantics.names import class_at
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
@@ -20,6 +22,7 @@ from perflint.semantics.values import (
     Function,
     Instance,
     Kind,
+    Sequence,
     Tensor,
     Unknown,
     Value,
@@ -122,7 +125,11 @@ def _needs_callers(info: FunctionInfo) -> bool:
 
 
 def _is_any(annotation: ast.expr | None) -> bool:
-    return _called(annotation) in ("Any", "object")
+    return _called(annotation) in _OPEN
+
+
+_OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
+"""Annotations that say nothing of what is passed."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
@@ -212,6 +219,7 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
         if known and len(known) == len([value for value in passed if value is not None]):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
+            inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
 
 
 def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
@@ -268,11 +276,17 @@ def _placed(value: Value, device: Device) -> Value:
     return value
 
 
+def _yields_batches(value: Value) -> bool:
+    return isinstance(value, Sequence) or (isinstance(value, Instance) and value.cls == LOADER.cls)
+
+
 def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:
     assert inner.names is not None
     assumed = inner.names[arg.arg]
     tensor = assumed.tensor
     is_guess = isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE)
+    # Loaders by their names, and lists of anything.
+    is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
     # The name of a device by default, where the file passes devices.
     if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
         inner.names[arg.arg] = value

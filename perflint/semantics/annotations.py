@@ -6,10 +6,10 @@ import ast
 import re
 from functools import cache
 
-from perflint.semantics import by_use, classes, torch_api
-from perflint.semantics.devices import is_device
+from perflint.semantics import by_use, classes, conventions, torch_api
 from perflint.semantics.frame import Frame
 from perflint.semantics.lattice import union
+from perflint.semantics.named import LOADER, by_name
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
     NONE,
@@ -235,14 +235,25 @@ def _literal(parts: list[ast.expr]) -> Value:
     )
 
 
+def says_nothing(value: Value) -> bool:
+    """Whether an annotation leaves open what a value holds: `Iterable`, `list[dict]`."""
+    if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
+        held = value.element
+        return isinstance(held, Unknown) or held == Mapping() or says_nothing(held)
+    return False
+
+
 # Parameters
 
 
 def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | None, device: Device) -> Value:
-    """What a parameter may be when nobody says what is passed."""
+    """The value of a parameter if it is not known what is passed."""
     if _is_kernel(frame, info):
         return UNKNOWN
     value = annotated(frame, arg.annotation, device)
+    if any(isinstance(member, Sequence) for member in value.members) and conventions.is_loader(arg.arg):
+        held = annotated(frame, arg.annotation, Device.CPU)
+        value = union(LOADER if says_nothing(member) else member for member in held.members)
     if isinstance(value, Unknown):
         value = _from_docstring(frame, info, arg.arg, device)
     if isinstance(value, Unknown) and default is not None and default != NONE:
@@ -307,13 +318,6 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     if name == "batch" and device is Device.MODEL:
         return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))
     return by_name(name)
-
-
-def by_name(name: str, value: Unknown = UNKNOWN) -> Value:
-    """What a variable of which nothing else is known is by its name."""
-    if is_device(name):
-        return DeviceValue(Device.CALLER)
-    return Instance("torch.utils.data.DataLoader") if name.endswith("loader") else value
 
 
 _GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)

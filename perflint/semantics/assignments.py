@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import classes, containers, records, self_attributes, stores
-from perflint.semantics.annotations import by_name
+from perflint.semantics import classes, containers, named, records, self_attributes, stores
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.structure import path_of
@@ -34,7 +33,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         if (frame.function, target.id) in frame.module.structure.losses:
             value = as_loss(value)
         elif isinstance(value, Unknown):
-            value = by_name(target.id, value)
+            value = named.by_name(target.id, value)
+        value = named.placed(target.id, value)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")
         names[target.id] = value

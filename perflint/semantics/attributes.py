@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import arrays, containers, tensors, torch_api
+from perflint.semantics import arrays, containers, named, tensors, torch_api
 from perflint.semantics.classes import (
     below,
     facts_of,
@@ -17,11 +17,11 @@ from perflint.semantics.classes import (
     member,
     values_of,
 )
-from perflint.semantics.devices import is_device
+from perflint.semantics.conventions import is_device
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import union
 from perflint.semantics.names import resolve
-from perflint.semantics.self_attributes import named
+from perflint.semantics.self_attributes import set_by_name
 from perflint.semantics.values import (
     INT,
     NEVER,
@@ -69,7 +69,7 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
     if name == "grad" and "torch" in frame.module.packages:
         # Of a parameter: little else has a gradient.
         return Tensor(value.near, evidence=Evidence.USE)
-    return Unknown(Device.CALLER) if name == "cuda" else DeviceValue(Device.CALLER) if is_device(name) else value
+    return Unknown(Device.CALLER) if name == "cuda" else named.by_name(name, value)
 
 
 def _of_name(frame: Frame, value: Name, name: str) -> Value:
@@ -114,7 +114,7 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     found = member(frame, value, name)
     if found is not None:
-        return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, found)
+        return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, named.placed(name, found))
     if name in ("value", "name") and is_enumeration(frame, value.cls):
         return STR if name == "name" else values_of(frame, value.cls)
     if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):
@@ -130,7 +130,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     if value.cls == "collections.namedtuple" and value.argument(name) is not None:
         return value.argument(name) or UNKNOWN
     if facts_of(frame, value.cls) is not None:
-        given = named(frame, value, name)
+        given = set_by_name(frame, value, name)
         if given is not None:
             return as_seen(frame, given)
         given = below(frame, value, name)
@@ -138,7 +138,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
             return as_seen(frame, given)
         if is_tensor_class(frame, value.cls):
             return tensors.attribute(Tensor(Device.CALLER, evidence=Evidence.ANNOTATION), name)
-        return DeviceValue(Device.CALLER) if is_device(name) else UNKNOWN
+        return named.by_name(name)
     return DeviceValue(Device.CALLER) if name == "device" else Name(f"{value.cls}.{name}", value)
 
 

@@ -300,6 +300,10 @@ def _everything(held: Mapping) -> Value:
 def _of_sequence(frame: Frame, receiver: Sequence, name: str, arguments: Arguments) -> Value:
     if name in ("pop", "popleft", "__getitem__"):
         return frame.iterate(receiver)
+    if name in ("next", "__next__") and receiver.type == "iterator":
+        return frame.iterate(receiver)
+    if name == "__iter__":
+        return Sequence("iterator", frame.iterate(receiver))
     if name in ("copy", "union", "difference", "intersection"):
         return Sequence(receiver.type, receiver.element)
     if name in ("index", "count", "numel"):

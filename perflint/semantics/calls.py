@@ -13,6 +13,7 @@ from perflint.semantics import (
     frameworks,
     functions,
     module_calls,
+    named,
     outside_calls,
     records,
     tensors,
@@ -22,7 +23,7 @@ from perflint.semantics.arguments import Arguments
 from perflint.semantics.devices import made_of
 from perflint.semantics.frame import Frame, Outcome, parts
 from perflint.semantics.lattice import join, union, widen
-from perflint.semantics.structure import GROWS, name_in, path_of
+from perflint.semantics.structure import GROWS, last_name, name_in, path_of
 from perflint.semantics.values import (
     NEVER,
     UNKNOWN,
@@ -50,6 +51,9 @@ _RESHAPING = frozenset({"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_
 def call(frame: Frame, node: ast.Call) -> Value:
     """The value of a call, whose target is recorded when the frame records."""
     callee = frame.evaluate(node.func)
+    if callee == named.LOADER:
+        # What is called is a function: one that makes a loader, or that loads a file.
+        callee = UNKNOWN
     arguments = _arguments(frame, node)
     if isinstance(callee, Name) and callee.name in _NAMING:
         arguments = _with_name(node, arguments, _NAMING[callee.name])
@@ -64,7 +68,10 @@ def call(frame: Frame, node: ast.Call) -> Value:
         target, value = _by_name_alone(frame, node, callee, arguments, value)
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
-    return made_of((callee, *arguments.values())) if value == UNKNOWN else value
+    if not isinstance(value, Unknown):
+        return value
+    made = value if target.startswith("torch.") else named.made_by(last_name(node.func), value)
+    return made_of((callee, *arguments.values())) if made == UNKNOWN else made
 
 
 _NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {

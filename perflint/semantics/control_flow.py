@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import protocols
+from perflint.semantics import batches, protocols
 from perflint.semantics.assignments import assign
 from perflint.semantics.elements import iterate
 from perflint.semantics.expressions import evaluate
@@ -103,7 +103,7 @@ _DEEPEST_REPEATED_LOOP = 2
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterable = evaluate(frame, node.iter)
-    element = iterate(frame, iterable)
+    element = batches.element(frame.module.structure, node, iterate(frame, iterable))
     before, frame.filled = frame.filled, {}
     sets_by_name = frame.function is not None and "setattr" in frame.function.calls
     if sets_by_name and frame.recorder is None and isinstance(iterable, Sequence) and iterable.items is not None:

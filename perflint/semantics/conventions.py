@@ -196,3 +196,46 @@ def counts_steps(name: str) -> str:
 def prepares_data(module: str) -> str:
     """Why a module, by its full name, prepares data."""
     return next(filter(None, map(concept("prepares-data").why, module.split("."))), "")
+
+
+@cache
+def is_device(name: str) -> str:
+    """Why a value is a device: `device`, `DEVICE`, `base_device`."""
+    return concept("device").why(name.lower())
+
+
+@cache
+def gives_device(name: str) -> str:
+    """Why a function that is given no tensor gives a device: `get_device_id()`, `dist_util.dev()`."""
+    return concept("gives-device").why(name.lower().lstrip("_"))
+
+
+@cache
+def is_loader(name: str) -> str:
+    """Why a value is a loader of batches: `data_loader`, `loader_eval`."""
+    return concept("loader").why(name)
+
+
+@cache
+def holds_loaders(name: str) -> str:
+    """Why a list or dict holds loaders of batches."""
+    return concept("loaders").why(name)
+
+
+@cache
+def gives_loader(name: str) -> str:
+    """Why a function gives a loader of batches: `get_train_loader(cfg)`."""
+    return concept("gives-loader").why(name)
+
+
+@cache
+def is_on_cpu(name: str) -> str:
+    """Why a tensor is on the CPU: `cpu_x`, `x_cpu`."""
+    words = name.lower().split("_")
+    return "" if concept("on-cpu-or-not").has_any(words) else next(filter(None, map(concept("on-cpu").why, words)), "")
+
+
+@cache
+def works_on_cpu(name: str) -> str:
+    """Why the tensors of a function are on the CPU: `compute_cpu_loss`."""
+    return "" if concept("to-cpu").has_any(name.lower().split("_")) else is_on_cpu(name)

@@ -18,11 +18,6 @@ from perflint.semantics.values import (
 )
 
 
-def is_device(name: str) -> bool:
-    """Whether a name says that it is a device: "device", "DEVICE", "base_device"."""
-    return name.lower().endswith("device")
-
-
 def made_of(values: Iterable[Value]) -> Unknown:
     """What unknown code makes of values: likely to be near the tensors and devices among them."""
     near = Device.UNKNOWN

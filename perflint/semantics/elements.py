@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import arrays, attributes, classes, protocols, ranks, records
+from perflint.semantics import arrays, attributes, classes, named, protocols, ranks, records
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union
 from perflint.semantics.values import (
@@ -15,8 +15,6 @@ from perflint.semantics.values import (
     Array,
     Class,
     Const,
-    Device,
-    DeviceValue,
     Evidence,
     Instance,
     Kind,
@@ -86,8 +84,10 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
     if isinstance(receiver, (Const, Scalar)) and scalar_type(receiver) == "str":
         return STR
     if isinstance(receiver, (Name, Unknown)):
-        if index == Const("device"):
-            return DeviceValue(Device.CALLER)
+        if isinstance(index, Const) and isinstance(index.value, str):
+            known = named.by_name(index.value)
+            if not isinstance(known, Unknown):
+                return known
         return (isinstance(receiver, Unknown) and _picked(index, node)) or receiver
     return UNKNOWN
 

@@ -7,9 +7,11 @@ import ast
 from perflint.semantics import classes, decorators
 from perflint.semantics.annotations import annotated, parameter
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.conventions import is_on_cpu
 from perflint.semantics.frame import Frame
 from perflint.semantics.knowledge import CallKey, Running
 from perflint.semantics.lattice import union, widen
+from perflint.semantics.named import parameter_placed
 from perflint.semantics.project import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
 from perflint.semantics.tensors import device_of
@@ -299,9 +301,11 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
         elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
             names[arg.arg] = default
         else:
-            names[arg.arg] = parameter(inner, info, arg, default, device)
+            near = Device.CALLER if is_on_cpu(arg.arg) else device
+            names[arg.arg] = parameter(inner, info, arg, default, near)
             if arguments is not None and arguments.spread is not None and arg.arg in filled:
                 names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
+        names[arg.arg] = parameter_placed(info, arg.arg, names[arg.arg])
     if node.vararg is not None:
         declared = annotated(inner, node.vararg.annotation, device)
         names[node.vararg.arg] = Sequence("tuple", declared)

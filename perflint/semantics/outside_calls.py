@@ -38,6 +38,7 @@ from perflint.semantics.values import (
     Mapping,
     Name,
     Partial,
+    Sequence,
     Super,
     Tensor,
     Value,
@@ -97,6 +98,8 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
         return FLOAT
     if name.startswith(("torch.cuda.Event.", "torch.Event.")):
         return FLOAT if method == "elapsed_time" else NONE
+    if method == "__iter__":
+        return Sequence("iterator", frame.iterate(receiver))
     return frameworks.method(frame, name, receiver, arguments) or UNKNOWN
 
 

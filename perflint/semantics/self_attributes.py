@@ -55,7 +55,7 @@ def _note_named(frame: Frame, name: str, value: Value) -> None:
         facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
 
 
-def named(frame: Frame, value: Instance, name: str) -> Value | None:
+def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
     """An attribute that a method sets by a name that it is given; None where no class does so."""
     facts = facts_of(frame, value.cls)
     constructor = _constructor(frame, value.cls)

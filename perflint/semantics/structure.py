@@ -39,6 +39,8 @@ class FunctionInfo:
     is_generator: bool = False
     documented: dict[str, str] | None = None
     """The types that the docstring gives to parameters, once it has been read."""
+    on_cpu: frozenset[str] | None = None
+    """The parameters that its name or docstring puts on the CPU, once that has been asked."""
     size: int = 0
     """Nodes in the body."""
     wrapped: bool | None = None
@@ -87,6 +89,8 @@ class Structure:
     """The names that a function, or the file outside of functions, backpropagates."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)
     """All nodes by type, each list in source order."""
+    batches: dict[ast.AST, set[str]] | None = None
+    """The names that loops move to a device and run a model on, once that has been asked."""
     size: int = 0
 
 

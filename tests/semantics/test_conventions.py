@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -47,3 +48,20 @@ def test_words_of_names() -> None:
     assert conventions.counts_steps("global_step") and not conventions.counts_steps("micro_step")
     assert conventions.prepares_data("project.data.images") and not conventions.prepares_data("project.metadata")
     assert conventions.is_optimizer("Optimizer_G") and not conventions.is_optimizer("option")
+
+
+WORDS = [
+    (conventions.is_device, "device DEVICE base_device", "device_map devices"),
+    (conventions.gives_device, "dev get_device_id _get_device current_device device", "to_device get_device_name is_device"),
+    (conventions.is_loader, "loader data_loader loader_eval dataloader_train", "loader_name loaders image_loader_fn"),
+    (conventions.holds_loaders, "loaders dataloaders", "loader"),
+    (conventions.gives_loader, "get_train_loader build_dataloader val_dataloader", "image_loader loader get_loader_name"),
+    (conventions.is_on_cpu, "cpu_x x_cpu CPU", "is_cpu to_cpu cpu_or_gpu num_cpus cpuset"),
+    (conventions.works_on_cpu, "compute_cpu_loss adam_cpu cpu_nms", "to_cpu copy_cpu cpu_offload get_cpu_state x_to_cpu"),
+]
+
+
+@pytest.mark.parametrize(("ask", "yes", "no"), WORDS)
+def test_names_of_values_and_of_what_gives_them(ask: Callable[[str], str], yes: str, no: str) -> None:
+    assert [name for name in yes.split() if not ask(name)] == []
+    assert [name for name in no.split() if ask(name)] == []

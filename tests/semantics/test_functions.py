@@ -131,7 +131,7 @@ def f(device, loader, train_loader, x_loader, loaders):
     device          # -> device caller
     loader          # -> DataLoader
     train_loader    # -> DataLoader
-    loaders         # -> ?
+    loaders         # -> dict[DataLoader] | list[DataLoader]
 
 def f(scaler, optimizer, scheduler, zoom):
     scaler          # -> GradScaler

@@ -505,7 +505,7 @@ from helpers import *
 def loaders(create):
     train_loader, loaders = create()
     train_loader        # -> DataLoader
-    loaders             # -> ?
+    loaders             # -> dict[DataLoader] | list[DataLoader]
     for x, y in tqdm(train_loader):
         x               # -> cpu
     np.zeros(3)         # -> array float 1

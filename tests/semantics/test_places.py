@@ -48,3 +48,216 @@ def meets(x: Tensor, rows: Tensor):
 @table(SIZES)
 def test_operands_decide_where_the_result_is_and_sizes_do_not(case: Case) -> None:
     check(case)
+
+
+LOADERS = """
+def annotated(a_loader: Iterable, b_loader: typing.Iterator, c_loader: "typing.Sequence", d_loader: Any, e_loader: object):
+    for x in a_loader:
+        x               # -> batch[cpu]
+    for x in b_loader:
+        x               # -> batch[cpu]
+    for x in c_loader:
+        x               # -> batch[cpu]
+    for x in d_loader:
+        x               # -> batch[cpu]
+    for x in e_loader:
+        x               # -> batch[cpu]
+
+def said(a_loader: Iterable[Tensor], b_loader: Iterable[Tuple[Tensor, Tensor]], c_loader: Optional[Iterable] = None,
+         d_loader: Iterable[dict] = (), items: Iterable = (), pairs: Iterable[Tensor] = ()):
+    for x in a_loader:
+        x               # -> cpu
+    for x, y in b_loader:
+        y               # -> cpu
+    for x in c_loader:
+        x               # -> batch[cpu]
+    for x in d_loader:
+        x               # -> batch[cpu]
+    for x in items:
+        x               # -> ?
+    for x in pairs:
+        x               # -> caller
+
+import helpers
+from helpers import other
+def held(data, config):
+    for x in data.train_loader:
+        x               # -> batch[cpu]
+    for x in data["val_loader"]:
+        x               # -> batch[cpu]
+    for x in helpers.get_train_loader(config):
+        x               # -> batch[cpu]
+    for x in data.val_dataloader():
+        x               # -> batch[cpu]
+    for x in data.get_train_loader(config):
+        x               # -> batch[cpu]
+    for x in helpers.image_loader(config):
+        x               # -> ?
+    for x in data.image_loader(config):
+        x               # -> ?
+    loaders = other(config)
+    for x in loaders["train"]:
+        x               # -> batch[cpu]
+    for x in [data.train_loader, 3][0]:
+        x               # -> batch[cpu]
+
+def asked(train_loader):
+    it = iter(train_loader)
+    for i in range(10):
+        try:
+            x, y = next(it)
+        except StopIteration:
+            it = iter(train_loader)
+            x, y = next(it)
+        x               # -> cpu
+    it.next()           # -> batch[cpu]
+    it.__next__()       # -> batch[cpu]
+    train_loader.__iter__().__next__()  # -> batch[cpu]
+
+def trains(data, items: Iterable, more: List[Tensor]):
+    for x in data:
+        x               # -> batch[cpu pinned]
+    for x in items:
+        x               # -> batch[cpu pinned]
+    for x in more:
+        x               # -> caller
+def evaluates(loader):
+    for x in loader:
+        x               # -> batch[cpu pinned]
+def main(dataset):
+    loader = torch.utils.data.DataLoader(dataset, pin_memory=True)
+    trains(loader, loader, loader)
+    evaluates(loader)
+
+def runs(model, batches, pairs, dicts, others, unmoved, device):
+    for x in batches:
+        x               # -> batch[cpu]
+        x = x.to(device)
+        model(x)
+    for i, (x, y) in enumerate(pairs):
+        y               # -> cpu
+        x, y = x.to(device), y.cuda()
+        model(x, y)
+    for batch in dicts:
+        batch           # -> batch[cpu]
+        batch = {k: v.to(device) for k, v in batch.items()}
+        model(**batch)
+    for x in others:
+        x               # -> ?
+        y = y.to(device)
+        model(y)
+    for x in unmoved:
+        x               # -> ?
+        model(x)
+"""
+
+
+@table(LOADERS)
+def test_loaders_by_their_names_and_by_what_loops_do(case: Case) -> None:
+    check(case)
+
+
+DEVICES = """
+import helpers
+from helpers import get_device_id, rank
+def moves(x: Tensor, y, options):
+    host.to(get_device_id())        # -> caller float 2
+    host.to(helpers.dev())          # -> caller float 2
+    host.to(options.get_device())   # -> caller float 2
+    host.to(helpers.default_device)     # -> caller float 2
+    host.to(rank())                 # -> tensor float 2
+    helpers.to_device(y)            # -> ?
+    helpers.get_device_name()       # -> ?
+    torch.zeros(3, device=helpers.dev())    # -> caller float 1
+    x.to(helpers.dev())             # -> caller
+
+def dev():
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def own():
+    host.to(dev())                  # -> cuda float 2
+"""
+
+
+@table(DEVICES)
+def test_functions_that_give_a_device_by_their_names(case: Case) -> None:
+    check(case)
+
+
+ON_CPU = '''
+def names(cpu_x: Tensor, x_cpu: Tensor, use_cpu: Tensor, x: Tensor, xs_cpu: List[Tensor], maybe_cpu=None):
+    cpu_x               # -> cpu
+    x_cpu.sum()         # -> cpu 0
+    use_cpu             # -> caller
+    xs_cpu[0]           # -> cpu
+    grad_cpu = x.grad   # -> cpu
+    cuda_cpu = cuda     # -> cuda float 2
+    on_cpu = cuda       # -> cuda float 2
+    loss_cpu = helper(x)    # -> ?
+    x                   # -> caller
+
+class Batch:
+    x_cpu: Tensor
+    y: Tensor
+def fields(batch: Batch):
+    batch.x_cpu         # -> cpu
+    batch.y             # -> caller
+
+def compute_cpu_loss(x: Tensor, y: Tensor):
+    x                   # -> cpu
+    return x * y.float()        # -> cpu float
+def callers(x: Tensor, y: Tensor):
+    compute_cpu_loss(x, y)      # -> cpu float
+    compute_cpu_loss(cuda, y)   # -> cuda float
+
+def to_cpu(x: Tensor):
+    x                   # -> caller
+
+def cpu_offload(x: Tensor):
+    x                   # -> caller
+
+def documented(x: Tensor, y: Tensor, z: Tensor, w: Tensor):
+    """Pack it.
+
+    Args:
+        x (Tensor): the boxes,
+            on CPU
+        y (Tensor): the scores, on the CPU or the GPU
+        z: moved to the CPU
+        w (Tensor): a CPU tensor
+    """
+    x                   # -> cpu
+    y                   # -> caller
+    z                   # -> caller
+    w                   # -> cpu
+
+def numpy_style(x: Tensor, y: Tensor):
+    """Pack it.
+
+    Parameters
+    ----------
+    x : Tensor
+        Offsets on the host.
+    y : Tensor
+        Values. If on CPU, nothing is done.
+    """
+    x                   # -> cpu
+    y                   # -> caller
+
+def whole(x: Tensor):
+    """Computes advantages on the CPU."""
+    x                   # -> cpu
+
+def other(x: Tensor):
+    """Computes advantages faster than on the CPU."""
+    x                   # -> caller
+
+class Net(nn.Module):
+    def forward(self, x: Tensor, mask_cpu: Tensor):
+        x               # -> model
+        mask_cpu        # -> cpu
+'''
+
+
+@table(ON_CPU)
+def test_names_and_docstrings_that_say_where_tensors_are(case: Case) -> None:
+    check(case)
