@@ -18,9 +18,9 @@ from perflint.frozen import dataclass
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
-from perflint.semantics.operations import quoted
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
 from perflint.semantics.values import Unknown, Value
+from perflint.source.quoting import quoted
 from perflint.source.suppressions import Suppressions
 
 

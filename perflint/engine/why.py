@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Heat
 from perflint.semantics.heat import HeatMap
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.operations import quote, quoted
+from perflint.semantics.operations import quote
 from perflint.semantics.origins import Origin, Source
 from perflint.semantics.reasons import Reasons
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import FunctionInfo, walk
 from perflint.semantics.values import Device, Evidence, Tensor
 from perflint.semantics.work import by_name
+from perflint.source.quoting import quoted
 
 _OF_TENSORS = frozenset(
     {Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION, Effect.GRAPH_BREAK, Effect.RECOMPILE, Effect.CAPTURE}

@@ -14,9 +14,9 @@ from perflint.output.json import document
 from perflint.output.terminal import Style, printable, width
 from perflint.semantics.describe import EVIDENCE
 from perflint.semantics.heat_reasons import OFTEN
-from perflint.semantics.operations import quoted
 from perflint.semantics.reasons import Step
 from perflint.semantics.sites import device_confidence
+from perflint.source.quoting import quoted
 
 VERSION = 1
 _MOST_REASONS = 3

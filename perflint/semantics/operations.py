@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,11 +20,11 @@ from perflint.semantics.values import (
     Tensor,
     Unknown,
 )
+from perflint.source.quoting import LONGEST, quoted
 
 Why = tuple[str, ast.expr | None]
 """Words on an expression, and the expression inside it that decides what it is."""
 
-_LONGEST_QUOTE = 60
 _MOVES = frozenset("to cuda cpu type type_as pin_memory".split())
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",
@@ -58,18 +57,10 @@ def quote(model: Model, node: ast.AST) -> str:
         return quoted(text)
     first, *more = text.splitlines()
     first = first.rstrip()
-    if len(first) > _LONGEST_QUOTE:
-        return f"`{first[: _LONGEST_QUOTE - 3].rstrip()}...`"
+    if len(first) > LONGEST:
+        return f"`{first[: LONGEST - 1].rstrip()}…`"
     goes_on = bool(more) and not first.endswith(":")
-    return f"`{first.removesuffix(':')}{'...' if goes_on else ''}`"
-
-
-def quoted(text: str) -> str:
-    """The code of an expression in backquotes, on one line, without its middle if it is too long."""
-    line = re.sub(r"\s+", " ", re.sub(r"(?<=[(\[{])\s+|,?\s+(?=[)\]}])", "", text))
-    if len(line) <= _LONGEST_QUOTE:
-        return f"`{line}`"
-    return f"`{line[: _LONGEST_QUOTE * 2 // 3].rstrip()}...{line[3 - _LONGEST_QUOTE // 3 :].lstrip()}`"
+    return f"`{first.removesuffix(':')}{'…' if goes_on else ''}`"
 
 
 # Calls

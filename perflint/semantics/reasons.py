@@ -29,7 +29,7 @@ from perflint.semantics.frame import Budget, Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.names import resolve
-from perflint.semantics.operations import quote, quoted, why
+from perflint.semantics.operations import quote, why
 from perflint.semantics.project import Module
 from perflint.semantics.structure import ClassInfo, FunctionInfo, path_of, walk
 from perflint.semantics.values import (
@@ -46,6 +46,7 @@ from perflint.semantics.values import (
     Unknown,
     Value,
 )
+from perflint.source.quoting import quoted
 
 _MOST_STEPS = 4
 _MOST_BINDINGS = 3

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Ruling, Severity, Span, Verdict
 from perflint.rules.traced.traced_sync import TracedSync
-from perflint.semantics.operations import quoted
+from perflint.source.quoting import quoted
 from perflint.source.text import Source
 from perflint.tracer.events import (
     CandidateLine,

@@ -119,7 +119,7 @@ def test_a_file_that_runs_the_model_tells_its_format(tmp_path: Path) -> None:
     found = check(tmp_path, "model.py", {"model.py": MODEL, "train.py": TRAINING.format(origin="model")})
     assert [(finding.span.line, finding.code) for finding in found] == [(7, "TPF351"), (8, "TPF351"), (9, "TPF352")]
     assert {finding.confidence for finding in found} == {Confidence.MEDIUM}
-    assert found[-1].severity is Severity.ERROR
+    assert found[-1].severity is Severity.WARNING
 
 
 def test_a_package_that_runs_the_model_tells_its_format(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Files
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Evidence
+from perflint.source.quoting import quoted
 
 _BACKWARD = ("torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad")
 

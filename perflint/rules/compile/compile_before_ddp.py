@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

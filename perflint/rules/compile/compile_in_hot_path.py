@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, names_in, walk
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_self
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import GROWS, path_of, walk
 from perflint.semantics.values import Sequence, scalar_type
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import nonzero_family, one_hot_no_classes, repeat_interleave_no_size, unique_on_device
 from perflint.rules.sync._indices import parts
 from perflint.semantics.sites import CallSite, SubscriptSite
+from perflint.source.quoting import quoted
 
 _MORE = ("torch.linalg.lstsq",)
 _RULES: tuple[Rule, ...] = (

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.rules.compile._device_blind import device_blind
 from perflint.semantics.sites import CallSite, FormatSite, device_confidence
+from perflint.source.quoting import quoted
 
 _LEVELS = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _WRITES = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
+from perflint.source.quoting import quoted
 
 _LAYERS = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 

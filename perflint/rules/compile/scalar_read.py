@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import NUMBERS, read_at
 from perflint.semantics.sites import CallSite
+from perflint.source.quoting import quoted
 
 _COMPARED = ("torch.equal", "torch.allclose", "torch.Tensor.equal", "torch.Tensor.allclose")
 

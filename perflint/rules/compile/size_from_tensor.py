@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.rules._words import quoted
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import tensor_as_python_int
 from perflint.semantics.sites import CallSite, SubscriptSite
+from perflint.source.quoting import quoted
 
 _RULE = tensor_as_python_int.TensorAsPythonInt()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import TRUTHS, read_at
 from perflint.semantics.sites import CallSite, Site, TruthSite
+from perflint.source.quoting import quoted
 
 
 class TensorBranch(BreakRule):

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance, Sequence, Value
+from perflint.source.quoting import quoted
 
 _CLOCKS = tuple(f"time.{name}" for name in "time time_ns perf_counter monotonic process_time sleep".split())
 _NOW = ("datetime.datetime.now", "datetime.datetime.utcnow")

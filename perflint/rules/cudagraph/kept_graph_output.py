@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import is_visible, loop_around, recorded, replays
 from perflint.semantics.compiling import options_of
@@ -16,6 +15,7 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Function
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 _KEEPS = frozenset({"append", "appendleft", "insert"})
 _WORDS = ("reduce-overhead", "max-autotune", "cudagraphs", "replay")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
 from perflint.semantics.model import Model
@@ -15,6 +14,7 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import scalar_type
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 
 class ReboundGraphInput(Rule):

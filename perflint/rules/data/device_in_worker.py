@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
 from perflint.rules._methods import call_site
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._loaders import LOADERS, workers
 from perflint.rules.data._workers import worker_functions
@@ -16,6 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class DeviceInWorker(Rule):

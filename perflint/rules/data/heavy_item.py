@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import names_in, walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _READS = frozenset(
     """torch.load numpy.load numpy.loadtxt numpy.genfromtxt pandas.read_csv pandas.read_parquet pandas.read_pickle

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, loops_over, workers
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class LoaderRebuiltEachEpoch(Rule):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site, in_tests
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, is_off, passed
 from perflint.semantics.model import Model
@@ -15,6 +14,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import ClassInfo, last_name, walk
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _IMAGES = frozenset(
     f"torchvision.datasets.{name}"

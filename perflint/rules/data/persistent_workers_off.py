@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class PersistentWorkersOff(Rule):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, move_in
 from perflint.rules.worth import cost
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class PinMemoryOff(Rule):

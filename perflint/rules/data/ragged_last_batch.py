@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
 _OBJECTS = tuple(

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _WRAPPERS = (
     "torch.nn.DataParallel",

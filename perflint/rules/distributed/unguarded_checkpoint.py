@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._guards import is_condition
 from perflint.rules._names import names_in_file
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
 _STARTS = frozenset(

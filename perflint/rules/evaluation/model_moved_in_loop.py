@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)

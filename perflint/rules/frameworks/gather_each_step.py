@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _GATHERS = tuple(
     f"accelerate.{home}Accelerator.{name}"

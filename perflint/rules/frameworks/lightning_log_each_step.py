@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._methods import call_site, calls_named, is_false, is_true
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _TRAINERS = frozenset({"lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"})
 _MODULE = "lightning.LightningModule"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import names_in_file
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy.torchscript import uses
 from perflint.semantics.sites import FileSite
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

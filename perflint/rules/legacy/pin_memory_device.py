@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class PinMemoryDevice(Rule):

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.imports import spell
 from perflint.rules._since import SDPA_KERNEL
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _PARAMETERS = ("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn")
 _BACKENDS = {

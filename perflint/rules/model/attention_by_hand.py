@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._attention import attentions
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost
 from perflint.semantics.sites import FileSite, Site
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _FUSED = re.compile(
     r"scaled_dot_product_attention|flash_attn|xformers|memory_efficient|flex_attention|\bsdpa\b|attn_implementation|"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._places import inside
 from perflint.rules._statements import statement_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _LAYERS = {f"torch.nn.{name}Cell": f"torch.nn.{name}" for name in ("LSTM", "GRU", "RNN")}
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Unknown
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
 _SUMS = ("torch.sum", "torch.Tensor.sum")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._methods import is_false, is_self_or_cls
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.model import Model
@@ -16,6 +15,7 @@ from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in
 from perflint.semantics.values import Evidence, Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _TYPOS = frozenset("require_grad requires_grads require_grads required_grad requires_gradient require_gradient".split())
 _FREEZES = re.compile(r"requires?_grad|no_grad|inference_mode|detach|set_grad_enabled|freeze|add_param_group|peft|lora")

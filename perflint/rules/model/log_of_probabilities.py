@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._attention import SOFTMAX
 from perflint.rules.model._flow import source_of
@@ -16,6 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _SIGMOID = ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
 _LOG = ("torch.log", "torch.special.log", "torch.Tensor.log")

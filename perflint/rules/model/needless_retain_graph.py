@@ -10,7 +10,6 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import statement_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop, loop_around
@@ -18,6 +17,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _KEEPS_STATE = re.compile(r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph")
 _TAKES = frozenset({"backward", "manual_backward", "grad", "vjp", "jvp"})

@@ -9,11 +9,11 @@ from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._names import names_in_file
 from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 

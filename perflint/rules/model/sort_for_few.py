@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_false
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.rules.worth import cost
@@ -16,6 +16,7 @@ from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Tensor
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
 _MANY = 1024

@@ -9,12 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, calls_named
 from perflint.rules._names import names_in_file
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _WRAPPERS = frozenset(
     {

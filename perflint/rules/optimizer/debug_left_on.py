@@ -10,11 +10,11 @@ from perflint.fixes.edits import delete_statement
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import block_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
 _CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly")

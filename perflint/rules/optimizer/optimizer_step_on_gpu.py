@@ -10,7 +10,6 @@ from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
 from perflint.rules._places import loops_around
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
     Loaded,
@@ -25,6 +24,7 @@ from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)

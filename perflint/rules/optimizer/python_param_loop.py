@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import call_site
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import derived_names, parameter_loops
 from perflint.semantics.model import Model
@@ -15,6 +15,7 @@ from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import children, last_name, root_of, walk
 from perflint.semantics.values import Function
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _UPDATES = frozenset(
     """mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sqrt_ pow_ sign_ neg_ copy_

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import loops_around, targets
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 _HISTOGRAMS = (*(f"{writer}.add_histogram" for writer in _WRITERS), "wandb.Histogram")

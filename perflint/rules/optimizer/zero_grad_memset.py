@@ -10,7 +10,7 @@ from perflint.rules._arguments import dropped
 from perflint.rules._methods import calls_named, is_false
 from perflint.rules._places import loops_around, targets
 from perflint.rules._since import GRADIENTS_DROPPED
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
@@ -20,6 +20,7 @@ from perflint.semantics.structure import last_name, names_in
 from perflint.semantics.torch_api import is_optimizer
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class ZeroGradMemset(Rule):

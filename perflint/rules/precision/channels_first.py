@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, in_tests, is_false
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
@@ -20,6 +20,7 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Unknown
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _SETTLED = re.compile(r"channels_last|memory_format|torch\.compile|\.compile\(|tensorrt|onnx")

@@ -11,13 +11,13 @@ from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import names_in_file
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CUDNN = "torch.backends.cudnn."
 _TRIES = re.compile(r"debug|test", re.IGNORECASE)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _SWITCH = "set_default_validate_args"
 

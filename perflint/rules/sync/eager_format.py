@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._places import inside
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
 from perflint.semantics.values import UNKNOWN, Mapping, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -10,12 +10,13 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import delete_statement
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._since import FUSED
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
 from perflint.source.concrete import cst, parse_expression
+from perflint.source.quoting import quoted
 
 _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})

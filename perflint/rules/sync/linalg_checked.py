@@ -8,12 +8,13 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._since import UNCHECKED
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, Scalar, Sequence
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 _UNCHECKED = {
     "torch.linalg.inv": ("torch.linalg.inv_ex", "[0]"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class ListIndex(Rule):

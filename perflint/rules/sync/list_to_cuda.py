@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
     MOVES,
@@ -21,6 +21,7 @@ from perflint.rules.placement import (
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _LEGACY = tuple(

@@ -11,7 +11,6 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.worth import cost
@@ -19,6 +18,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _READS = frozenset({"item", "tolist"})
 

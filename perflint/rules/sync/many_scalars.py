@@ -12,13 +12,14 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.rules._bindings import alone
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync.nonzero_family import indexed
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Const, scalar_type
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _IGNORED = -100
 """What `ignore_index` is unless told otherwise."""

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class MetricEachStep(Rule):

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import NAMES, Draw, drawn_on_host
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class MultinomialOnCpu(Rule):

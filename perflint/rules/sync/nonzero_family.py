@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest
 from perflint.fixes.edits import replace
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
@@ -16,6 +16,7 @@ from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 _FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
 _METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
 from perflint.rules._order import may_swap
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Array, Const, Evidence, Tensor, Value, scalar_type
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _NUMBERS = ("int", "float", "bool", "complex")
 _LIMIT = 2**63

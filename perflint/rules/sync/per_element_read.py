@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, PER_ELEMENT_READ, Read, owned
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -8,11 +8,12 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._order import may_swap
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 _BOTH = {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}
 _BOUND = {"builtins.max": "min", "builtins.min": "max"}

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import indentation, replace, with_last_comments
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._scalars import READS, REDUNDANT_ANY_GUARD, owned
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.concrete import code, cst
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class RepeatInterleaveNoSize(Rule):

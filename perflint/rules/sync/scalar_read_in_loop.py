@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
 from perflint.rules.sync._sums import summed_on_device
 from perflint.semantics.sites import CallSite
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

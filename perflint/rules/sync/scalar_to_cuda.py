@@ -10,12 +10,13 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
 from perflint.rules._since import INFERRED_FULL
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Dtype
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _NEW = "torch.Tensor.new_tensor"

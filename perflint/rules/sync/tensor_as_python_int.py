@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
     f"math.{name}" for name in "sqrt log log2 log10 exp pow floor ceil sin cos tan isnan isinf isfinite prod".split()

@@ -11,12 +11,13 @@ from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
 from perflint.rules._methods import call_site
 from perflint.rules._since import IS_CAUSAL
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._statements import statement_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
 from perflint.semantics.compiling import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
+from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.source.concrete import cst

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _NAMES = ("unique", "unique_consecutive", "bincount", "histc")
 

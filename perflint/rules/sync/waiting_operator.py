@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
 from perflint.semantics import distributions
@@ -15,6 +15,7 @@ from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _WHY = {
     "size": "has a size that only the device knows, and the host waits for it",

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _REGISTERS = (
     "register_forward_hook",

@@ -9,12 +9,12 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
 from perflint.rules._statements import block_of, statement_of
-from perflint.rules._words import quoted
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))
 _WAITS = frozenset(

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._methods import call_site
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creation_confidence, keyword, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
 _KEEPS_DTYPE = frozenset(

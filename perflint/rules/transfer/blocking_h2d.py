@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._places import loops_around, targets
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move
 from perflint.rules.sync._drawn import returns_drawn
@@ -19,6 +19,7 @@ from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, root_of, walk
 from perflint.semantics.values import Device, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
 

@@ -11,7 +11,7 @@ from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_
 from perflint.frozen import dataclass
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
 from perflint.rules.transfer._writes import written_in_place
@@ -20,6 +20,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _CONCATENATES = tuple(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack"))
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
 from perflint.rules._methods import call_site
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device, Tensor
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
 _LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._order import may_swap
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, host_confidence, keyword, move
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Dtype, scalar_type
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
     "torch.eye",

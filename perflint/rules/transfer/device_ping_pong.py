@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._methods import call_site
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
 _LEAVES = frozenset(f"torch.Tensor.{name}" for name in ("cpu", "numpy", "tolist"))

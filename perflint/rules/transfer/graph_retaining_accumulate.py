@@ -10,7 +10,6 @@ from perflint.fixes.edits import insert
 from perflint.rules._methods import call_site, calls_named
 from perflint.rules._statements import statement_of
 from perflint.rules._visible import is_private
-from perflint.rules._words import quoted
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
 from perflint.semantics.model import Model
@@ -18,6 +17,7 @@ from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data backward requires_grad shape device dtype".split())
 _FRESH = frozenset(f"torch.{name}" for name in ("tensor", "zeros", "ones", "full", "empty"))

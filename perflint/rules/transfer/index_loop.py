@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span
 from perflint.rules._methods import in_tests
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
 from perflint.rules.worth import cost
@@ -15,6 +15,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 class IndexLoop(Rule):

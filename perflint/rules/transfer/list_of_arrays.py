@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _MAKERS = ("tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor")
 _DEPTH = 3

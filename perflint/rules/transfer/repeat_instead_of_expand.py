@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import body_of
 from perflint.rules.transfer._ones import is_one, shape
@@ -18,6 +18,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Device, Evidence
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _ATTENTION = ("softmax", "scaled_dot_product_attention")
 

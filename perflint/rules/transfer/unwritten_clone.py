@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
 from perflint.rules._statements import statement_of
-from perflint.rules._words import often, quoted
+from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import body_of, loop_around
 from perflint.rules.transfer._reads import Fate, Uses, is_layer, shared
@@ -17,6 +17,7 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
 _DEEP = "copy.deepcopy"
