@@ -239,3 +239,33 @@ def is_on_cpu(name: str) -> str:
 def works_on_cpu(name: str) -> str:
     """Why the tensors of a function are on the CPU: `compute_cpu_loss`."""
     return "" if concept("to-cpu").has_any(name.lower().split("_")) else is_on_cpu(name)
+
+
+def writes_log(name: str) -> str:
+    """Why a function writes a log."""
+    return concept("writes-log").why(name)
+
+
+def holds_log(name: str) -> str:
+    """Why a list, dict or object holds what is logged."""
+    return next(filter(None, map(concept("holds-log").why, name.lower().split("_"))), "")
+
+
+def logs(name: str) -> str:
+    """Why an object is a logger: the last word of its name says it."""
+    return "" if name in ("math", "np", "numpy", "torch") else holds_log(name)
+
+
+def is_environment(name: str) -> str:
+    """Why a value is an environment."""
+    return concept("environment").why(name.lower().rpartition("_")[2])
+
+
+def is_action(name: str) -> str:
+    """Why a value is an action."""
+    return concept("action").why(name.lower())
+
+
+def chooses_action(name: str) -> str:
+    """Why a function chooses an action."""
+    return concept("chooses-action").why(name)

@@ -20,6 +20,7 @@ from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.compiling import Place
+    from perflint.semantics.destinations import Destinations
     from perflint.semantics.frame import Names, Recorder
     from perflint.semantics.origins import Origins
     from perflint.semantics.project import Module, Project
@@ -147,6 +148,13 @@ class Model:
         from perflint.semantics.origins import Origins
 
         return Origins(self)
+
+    @cached_property
+    def destinations(self) -> Destinations:
+        """Where the values of the file go."""
+        from perflint.semantics.destinations import Destinations
+
+        return Destinations(self)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""

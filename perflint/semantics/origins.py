@@ -125,9 +125,9 @@ class Origins:
         target, method = self._model.target(node), node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if target == "torch.nn.Module.__call__":
             return Source.MODEL, None
+        if method in _MOVES and isinstance(node.func, ast.Attribute) and self._moves(node, node.func.value):
+            return Source.MOVED, None
         if target.startswith("torch.Tensor.") and isinstance(node.func, ast.Attribute):
-            if method in _MOVES and self._moves(node, node.func.value):
-                return Source.MOVED, None
             return Source.CALL, node.func.value
         _, following = why(self._model, node)
         if following is not None and (self._model.value(following).tensor is not None or not target):
