@@ -160,7 +160,7 @@ class _Job:
         if outcome is None or self.evidence is None:
             return outcome
         left = check_source(
-            Source(path, outcome.text), Project([Path(path)]), self.rules, self.settings, judge=self.evidence.judge
+            Source(path, outcome.text), project.afresh(), self.rules, self.settings, judge=self.evidence.judge
         )
         return replace(outcome, remaining=tuple(left.findings))
 

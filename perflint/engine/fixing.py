@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome, apply_fixes
@@ -27,7 +26,7 @@ def fix_text(
 
     def relint(now: str) -> list[Finding] | None:
         # What a project has learned of a file does not hold of another text of it.
-        again = check(path, now, Project([Path(path)]))
+        again = check(path, now, project.afresh())
         return None if len(again.problems) > crashes else again.findings
 
     wanted = frozenset(safeties)

@@ -53,7 +53,7 @@ def is_published(model: Model) -> bool:
 
 
 def _files(project: Project) -> Iterator[Importer]:
-    known = _KNOWN.setdefault(project, {})
+    known = _KNOWN.setdefault(project.origin, {})
     for name, path in list(project.files.items()):
         if name not in known:
             known[name] = _read(name, path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,13 @@ class Importers:
     def __init__(self, project: Project) -> None:
         # The project owns its importers: no circle.
         self._project: Project = weakref.proxy(project)
-        self._files: list[_File] | None = None
+        self._files: dict[str, _File] = {}
+
+    def for_project(self, project: Project) -> Importers:
+        """The same imports, for another project of the same files; each file is read once for both."""
+        other = Importers(project)
+        other._files = self._files
+        return other
 
     def of(self, module: str, name: str) -> list[str]:
         """The modules, by their keys, that may use a function of another module."""
@@ -74,10 +80,10 @@ class Importers:
             if loaded is not None:
                 yield from _uses_in(loaded, name)
 
-    def _all(self) -> list[_File]:
-        if self._files is None:
-            self._files = [_read(key, path) for key, path in self._project.checked.items()]
-        return self._files
+    def _all(self) -> Iterable[_File]:
+        if not self._files:
+            self._files.update((key, _read(key, path)) for key, path in self._project.checked.items())
+        return self._files.values()
 
 
 def _uses_in(module: Module, name: str) -> Iterator[Use]:

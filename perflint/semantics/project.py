@@ -155,11 +155,26 @@ class Project:
         self._keys: dict[Path, str] = {}
         self._owners: dict[str, Path] = {}
         self._broken: set[Path] = set()
+        self._origin: Project | None = None
         for path in paths:
             self._key(path.absolute())
         self.checked: Mapping[str, Path] = dict(self._owners)
         """The files to be checked, by the names of their modules."""
         self.importers = Importers(self)
+
+    def afresh(self) -> Project:
+        """A project of the same files that has learned nothing of what they mean."""
+        other = Project()
+        other._is_file, other._located = self._is_file, self._located
+        other._keys, other._owners, other.checked = self._keys, self._owners, self.checked
+        other.importers = self.importers.for_project(other)
+        other._origin = self.origin
+        return other
+
+    @property
+    def origin(self) -> Project:
+        """The project that this one was made from by `afresh`, or itself: both have the same files."""
+        return self._origin or self
 
     @property
     def files(self) -> Mapping[str, Path]:

@@ -389,11 +389,14 @@ def test_real_rules_from_end_to_end() -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(fix.__file__).parents[2])}
     first = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (first.returncode, first.stderr) == (1, "Would fix 1 finding in 1 file.\n")
-    assert '+        with torch.amp.autocast("cuda", enabled=enabled):  # mixed precision\n' in first.stdout
+    assert (
+        '+        with torch.amp.autocast("cuda", enabled=enabled, dtype=torch.float16):  # mixed precision\n'
+        in first.stdout
+    )
     second = subprocess.run([*command, "--apply"], capture_output=True, text=True, env=environment)
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "Fixed 1 finding in 1 file.\n")
     third = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (third.returncode, third.stdout, third.stderr) == (0, "", "Nothing to fix.\n")
     assert file.read_text() == TRAIN.replace(
-        "torch.cuda.amp.autocast(enabled)", 'torch.amp.autocast("cuda", enabled=enabled)'
+        "torch.cuda.amp.autocast(enabled)", 'torch.amp.autocast("cuda", enabled=enabled, dtype=torch.float16)'
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
 from perflint.rules._names import Import, Names, names_in_file
+from perflint.rules._project_text import some_file_says
 from perflint.rules._since import AMP_AUTOCAST, AMP_CUSTOM, AMP_GRAD_SCALER
+from perflint.rules._takers import is_taken
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
@@ -26,6 +29,8 @@ _SINCE = {
     "custom_fwd": AMP_CUSTOM,
     "custom_bwd": AMP_CUSTOM,
 }
+_FORMATS = {"cuda": "float16", "cpu": "bfloat16"}
+_CACHE = re.compile(r"cache_enabled")
 _PACKAGES = ("torch.cuda.amp", "torch.cpu.amp")
 
 
@@ -69,7 +74,7 @@ class DeprecatedAmp(Rule):
     def train(model, batches, optimizer, use_amp):
         scaler = torch.amp.GradScaler("cuda")
         for batch in batches:
-            with torch.amp.autocast("cuda", enabled=use_amp):
+            with torch.amp.autocast("cuda", enabled=use_amp, dtype=torch.float16):
                 loss = model(batch)
             scaler.scale(loss).backward()
             scaler.step(optimizer)
@@ -78,10 +83,12 @@ class DeprecatedAmp(Rule):
 
     ## Fix safety
     Safe: the old names construct the new ones with the same values. Positional arguments of
-    `autocast` become keywords. Where the names are imported, the import and all uses change
-    together; where one of the uses cannot change, the others are spelled in full. Unsafe where
-    the file sets the default dtype of autocast, which the old `autocast` ignores, and where it asks
-    with `isinstance` for the old class: scalers of today's class are then among those that it finds.
+    `autocast` become keywords. The old `autocast` computes in float16 (on the CPU in bfloat16) and keeps
+    a cache if no argument says otherwise. The new one does as the autocast around it, so the fix writes
+    `dtype`, and `cache_enabled=True` if the project sets that somewhere. Where the names are imported, the
+    import and all uses change together, but not where another file takes the names from this one. Where
+    one of the uses cannot change, the others are spelled in full. Unsafe where the file asks with
+    `isinstance` for the old class: scalers of today's class are then among those that it finds.
 
     ## How a GPU shows it
     It does not: the same kernels run. The warning shows on the host.
@@ -197,11 +204,16 @@ class _Imports:
         done = [edit for edit in edits if edit is not None]
         if any(left.span.overlaps(right.span) for left, right in combinations(done, 2)):
             return None
+        is_seen = self._model.function(statement) is None
+        if is_seen and any(is_taken(self._model, binding.local) for binding in bound):
+            return None
         used = [use for binding in bound for use in self._by_root.get(binding.local, [])]
         return self._fix(done, "Import from `torch.amp`", (), used)
 
     def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...], used: list[Reference]) -> Fix:
-        unsafe = "set_autocast" in self._model.source.text or any(_is_asked_for(self._model, use.node) for use in used)
+        unsafe = any(_is_asked_for(self._model, use.node) for use in used)
+        added = [each.imports for use in used if (each := _format(self._model, use)) is not None]
+        imports = tuple(dict.fromkeys((*imports, *chain.from_iterable(added))))
         since = max(_SINCE[use.member] for use in used)
         return Fix(message, Safety.UNSAFE if unsafe else Safety.SAFE, tuple(edits), imports, since=since)
 
@@ -268,13 +280,38 @@ def _with_device(model: Model, reference: Reference, call: ast.Call) -> cst.Call
     arguments = list(concrete.args)
     if reference.member == "autocast":
         named = _named(arguments)
-        if named is None:
+        explicit = None if named is None else _with_defaults(model, reference, concrete.with_changes(args=named))
+        if explicit is None:
             return None
-        arguments = named
+        arguments = list(explicit.args)
     device = cst.Arg(cst.SimpleString(f'"{reference.device}"'))
     if arguments:
         device = device.with_changes(comma=cst.Comma(whitespace_after=_between(concrete)))
     return concrete.with_changes(args=[device, *arguments])
+
+
+def _with_defaults(model: Model, reference: Reference, call: cst.Call) -> cst.Call | None:
+    """The call of `autocast` with the old defaults that the new one takes from the autocast around it."""
+    given = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
+    if any(argument.star for argument in call.args):
+        return None
+    enabled = given.get("enabled")
+    if isinstance(enabled, cst.Name) and enabled.value == "False":
+        return call
+    new: cst.Call | None = call
+    if "dtype" not in given:
+        dtype = _format(model, reference)
+        new = None if dtype is None else with_argument(call, f"dtype={dtype.text}")
+    if new is not None and "cache_enabled" not in given and some_file_says(model, _CACHE):
+        new = with_argument(new, "cache_enabled=True")
+    return new
+
+
+def _format(model: Model, reference: Reference) -> Spelling | None:
+    """How the number format is spelled in which the old `autocast` computes by default."""
+    if reference.member != "autocast":
+        return None
+    return spell(model.source, f"torch.{_FORMATS[reference.device]}", reference.node)
 
 
 def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:

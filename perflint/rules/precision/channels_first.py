@@ -210,6 +210,7 @@ _KNOWN: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
 
 def _is_settled_elsewhere(project: Project) -> bool:
     """Whether another file of the project speaks of layouts."""
-    if project not in _KNOWN:
-        _KNOWN[project] = any("channels_last" in text_of(path) for path in [*project.files.values()][:_MANY])
-    return _KNOWN[project]
+    if project.origin not in _KNOWN:
+        texts = map(text_of, [*project.files.values()][:_MANY])
+        _KNOWN[project.origin] = any("channels_last" in text for text in texts)
+    return _KNOWN[project.origin]

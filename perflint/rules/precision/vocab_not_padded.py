@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules._importers import is_published
+from perflint.rules._takers import is_taken
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Rule
 from perflint.rules.precision._literals import rewritten
@@ -91,8 +92,8 @@ class VocabNotPadded(Rule):
     ## Fix safety
     Risky: checkpoints of the old shape no longer load, the loss runs over the added tokens
     too, and sampling can draw them until training has made them unlikely. The number is replaced
-    everywhere in the file at once; no fix is offered where it also stands for something else, or
-    where the file loads weights.
+    everywhere in the file at once; no fix is offered where it also stands for something else,
+    where another file takes a constant for it from this one, or where the file loads weights.
 
     ## How a GPU shows it
     The kernel of the head's matmul is named `align1`, and is the longest of the step.
@@ -213,4 +214,15 @@ def _confidence(table: _Table, around: Setting, published: bool) -> Confidence:
 def _fix(model: Model, table: _Table) -> Fix | None:
     better = padded(table.size.value, 64)
     edits = rewritten(model, table.size.value, better)
-    return Fix(f"Pad the vocabulary to {better}", Safety.RISKY, edits) if edits else None
+    if not edits or any(is_taken(model, name) for name in _constants(model, table.size.value)):
+        return None
+    return Fix(f"Pad the vocabulary to {better}", Safety.RISKY, edits)
+
+
+def _constants(model: Model, size: int) -> Iterator[str]:
+    """The names of the file's top level that stand for a size."""
+    for statement in model.module.tree.body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            if isinstance(statement.value, ast.Constant) and statement.value.value == size:
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                yield from (target.id for target in targets if isinstance(target, ast.Name))

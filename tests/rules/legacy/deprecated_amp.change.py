@@ -1,31 +1,6 @@
-"""Autocast of old beside a default that it ignores."""
+"""Code that asks for the scaler of old."""
 
 import torch
-from torch import nn
-
-
-def case_default():
-    torch.set_autocast_dtype("cuda", torch.bfloat16)
-    try:
-        with torch.cuda.amp.autocast():
-            y = nn.Linear(3, 2).cuda()(torch.ones(3, device="cuda"))
-            return {"dtype": y.dtype, "on": torch.is_autocast_enabled("cuda"), "y": y.float().tolist()}
-    finally:
-        torch.set_autocast_dtype("cuda", torch.float16)
-
-
-def change_default(dtype, y):
-    """the file sets the default dtype of autocast, which the old `autocast` ignores"""
-    assert dtype == (torch.float16, torch.bfloat16)
-
-
-def case_given():
-    torch.set_autocast_dtype("cuda", torch.bfloat16)
-    try:
-        with torch.cuda.amp.autocast(dtype=torch.float16):
-            return {"y": nn.Linear(3, 2).cuda()(torch.ones(3, device="cuda"))}
-    finally:
-        torch.set_autocast_dtype("cuda", torch.float16)
 
 
 def is_scaler(scaler):

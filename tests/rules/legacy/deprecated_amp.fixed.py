@@ -18,14 +18,14 @@ except ImportError:
 def train_with_imported_names(model, batches, optimizer, use_amp):
     scaler = GradScaler("cuda", enabled=use_amp)
     for batch in batches:
-        with autocast("cuda", enabled=use_amp):
+        with autocast("cuda", enabled=use_amp, dtype=torch.float16, cache_enabled=True):
             loss = model(batch)
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
 
 
-@autocast("cuda")
+@autocast("cuda", dtype=torch.float16, cache_enabled=True)
 def forward(model, batch):
     return model(batch)
 
@@ -33,7 +33,7 @@ def forward(model, batch):
 def train_with_full_names(model, batches, optimizer, use_amp):
     scaler = torch.amp.GradScaler("cuda", 1024.0, growth_interval=100, enabled=use_amp)
     for batch in batches:
-        with torch.amp.autocast("cuda", enabled=use_amp, dtype=torch.bfloat16):
+        with torch.amp.autocast("cuda", enabled=use_amp, dtype=torch.bfloat16, cache_enabled=True):
             loss = model(batch)
         with th.amp.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
             loss = loss + model(batch)
@@ -47,6 +47,7 @@ def keep_the_layout(model, batch, use_amp):
         "cuda",
         enabled=use_amp,  # the first parameter is `enabled`
         dtype=torch.float16,
+        cache_enabled=True,
     ):
         return model(batch)
 
@@ -54,12 +55,12 @@ def keep_the_layout(model, batch, use_amp):
 def through_the_package(model, batch):
     with amp.autocast("cuda", enabled=False):
         first = model(batch)
-    with camp.autocast("cuda"):
+    with camp.autocast("cuda", dtype=torch.float16, cache_enabled=True):
         return first + model(batch)
 
 
 def on_the_host(model, batch):
-    with cpu_autocast("cpu", enabled=True):
+    with cpu_autocast("cpu", enabled=True, dtype=torch.bfloat16, cache_enabled=True):
         return model(batch)
 
 
@@ -95,7 +96,7 @@ def hidden_arguments_of_an_import(model, batch, arguments):
 
     with mixed(*arguments):
         first = model(batch)
-    with torch.amp.autocast("cuda", enabled=True):
+    with torch.amp.autocast("cuda", enabled=True, dtype=torch.float16, cache_enabled=True):
         return first + model(batch)
 
 
@@ -120,7 +121,7 @@ def device_by_device(device):
     if device == "cpu":
         context = torch.amp.autocast("cpu")
     else:
-        context = torch.amp.autocast("cuda")
+        context = torch.amp.autocast("cuda", dtype=torch.float16, cache_enabled=True)
     return context
 
 

@@ -35,6 +35,36 @@ def case_host_autocast_with_arguments():
     return layers, out, state
 
 
+def state(device):
+    return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device), torch.is_autocast_cache_enabled()
+
+
+def case_inside_another_format():
+    layers = model()
+    with torch.autocast("cpu", dtype=torch.float16), torch.autocast("cuda", dtype=torch.bfloat16):
+        with host_autocast():
+            out = layers(torch.randn(4, 6))
+        with torch.cuda.amp.autocast(), torch.cpu.amp.autocast(enabled=True):
+            return out, state("cuda"), state("cpu")
+
+
+def case_inside_one_without_cache():
+    with torch.autocast("cuda", cache_enabled=False):
+        with torch.cuda.amp.autocast(dtype=torch.bfloat16):
+            inside = state("cuda")
+        with camp.autocast(enabled=len(inside) > 3):
+            return inside, state("cuda")
+
+
+def case_beside_another_default():
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    try:
+        with torch.cuda.amp.autocast():
+            return state("cuda")
+    finally:
+        torch.set_autocast_dtype("cuda", torch.float16)
+
+
 def case_autocast_off():
     with torch.cuda.amp.autocast(False, torch.bfloat16):
         return model()(torch.randn(4, 6)), torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
@@ -81,6 +111,6 @@ def case_custom_function():
     return x
 
 
-def kept_where_arguments_are_hidden(arguments):
-    with torch.cuda.amp.autocast(*arguments):
+def kept_where_arguments_are_hidden(arguments, named):
+    with torch.cuda.amp.autocast(*arguments), torch.cuda.amp.autocast(**named):
         return model()(torch.randn(4, 6))
