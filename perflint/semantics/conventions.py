@@ -183,6 +183,16 @@ def is_rarely_true(name: str) -> str:
     return concept("rarely-true").why(name) or is_mode(name)
 
 
+def is_not_finite(name: str) -> str:
+    """Why a flag or function is true only if a number is not finite."""
+    return concept("not-finite").why(name)
+
+
+def is_finite(name: str) -> str:
+    """Why a flag or function is false only if a number is not finite."""
+    return concept("finite").why(name)
+
+
 def reports(name: str) -> str:
     """Why a method reports what should not happen."""
     return concept("reports").why(name)

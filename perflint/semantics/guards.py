@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from perflint.semantics import conventions
-from perflint.semantics.structure import last_name, walk
-from perflint.semantics.values import Scalar, Value
+from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.values import Device, Scalar, Value
 
 _SHORTEST_INTERVAL = 6
 """What runs every fifth step, or more often, still costs a good part of what runs each step."""
@@ -33,9 +33,30 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
     if isinstance(test, ast.BinOp):
         return _is_interval(test, values) and not outcome
     if isinstance(test, ast.Constant):
-        # `if 0:` is code that somebody has switched off.
+        # `if 0:` is code that is switched off.
         return bool(test.value) is not outcome
-    return outcome and _is_seldom_true(test.func if isinstance(test, ast.Call) else test)
+    if _asks_numbers(test, conventions.is_finite):
+        return not outcome
+    if not outcome:
+        return False
+    return _is_seldom_true(test.func if isinstance(test, ast.Call) else test) or _asks_numbers(
+        test, conventions.is_not_finite
+    )
+
+
+def _asks_numbers(test: ast.expr, means: Callable[[str], str]) -> bool:
+    """Whether a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
+    while isinstance(test, ast.Call) and not means(last_name(test)) and last_name(test) in _OF_ALL:
+        receiver = test.func.value if isinstance(test.func, ast.Attribute) else None
+        inner = test.args[0] if test.args and not isinstance(receiver, ast.Call) else receiver
+        if inner is None:
+            return False
+        test = inner
+    return bool(means(last_name(test)))
+
+
+_OF_ALL = frozenset("any all item sum bool".split())
+"""Calls that make one number of many, or a number of Python of it."""
 
 
 def _is_reached(test: ast.BoolOp, rare: list[ast.expr], outcome: bool) -> bool:
@@ -99,8 +120,13 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     left, operator, right = test.left, test.ops[0], test.comparators[0]
     if _is_interval(left, values) or _is_interval(right, values):
         return isinstance(operator, _TRUE_FOR_FEW)
-    if _is_seldom_true(left):
+    if ast.unparse(left) == ast.unparse(right) and isinstance(operator, (ast.NotEq, ast.Eq)):
+        # NaN alone differs from itself.
+        return isinstance(operator, ast.NotEq)
+    if _is_seldom_true(left) or _asks_numbers(left, conventions.is_not_finite):
         is_off = isinstance(right, ast.Constant) and not right.value
+        if isinstance(operator, (ast.NotEq, ast.IsNot)):
+            return is_off
         return not is_off if isinstance(operator, (ast.Eq, ast.Is)) else isinstance(operator, (ast.Gt, ast.GtE))
     is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
     if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
@@ -111,6 +137,67 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
 def _counts_steps(node: ast.expr) -> bool:
     """`step`, `self.global_step`, `batch_idx`: it is 0 once."""
     return bool(conventions.counts_steps(_name_of(node)))
+
+
+def mends_place(test: ast.expr, outcome: bool, branch: Sequence[ast.AST], values: Values) -> bool:
+    """Whether a branch moves a tensor only if it is in the wrong place: `if x.device != device: x = x.to(device)`.
+
+    A tensor that is known to be on the CPU is always in the wrong place.
+    """
+    strayed = {ast.unparse(node) for node in _strayed(test, outcome) if not _is_on_cpu(values(node))}
+    if not strayed:
+        return False
+    moves = (node for part in branch for node in walk(part) if isinstance(node, ast.Call))
+    return any(
+        last_name(node) in ("to", "cuda")
+        and isinstance(node.func, ast.Attribute)
+        and ast.unparse(node.func.value) in strayed
+        for node in moves
+    )
+
+
+def _is_on_cpu(value: Value) -> bool:
+    return value.tensor is not None and value.tensor.device is Device.CPU
+
+
+def _strayed(test: ast.expr, outcome: bool) -> Iterator[ast.expr]:
+    """The tensors that a test which comes out as `outcome` finds on another device than where they are needed."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _strayed(test.operand, not outcome)
+    elif isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _strayed(value, outcome)
+    elif isinstance(test, ast.Attribute) and (test.attr, outcome) in (("is_cuda", False), ("is_cpu", True)):
+        yield test.value
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        differs = isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) is outcome
+        sides = (test.left, test.comparators[0])
+        words = {node.value for side in sides for node in walk(side) if isinstance(node, ast.Constant)}
+        if differs is ("cpu" not in words) and isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+            yield from filter(None, map(_placed, sides))
+
+
+def _placed(node: ast.expr) -> ast.expr | None:
+    """The tensor in `x.device`, `x.device.type` and `x.get_device()`."""
+    if isinstance(node, ast.Call) and last_name(node) == "get_device" and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    if isinstance(node, ast.Attribute) and node.attr in ("type", "index"):
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
+
+
+def runs_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
+    if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
+        return False
+    stack: list[ast.AST] = list(loop.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Continue):
+            return False
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.expr)):
+            stack += children(node)
+    return True
 
 
 def leaves(body: list[ast.stmt]) -> bool:

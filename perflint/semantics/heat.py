@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import ast
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics import conventions
 from perflint.semantics.call_graph import CallGraph
-from perflint.semantics.guards import asks_state, fails, fills_cache, finds_nothing, leaves, rarely, returns_kept, warns
+from perflint.semantics.guards import (
+    asks_state,
+    fails,
+    fills_cache,
+    finds_nothing,
+    leaves,
+    mends_place,
+    rarely,
+    returns_kept,
+    runs_once,
+    warns,
+)
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.test_code import TestCode
+from perflint.semantics.values import Function
 from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, keeps_results
 
 if TYPE_CHECKING:
@@ -36,6 +49,8 @@ class HeatMap:
         self._calls = CallGraph(model)
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
+        self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
+        """Whether the branches of a test rarely run."""
         self._flags: dict[str, list[ast.Name]] | None = None
         self._open: set[FunctionInfo] = set()
         """Functions that others were asked about while their own heat was being found."""
@@ -102,13 +117,25 @@ class HeatMap:
                 is_trivial = is_body and leaves(parent.body) and finds_nothing(parent.test, True)
                 if fills or is_trivial or fails(parent.body if is_body else parent.orelse):
                     return parent.test
-            if self._rarely(parent.test, is_body) and not self._holds_step(parent, is_body):
+            if self._is_rare(parent, is_body):
                 test = parent.test
             elif isinstance(parent, ast.IfExp) and finds_nothing(parent.test, is_body):
                 return parent.test
         if test is None and isinstance(node, (ast.stmt, ast.expr)):
             test = self._earlier_guards().get(node)
         return None if test is None or self._selects_within_step(test) else test
+
+    def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
+        """Whether a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
+        known = self._rare.get((parent, is_body))
+        if known is None:
+            branch = parent.body if is_body else parent.orelse
+            parts: Sequence[ast.AST] = branch if isinstance(branch, list) else [branch]
+            known = mends_place(parent.test, is_body, parts, self._model.value)
+            if not known and self._rarely(parent.test, is_body):
+                known = not isinstance(branch, list) or not self.work.of(branch).steps
+            self._rare[parent, is_body] = known
+        return known
 
     def _fills_cache(self, branch: ast.If) -> bool:
         known = self._fills.get(branch)
@@ -122,10 +149,21 @@ class HeatMap:
             test, outcome = test.operand, not outcome
         if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(self._rarely(each, True) for each in test.values)
-        bound = self._bound_flags(test) if isinstance(test, ast.Name) else []
+        bound = self._bound_flags(test) if isinstance(test, ast.Name) else self._returned(test)
         if bound and all(rarely(value, outcome, self._model.value) for value in bound):
             return True
         return rarely(test, outcome, self._model.value)
+
+    def _returned(self, test: ast.expr) -> list[ast.expr]:
+        """The results of a function of the file that a test calls: `self.is_due(step)`."""
+        callee = self._model.value(test.func) if isinstance(test, ast.Call) else None
+        if not isinstance(callee, Function) or callee.module != self._model.module.name:
+            return []
+        info = self._model.module.function(callee.line, callee.column)
+        if info is None or isinstance(info.node, ast.Lambda):
+            return [] if info is None or not isinstance(info.node, ast.Lambda) else [info.node.body]
+        returns = [node for node in walk(info.node) if isinstance(node, ast.Return)]
+        return [node.value or _ANYTHING for node in returns if self._model.function(node) is info.node]
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
         """What a flag is set to in its function: `is_eval_step = step % 100 == 0`."""
@@ -156,7 +194,6 @@ class HeatMap:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
         if self._guards is None:
             self._guards = {}
-            values = self._model.value
             branches = [node for node in self._model.nodes(ast.If) if leaves(node.body)]
             tests = [node for node in branches if self._rarely(node.test, False)]
             leaving: set[ast.stmt] = set(tests)
@@ -169,7 +206,7 @@ class HeatMap:
                             self._guard_rest(block, leaving)
             for operation in self._model.nodes(ast.BoolOp):
                 for index, value in enumerate(operation.values):
-                    if rarely(value, isinstance(operation.op, ast.And), values):
+                    if self._rarely(value, isinstance(operation.op, ast.And)):
                         self._guards.update(dict.fromkeys(operation.values[index + 1 :], value))
                         break
         return self._guards
@@ -188,12 +225,6 @@ class HeatMap:
             elif statement in leaving and not steps:
                 assert isinstance(statement, ast.If)
                 test = statement.test
-
-    def _holds_step(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
-        """Whether a branch steps an optimizer: gradients are accumulated, and the branch is the step."""
-        if isinstance(parent, ast.IfExp):
-            return False
-        return self.work.of(parent.body if is_body else parent.orelse).steps
 
     def _selects_within_step(self, test: ast.expr) -> bool:
         """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
@@ -216,6 +247,8 @@ class HeatMap:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:
             return Heat.HOT
+        if runs_once(loop):
+            return around
         work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
             work = work | self.work.inside(loop.test)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics import conventions
-from perflint.semantics.guards import fails
+from perflint.semantics.guards import fails, runs_once
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
 
@@ -95,7 +95,7 @@ class WorkMap:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 continue
-            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not runs_once(node):
                 over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
                 inner = self.of(node.body)
                 if over or inner.any:

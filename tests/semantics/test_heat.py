@@ -1404,6 +1404,169 @@ def test_code_that_only_tests_run(case: Case) -> None:
     check(case)
 
 
+PLACES = """
+class Net(nn.Module):
+    def forward(self, x, device, y, cpu):
+        if x.device.type == "cpu":
+            x = x.to(device)                # cold
+        if x.device != device:
+            y.max().item()                  # hot
+        if y.device != x.device:
+            y = y.to(x.device)              # cold
+            y.max().item()                  # cold
+        if self.table.device != x.device or x.ndim > 3:
+            self.table = self.table.to(x.device)    # cold
+        if not y.is_cuda:
+            y = y.cuda()                    # cold
+        if x.get_device() != 0:
+            x = x.cuda(0)                   # cold
+        if y.is_cuda:
+            y = y.to(device)                # hot
+        if x.device == device:
+            y.max().item()                  # hot
+        else:
+            x = x.to(device)                # cold
+        if x.device.type != "cpu":
+            x = x.to("cpu")                 # hot
+        if x.dtype != y.dtype:
+            x = x.to(y.dtype)               # hot
+        return x
+
+def train(model: nn.Module, device):
+    for x in torch.utils.data.DataLoader(data):
+        if x.device != device:
+            x = x.to(device)                # hot
+        model(x)
+"""
+
+NUMBERS = """
+def train(model: nn.Module, scaler):
+    for x in torch.utils.data.DataLoader(data):
+        loss = model(x).sum()
+        if torch.isnan(loss):
+            loss.max().item()               # cold
+        if not torch.isfinite(loss).all():
+            loss.max().item()               # cold
+            continue
+        if torch.isfinite(loss):
+            loss.max().item()               # hot
+        else:
+            loss.max().item()               # cold
+        if torch.any(torch.isinf(loss)).item() or loss.isnan().any():
+            loss.max().item()               # cold
+        if torch.isnan(loss).sum() > 0:
+            loss.max().item()               # cold
+        if torch.isnan(loss).sum() == 0:
+            loss.max().item()               # hot
+        if loss != loss:
+            loss.max().item()               # cold
+        if not torch.isnan(loss):
+            loss.max().item()               # hot
+        if loss.any():
+            loss.max().item()               # hot
+        if scaler.has_overflow:
+            loss.max().item()               # cold
+        if not scaler.found_inf:
+            loss.max().item()               # hot
+
+class Net(nn.Module):
+    def forward(self, x):
+        if torch.isfinite(x).all():
+            return x                        # hot
+        return x.max().item()               # cold
+"""
+
+ONE_TURN = """
+def first(model: nn.Module):
+    for x in torch.utils.data.DataLoader(data):
+        x = model(x)                        # warm
+        if x.ndim > 2:
+            x = x.sum()
+        print(x.sum().item())               # warm
+        break
+def show(model: nn.Module, x):
+    while True:
+        y = model(x)                        # warm
+        return y.sum().item()               # warm
+def search(model: nn.Module, loader):
+    for x in torch.utils.data.DataLoader(data):
+        if x.ndim > 2:
+            continue
+        print(model(x).sum().item())        # hot
+        break
+def inner(model: nn.Module):
+    for x in torch.utils.data.DataLoader(data):
+        for y in x:
+            if y.ndim:
+                continue
+        print(model(x).sum().item())        # warm
+        break
+def sometimes(model: nn.Module):
+    for x in torch.utils.data.DataLoader(data):
+        print(model(x).sum().item())        # hot
+        if x.ndim > 2:
+            break
+class Net(nn.Module):
+    def forward(self, x):
+        for y in x:
+            y.sum().item()                  # hot
+            break
+"""
+
+INTERVAL_HELPERS = """
+class Hook:
+    def after_train_step(self, runner, x):
+        if self.every_n_steps(runner, 9):
+            x.sum().item()                  # cold
+    def training_step(self, x, step):
+        if self.is_due(step):
+            x.sum().item()                  # cold
+        if self.is_odd(step):
+            x.sum().item()                  # hot
+        if self.check_frequency(step, 3):
+            x.sum().item()                  # cold
+        if self.should_log_now():
+            x.sum().item()                  # cold
+        if not self.should_log:
+            x.sum().item()                  # hot
+        if self.should_stop(step):
+            x.sum().item()                  # hot
+        if self.needs_eval and x.sum().item() > 3:      # hot
+            x.sum().item()                  # cold
+        if self.logs(step):
+            x.sum().item()                  # hot
+        due = self.is_due(step) and x.max()
+    def is_due(self, step):
+        if self.off:
+            return False
+        return step % self.every == 0
+    def is_odd(self, step):
+        return step % 2 == 1
+    def logs(self, step):
+        return step % self.every == 0 or self.always(step) == 2 if self.off else self.always(step)
+"""
+
+
+@table(PLACES)
+def test_moves_of_tensors_that_are_mostly_there(case: Case) -> None:
+    check(case)
+
+
+@table(NUMBERS)
+def test_numbers_that_are_mostly_finite(case: Case) -> None:
+    check(case)
+
+
+@table(ONE_TURN)
+def test_loops_of_one_turn(case: Case) -> None:
+    check(case)
+
+
+@table(INTERVAL_HELPERS)
+def test_helpers_that_tell_intervals(case: Case) -> None:
+    check(case)
+
+
 @table(ASSIGNED)
 def test_methods_that_are_assigned_to_a_name_and_called(case: Case) -> None:
     check(case)
