@@ -105,6 +105,26 @@ def runs_rarely(name: str) -> str:
     return concept("rarely").why(name)
 
 
+def runs_once(name: str) -> str:
+    """Why a process runs a function once, whatever it is given."""
+    return concept("once").why(name.lstrip("_"))
+
+
+def runs_once_without_data(name: str) -> str:
+    """Why a process runs a function once if it is given no tensors."""
+    return concept("once-without-data").why(name.lstrip("_"))
+
+
+def is_item(name: str) -> str:
+    """Why a loader calls a method for each item or batch."""
+    return concept("item").why(name)
+
+
+def opens_file(name: str) -> str:
+    """Why a call, by its full name or its last name, opens or reads a file."""
+    return concept("opens-file").why(name)
+
+
 def checks_results(name: str) -> str:
     """Why a function that asserts that tensors are alike is a test."""
     return concept("checks").why(name.lstrip("_"))

@@ -186,7 +186,7 @@ def _placed(node: ast.expr) -> ast.expr | None:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
 
 
-def runs_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
     """Whether the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
     if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
         return False

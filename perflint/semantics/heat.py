@@ -19,13 +19,14 @@ from perflint.semantics.guards import (
     mends_place,
     rarely,
     returns_kept,
-    runs_once,
+    turns_once,
     warns,
 )
+from perflint.semantics.once import runs_once
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.test_code import TestCode
 from perflint.semantics.values import Function
-from perflint.semantics.work import NO_WORK, WorkMap, by_name, checks, holds_tests, keeps_results
+from perflint.semantics.work import NO_WORK, Named, WorkMap, by_name, checks, holds_tests, keeps_results
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -247,7 +248,7 @@ class HeatMap:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While, around: Heat) -> Heat:
         if around is Heat.HOT:
             return Heat.HOT
-        if runs_once(loop):
+        if turns_once(loop):
             return around
         work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
@@ -302,14 +303,14 @@ class HeatMap:
         self._unsure_functions.clear()
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
-        named = by_name(info)
+        named = self.named(info)
         known = None if named is None else named.heat
         if known is Heat.HOT or self._is_step(info):
             return Heat.HOT
         if keeps_results(info):
             return Heat.COLD
         callers = self.callers(info)
-        if known is Heat.COLD and not conventions.runs_rarely(info.name):
+        if known is Heat.COLD and by_name(info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
@@ -319,6 +320,10 @@ class HeatMap:
             heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
         stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
         return Heat.COLD if known is Heat.COLD or stays_cold or self.work.is_whole_training(info) else Heat.WARM
+
+    def named(self, info: FunctionInfo) -> Named | None:
+        """How often a function runs by its name or its work, or None if neither tells."""
+        return by_name(info) or runs_once(self._model, info)
 
     def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
         """Whether a function has no other callers than these in any file: it is private, or helps constructors."""

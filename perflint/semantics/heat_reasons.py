@@ -14,7 +14,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.operations import quote
 from perflint.semantics.reasons import Step
 from perflint.semantics.structure import FunctionInfo, walk
-from perflint.semantics.work import by_name
 
 _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -109,9 +108,10 @@ class HeatReasons:
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
             return Step(f"in `{node.name}`", node.lineno), None
-        named = by_name(info)
+        named = self._heat.named(info)
         if named is not None and named.heat is heat:
-            return Step(f"in `{info.qualname}`: by its name, it {named.why}", node.lineno), None
+            reason = f": by its name, it {named.why}" if named.is_name else f", which {named.why}"
+            return Step(f"in `{info.qualname}`{reason}", node.lineno), None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:

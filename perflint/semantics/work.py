@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics import conventions
-from perflint.semantics.guards import fails, runs_once
+from perflint.semantics.guards import fails, turns_once
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
 
@@ -95,7 +95,7 @@ class WorkMap:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 continue
-            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not runs_once(node):
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
                 over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
                 inner = self.of(node.body)
                 if over or inner.any:
@@ -238,10 +238,11 @@ class WorkMap:
 
 
 class Named(NamedTuple):
-    """How often a function runs by its name, and the reason as a clause that follows "it"."""
+    """How often a function runs by its name or its work, and the reason as a clause that follows "it"."""
 
     heat: Heat
     why: str
+    is_name: bool = True
 
 
 def by_name(info: FunctionInfo) -> Named | None:

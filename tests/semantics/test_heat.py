@@ -1531,7 +1531,7 @@ class Hook:
             x.sum().item()                  # hot
         if self.should_stop(step):
             x.sum().item()                  # hot
-        if self.needs_eval and x.sum().item() > 3:      # hot
+        if self.needs_save and x.sum().item() > 3:      # hot
             x.sum().item()                  # cold
         if self.logs(step):
             x.sum().item()                  # hot
@@ -1564,6 +1564,87 @@ def test_loops_of_one_turn(case: Case) -> None:
 
 @table(INTERVAL_HELPERS)
 def test_helpers_that_tell_intervals(case: Case) -> None:
+    check(case)
+
+
+ONCE_PER_PROCESS = """
+class Engine:
+    def warmup(self, x: Tensor):
+        return x.max().item()               # cold
+    def _warm_up_graphs(self, x: Tensor):
+        return x.max().item()               # cold
+    def capture(self, sizes):
+        return self.buffer.max().item()     # cold
+    def restore(self, path):
+        return self.buffer.max().item()     # cold
+    def restore_image(self, image):
+        return image.clamp(0, 1).max().item()   # warm
+    def quantize(self, x: Tensor):
+        return x.max().item()               # warm
+    def quantize_layers(self, bits=8):
+        return self.weight.max().item()     # cold
+    def _convert(self, names):
+        return self.weight.max().item()     # cold
+    def offload(self):
+        return self.weight.max().item()     # hot
+    def initialize_cache(self, blocks):
+        return self.weight.max().item()     # cold
+    def initialize_state(self, x: Tensor):
+        return x.max().item()               # warm
+    def warmups(self, x):
+        return x.max().item()               # warm
+    def set_value(self, name):
+        return self.weight.max().item()     # cold
+    def training_step(self, x):
+        self.offload()
+
+def read(path, x):
+    vectors = {}
+    with open(path) as file:
+        for line in file:
+            vectors[line] = torch.tensor([1.0]).cuda()      # cold
+    return x.max().item()                   # cold
+def read_weights(path, model):
+    state = torch.load(path, map_location="cuda")["model"]
+    names = [name for name, weight in state.items() if weight.max().item()]     # cold
+    return names
+def read_lines(path):
+    lines = open(path).read().split()
+    rows = [line.strip() for line in lines]
+    for row in rows:
+        print(torch.tensor([1.0]).cuda())   # cold
+def answer(model: nn.Module, path):
+    with open(path) as file:
+        for line in file:
+            out = model(line)               # hot
+            print(out.max().item())         # hot
+def write(path, rows):
+    with open(path, "w") as file:
+        for row in rows:
+            file.write(row.max().item())    # warm
+def rows(path):
+    with open(path) as file:
+        for line in file:
+            yield cuda.max().item()         # warm
+def picture(path, x):
+    picture = open(path)
+    return x.max().item()                   # warm
+class Data(torch.utils.data.Dataset):
+    def __getitem__(self, index):
+        for line in open(self.paths[index]):
+            cuda.max().item()               # warm
+def each_step(path):
+    for line in open(path):
+        cuda.max().item()                   # hot
+def train(model: nn.Module):
+    for x in torch.utils.data.DataLoader(data):
+        model(x)
+        each_step("a")
+"""
+
+
+@table(ONCE_PER_PROCESS)
+def test_what_a_process_runs_once(case: Case) -> None:
     check(case)
 
 

@@ -530,6 +530,10 @@ HEAT: dict[str, tuple[str, list[str]]] = {
         "            raise ValueError  # ?\n",
         ["5: it only raises an exception"],
     ),
+    "reads a file": (
+        "def f(path):\n    for line in open(path):\n        print(line)  # ?\n",
+        ["1: in `f`, which reads a file and loops over its contents"],
+    ),
     "test": (
         "import torch\ndef test():\n    x = torch.rand(3)\n    f(x)\ndef f(x):\n    return x.item()  # ?\n",
         ["5: in `f`, which only tests, benchmarks or demonstrations run"],
