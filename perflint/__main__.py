@@ -12,6 +12,9 @@ except FileNotFoundError:
     # The working directory was removed; Python did not enter it.
     pass
 
-from perflint.cli.main import main
+try:
+    from perflint.cli.main import main
+except KeyboardInterrupt:
+    sys.exit(130)
 
 sys.exit(main())

@@ -6,6 +6,7 @@ import os
 import sys
 
 from perflint import __version__
+from perflint.cli import streams
 
 # typing takes longer to import than --version to answer.
 TYPE_CHECKING = False
@@ -31,23 +32,56 @@ _EXIT_CODES = "Exit codes: 0 nothing found, 1 findings, 2 a fault in the usage, 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit code; argparse exits by itself on faults of usage (2) and --help (0)."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments[:1] in (["--version"], ["-V"]):
-        print(f"perflint {__version__}")
-        return 0
     try:
-        code = _run(arguments)
+        if argv is None:
+            streams.prepare()
+            sys.unraisablehook = _unraisable
+        try:
+            code = _run(sys.argv[1:] if argv is None else list(argv))
+        except SystemExit:
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
+        streams.discard()
         return 130
     except BrokenPipeError:
-        # Whoever read the output has gone; Python must not complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output has gone.
+        streams.discard()
         return 141
+    except OSError as error:
+        return _failed(error)
+
+
+def _failed(error: OSError) -> int:
+    """Say that standard output is full or closed, or that the working directory was removed."""
+    streams.discard()
+    if os.environ.get("PERFLINT_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        _say(f"{error.filename}: {reason}", None)
+    elif isinstance(error, FileNotFoundError):
+        _say("the working directory was removed", "change into a folder that exists")
+    else:
+        _say(f"standard output cannot be written: {reason}", None)
+    return 2
+
+
+def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """End where Python passes over an interrupt, as in callbacks of weak references, which imports use."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        os._exit(130)
+    sys.__unraisablehook__(unraisable)
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] in (["--version"], ["-V"]):
+        print(f"perflint {__version__}")
+        return 0
     if not arguments or arguments[0] in ("-h", "--help"):
         _overview().print_help(sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
@@ -71,6 +105,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     _set_up_process()
     problems: list[Problem] = []
     code = 2
+    fault: OSError | None = None
     with contained(problems, "", lambda: ("perflint", None, "please report this, with the command")):
         module = importlib.import_module(f"perflint.cli.{verb}")
         parser = ArgumentParser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
@@ -79,6 +114,10 @@ def _run_verb(verb: str, rest: list[str]) -> int:
             code = module.run(_parsed(parser, rest, hasattr(module, "COMMAND_FOLLOWS")))
         except ConfigurationError as error:
             _say(error.message, error.help)
+        except OSError as error:
+            fault = error
+    if fault is not None:
+        raise fault
     for problem in problems:
         _say(problem.message, problem.help)
     return code

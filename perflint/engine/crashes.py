@@ -33,9 +33,11 @@ class contained:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        # Nobody reads the output any more, or the user has had enough: that is no fault.
+        # The reader of the output has gone, or the user interrupts: neither is a fault.
         if not isinstance(error, Exception) or isinstance(error, BrokenPipeError):
             return False
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from None
         if os.environ.get("PERFLINT_TRACEBACK"):
             import traceback as printer
 
@@ -46,6 +48,18 @@ class contained:
         message = f"{doing} crashed: {what} ({_place(error)})"
         self._problems.append(Problem(self._path, message, help=help, line=line, internal=True))
         return True
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether an error is an interrupt by the user, or was raised for one, as while a class is made (Python 3.11)."""
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        if isinstance(at, KeyboardInterrupt):
+            return True
+        seen.add(id(at))
+        at = at.__context__ if at.__cause__ is None else at.__cause__
+    return False
 
 
 def _place(error: Exception) -> str:
