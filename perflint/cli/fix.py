@@ -6,6 +6,7 @@ Standard input (`-`) comes out fixed on standard output. Fixes are those of the 
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -113,6 +114,10 @@ class _Job:
             self.tell(problem)
         project = Project(Path(file) for file in found.files)
         for file in found.files:
+            if file in found.outside:
+                message = f"{file} leads to {os.path.realpath(file)}, outside of the folder to fix: left as it is"
+                sys.stderr.write(message_text("warning", message, "name the file itself to fix it", self.notes))
+                continue
             try:
                 text = read(file)
             except Unreadable as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from perflint.source.writing import beside
 
 
 class FileChangedError(Exception):
@@ -24,21 +25,14 @@ def write_file(path: str, before: bytes, after: bytes) -> None:
     status = os.stat(target)
     if not os.access(target, os.W_OK):
         raise PermissionError(13, os.strerror(13), path)
-    handle, temporary = tempfile.mkstemp(
-        prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target)
-    )
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(after)
-            stream.flush()
-            os.fsync(stream.fileno())
-        _dress(temporary, status)
+    with beside(Path(target)) as stream:
+        stream.write(after)
+        stream.flush()
+        os.fsync(stream.fileno())
+        stream.close()
+        _dress(stream.name, status)
         _require_unchanged(target, path, before)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+        os.replace(stream.name, target)
 
 
 def _dress(temporary: str, status: os.stat_result) -> None:

@@ -22,12 +22,14 @@ class Discovery:
     """The files that some paths stand for.
 
     `files` are named as the user would: below a folder as it was given. `empty` are the
-    folders, as given, without a file to check.
+    folders, as given, without a file to check. `outside` are the files that are links, were found below a folder
+    and lead out of all that the user named: they may be read, but nobody asked to change what they lead to.
     """
 
     files: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
+    outside: set[str] = field(default_factory=set)
 
 
 def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = False) -> Discovery:
@@ -56,7 +58,16 @@ def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = Fal
             if key not in seen:
                 seen.add(key)
                 found.files.append(file)
+    named = [os.path.realpath(path) for path in paths]
+    for file in walker.links.intersection(found.files):
+        if not any(_is_below(os.path.realpath(file), path) for path in named):
+            found.outside.add(file)
     return found
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or file, or in it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def is_excluded(path: str, settings: Settings) -> bool:
@@ -85,6 +96,8 @@ class _Walker:
         self._exclude = _Level(_prefix(settings.root), Patterns(settings.exclude))
         self._names = [pattern for pattern in settings.exclude if "/" not in pattern.rstrip("/")]
         self._problems = problems
+        self.links: set[str] = set()
+        """The files found so far that are links."""
 
     def excludes(self, path: str) -> bool:
         """Whether a path that the user named, or a folder above it, is excluded."""
@@ -121,8 +134,12 @@ class _Walker:
                 if not is_folder and not entry.name.endswith(".py"):
                     continue
                 path = f"{absolute.rstrip('/')}/{entry.name}"
-                if not self._is_excluded(path, is_folder, levels) and (is_folder or _may_be_file(entry)):
-                    found.append((os.path.join(shown, entry.name), path, levels, is_folder))
+                if self._is_excluded(path, is_folder, levels) or not (is_folder or _may_be_file(entry)):
+                    continue
+                name = os.path.join(shown, entry.name)
+                found.append((name, path, levels, is_folder))
+                if not is_folder and entry.is_symlink():
+                    self.links.add(name)
             waiting += reversed(found)
 
     def _entries(self, shown: str, absolute: str) -> list[os.DirEntry[str]]:

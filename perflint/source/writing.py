@@ -3,26 +3,54 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
+
+_TEMPORARY = re.compile(r"\.perflint-[0-9a-f]{16}\.tmp")
+_SECONDS = 3600.0
+"""The age from which a temporary file belongs to no run any more; writing one takes less than a second."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which takes the place of `path` when the block ends well. Raises OSError."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    with beside(path) as file:
+        yield file
+        file.close()
+        os.chmod(file.name, 0o666 & ~_umask())
+        os.replace(file.name, path)
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[IO[bytes]]:
+    """A new file in the folder of `path` that only its owner may read. It is removed if the block fails.
+
+    So that none is left, its name is known before it is made. Those of runs that were killed are removed.
+    """
+    _remove_leftovers(path.parent)
+    temporary = path.with_name(f".perflint-{os.urandom(8).hex()}.tmp")
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             yield file
-            file.close()
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            file.close()
-            os.unlink(file.name)
-            raise
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@cache
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of runs that were killed."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _SECONDS:
+                    os.unlink(entry.path)
 
 
 def _umask() -> int:

@@ -235,10 +235,12 @@ def test_a_file_that_changes_meanwhile_is_left_alone(
 ) -> None:
     file, other = put("a.py", "x = old\n"), put("b.py", "x = old\n")
     dress = write._dress
+    meddled: list[str] = []
 
     def meddle(temporary: str, status: os.stat_result) -> None:
-        if Path(temporary).name.startswith(".a.py"):
+        if not meddled:
             file.write_text("x = theirs\n")
+        meddled.append(temporary)
         dress(temporary, status)
 
     monkeypatch.setattr(write, "_dress", meddle)
@@ -252,13 +254,39 @@ def test_a_file_that_changes_meanwhile_is_left_alone(
 def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     file = put("a.py", "x = old\n")
 
-    def refuse(**arguments: object) -> None:
+    def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr(write, "beside", refuse)
     assert run("a.py", "--apply") == 2
     assert "a.py: cannot be written: Permission denied" in capsys.readouterr().err
     assert file.read_text() == "x = old\n"
+
+
+def test_links_that_lead_out_of_the_folder_are_not_followed(
+    capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    victim = tmp_path_factory.mktemp("elsewhere") / "victim.py"
+    victim.write_text("x = old\n")
+    inner = put("p/sub/inner.py", "x = old\n")
+    Path("p/link.py").symlink_to(victim)
+    Path("p/inside.py").symlink_to(Path("sub/inner.py"))
+    assert run("p", "--apply") == 0
+    err = capsys.readouterr().err
+    assert f"warning: p/link.py leads to {os.path.realpath(victim)}, outside of the folder to fix" in err
+    assert "Fixed 1 finding in 1 file." in err
+    assert (victim.read_text(), inner.read_text()) == ("x = old\n", "x = new\n")
+    assert run("p") == 0
+    assert "victim" not in capsys.readouterr().out
+    # Whoever names a link means what it leads to.
+    assert run("p", "p/link.py", "--apply") == 0
+    assert victim.read_text() == "x = new\n"
+
+
+def test_long_names(capsys: pytest.CaptureFixture[str]) -> None:
+    file = put("a" * 252 + ".py", "x = old\n")
+    assert run(".", "--apply") == 0
+    assert file.read_text() == "x = new\n"
 
 
 def test_nothing_is_written_without_need() -> None:

@@ -88,6 +88,45 @@ def test_a_failed_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert leftovers(tmp_path) == ["a.py"]
 
 
+def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    old, new, other, folder, link = (
+        tmp_path / name
+        for name in (
+            ".perflint-0123456789abcdef.tmp",
+            ".perflint-1123456789abcdef.tmp",
+            ".perflint-notes.tmp",
+            ".perflint-2123456789abcdef.tmp",
+            ".perflint-3123456789abcdef.tmp",
+        )
+    )
+    for path in (old, new, other):
+        path.write_bytes(b"half of a fi")
+    folder.mkdir()
+    link.symlink_to("a.py")
+    for path in (old, other, folder, file):
+        os.utime(path, (0, 0))
+    os.utime(link, (0, 0), follow_symlinks=False)
+    write_file(str(file), b"old", b"new")
+    assert leftovers(tmp_path) == sorted(path.name for path in (file, new, other, folder, link))
+
+
+def test_a_failure_right_after_the_file_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    made = os.open
+
+    def interrupted(*arguments: object, **options: object) -> int:
+        made(*arguments, **options)  # type: ignore[arg-type, call-overload]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_file(str(file), b"old", b"new")
+    assert leftovers(tmp_path) == ["a.py"]
+
+
 def test_a_read_only_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"old")

@@ -195,7 +195,7 @@ def test_a_link_into_a_folder_that_may_not_be_entered_is_told_of_when_it_is_read
 
         def __init__(self, entry: os.DirEntry[str]) -> None:
             self.name = entry.name
-            self.is_dir = entry.is_dir
+            self.is_dir, self.is_symlink = entry.is_dir, entry.is_symlink
 
         def is_file(self) -> bool:
             raise PermissionError(13, "Permission denied")
