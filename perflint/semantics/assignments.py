@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics import classes, containers, named, records, self_attributes, stores
+from perflint.semantics.elements import index_into
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.structure import path_of
@@ -91,7 +92,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     receiver = frame.evaluate(target.value)
-    index = frame.evaluate(target.slice)
+    index = index_into(frame, receiver, target.slice)
     if frame.recorder is not None:
         frame.recorder.values[target] = value
     anew = stores.stored_in_turn(frame, target, receiver, value)

@@ -7,6 +7,7 @@ import ast
 from perflint.semantics import arrays, attributes, classes, named, protocols, ranks, records
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union
+from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     NEVER,
     NONE,
@@ -15,6 +16,7 @@ from perflint.semantics.values import (
     Array,
     Class,
     Const,
+    Device,
     Evidence,
     Instance,
     Kind,
@@ -52,6 +54,34 @@ def iterate(frame: Frame, value: Value) -> Value:
     if isinstance(value, Class) and classes.is_enumeration(frame, value.name):
         return Instance(value.name)
     return value if value is NEVER or isinstance(value, Unknown) else UNKNOWN
+
+
+def index_into(frame: Frame, receiver: Value, node: ast.expr) -> Value:
+    """The value of an index; a tensor is on the CPU if it is an index into a tensor there, as others raise."""
+    value = frame.evaluate(node)
+    if not (isinstance(receiver, Tensor) and receiver.device is Device.CPU and receiver.evidence is Evidence.CERTAIN):
+        return value
+    if not isinstance(node, ast.Tuple):
+        return _on_host(frame, node, value)
+    if not isinstance(value, Sequence) or value.items is None or len(value.items) != len(node.elts):
+        return value
+    items = tuple([_on_host(frame, part, item) for part, item in zip(node.elts, value.items, strict=True)])
+    return Sequence(value.type, union(items), items)
+
+
+def _on_host(frame: Frame, node: ast.expr, index: Value) -> Value:
+    path = path_of(node)
+    if not path or not isinstance(index, Tensor) or index.device not in (Device.CALLER, Device.UNKNOWN):
+        return index
+    if index.rank == 0:
+        # Its number is read, wherever it is.
+        return index
+    index = index.with_(device=Device.CPU, place="")
+    if frame.names is not None:
+        frame.bind_path(frame.names, path, index)
+    if frame.recorder is not None:
+        frame.recorder.values[node] = index
+    return index
 
 
 _UNWRITTEN = ast.Constant(None)

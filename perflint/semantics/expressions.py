@@ -10,7 +10,7 @@ from perflint.semantics import arrays, attributes, calls, classes
 from perflint.semantics.annotations import spelled
 from perflint.semantics.assignments import assign
 from perflint.semantics.devices import made_of
-from perflint.semantics.elements import item, iterate
+from perflint.semantics.elements import index_into, item, iterate
 from perflint.semantics.frame import Frame, join_names, parts
 from perflint.semantics.lattice import MOST_KEYS, join, union
 from perflint.semantics.names import function_value, global_name, resolve
@@ -300,7 +300,7 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     receiver = evaluate(frame, node.value)
-    index = evaluate(frame, node.slice)
+    index = index_into(frame, receiver, node.slice)
     if isinstance(receiver, _TYPES):
         return _parametrized(frame, node, receiver)
     return item(frame, receiver, index, node.slice)

@@ -157,6 +157,39 @@ def test_loaders_by_their_names_and_by_what_loops_do(case: Case) -> None:
     check(case)
 
 
+INDICES = """
+def reads(t: Tensor, at: Tensor, other: Tensor, step: Tensor, batch):
+    table = torch.linspace(0, 1, 10)
+    table[t].sum()      # -> cpu float 0
+    t                   # -> cpu
+    table[at, 0]        # -> cpu float
+    at                  # -> cpu
+    cuda[other]         # -> cuda float
+    other               # -> caller
+    table[step.max()]   # -> cpu float
+    step                # -> caller
+    table[batch.index]  # -> cpu float
+    table[ints]         # -> cpu float 1
+
+def stores(t: Tensor, mask: Tensor, given: Tensor, n: Tensor):
+    counts = torch.zeros(10)
+    counts[t] = 1
+    t                   # -> cpu
+    counts[mask] += 1
+    mask                # -> cpu
+    given[n] = 1
+    n                   # -> caller
+    for i in range(3):
+        n               # -> caller
+        counts[n.item()] = 1
+"""
+
+
+@table(INDICES)
+def test_an_index_into_a_tensor_on_the_cpu_is_there(case: Case) -> None:
+    check(case)
+
+
 DEVICES = """
 import helpers
 from helpers import get_device_id, rank
