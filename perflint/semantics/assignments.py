@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import classes, containers, named, records, self_attributes, stores
+from perflint.semantics import autograd, classes, containers, named, records, self_attributes, stores
 from perflint.semantics.elements import index_into
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union, with_key
@@ -86,6 +86,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
             # Its setter keeps what it likes.
             return
         frame.bind_path(frame.names, path, value)
+    if isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
+        autograd.note(frame, receiver, target.attr, value)
     if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
         self_attributes.note_attribute(frame, target.attr, value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import arrays, containers, named, tensors, torch_api
+from perflint.semantics import arrays, autograd, containers, named, tensors, torch_api
 from perflint.semantics.classes import (
     below,
     facts_of,
@@ -90,7 +90,7 @@ def _of_class(frame: Frame, value: Class, name: str) -> Value:
     found = member(frame, Instance(value.name), name, bind=False)
     if is_member(frame, value.name, name):
         return Instance(value.name)
-    if found is None and name == "apply" and "torch.autograd.Function" in lineage(frame, value.name):
+    if found is None and name == "apply" and autograd.is_function(frame, value.name):
         # It passes `forward` a context first.
         return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
     return UNKNOWN if found is None else found
@@ -112,7 +112,7 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 
 
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
-    found = member(frame, value, name)
+    found = autograd.attribute(frame, value, name) if value.cls == autograd.CONTEXT else member(frame, value, name)
     if found is not None:
         return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, named.placed(name, found))
     if name in ("value", "name") and is_enumeration(frame, value.cls):

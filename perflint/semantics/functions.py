@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import classes, decorators
+from perflint.semantics import autograd, classes, decorators
 from perflint.semantics.annotations import annotated, parameter
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.conventions import is_on_cpu
@@ -306,6 +306,9 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             if arguments is not None and arguments.spread is not None and arg.arg in filled:
                 names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
         names[arg.arg] = parameter_placed(info, arg.arg, names[arg.arg])
+    if info.owner and function.receiver is None:
+        for position, arg in enumerate(ordered):
+            names[arg.arg] = autograd.parameter(inner, info, position, names[arg.arg])
     if node.vararg is not None:
         declared = annotated(inner, node.vararg.annotation, device)
         names[node.vararg.arg] = Sequence("tuple", declared)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from perflint.semantics import (
     arrays,
+    autograd,
     builtin_calls,
     containers,
     distributions,
@@ -81,6 +82,8 @@ def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments
 
 def _object_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
     method = name.rpartition(".")[2]
+    if method == "save_for_backward" and isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
+        return autograd.save(frame, receiver, arguments)
     if name.startswith("typing.NamedTuple.") and isinstance(receiver, Instance):
         return records.method(frame, receiver, method, arguments.keywords) or UNKNOWN
     if name.startswith("torch.distributions."):

@@ -190,6 +190,59 @@ def test_an_index_into_a_tensor_on_the_cpu_is_there(case: Case) -> None:
     check(case)
 
 
+AUTOGRAD = """
+class Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor, index, size):
+        table = torch.arange(10)
+        ctx.save_for_backward(x, index, table, cuda)
+        ctx.sizes = torch.tensor([1, 2])
+        ctx.first = x[0]
+        ctx.size = size
+        return x
+    @staticmethod
+    def backward(ctx, grad):
+        x, index, table, weights = ctx.saved_tensors
+        x               # -> caller
+        index           # -> caller
+        table           # -> cpu int 1
+        weights         # -> cuda float 2
+        ctx.saved_tensors[2]    # -> cpu int 1
+        ctx.sizes       # -> cpu int 1
+        ctx.first       # -> caller
+        ctx.size        # -> ?
+        ctx.needs_input_grad[0] # -> bool
+        grad            # -> caller
+        ctx.nothing     # -> torch.autograd.function.FunctionCtx.nothing
+        return grad, None, None
+class Child(Pool):
+    @staticmethod
+    def backward(ctx, grad):
+        table = ctx.saved_tensors[2]    # -> cpu int 1
+
+class New(torch.autograd.Function):
+    def forward(x, index):
+        return x
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output.cpu())
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        (out,) = ctx.saved_tensors      # -> caller
+        return grad
+
+class Other:
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx             # -> ?
+"""
+
+
+@table(AUTOGRAD)
+def test_what_forward_saves_is_where_it_was(case: Case) -> None:
+    check(case)
+
+
 DEVICES = """
 import helpers
 from helpers import get_device_id, rank
