@@ -13,18 +13,21 @@ from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.lattice import join, union
 from perflint.semantics.names import class_at, resolve
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo
+from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, path_of, walk
 from perflint.semantics.values import (
     NEVER,
     NONE,
     UNKNOWN,
     Class,
     Const,
+    Device,
     Evidence,
     Function,
     Instance,
+    Mapping,
     Name,
     Scalar,
+    Sequence,
     Tensor,
     Union,
     Unknown,
@@ -174,7 +177,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
         _run_methods(frame, module, facts, info, known)
         held = facts.held(known)
         if held is not None and not isinstance(held, Unknown):
-            return held
+            return _anywhere(held) if _moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:
         return class_at(frame.project, module, inner.node)
@@ -184,6 +187,55 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     if found is None and known not in info.assigned_in and level is not _RUNNING:
         facts.lacks.add(name)
     return found
+
+
+def _moves(frame: Frame, cls: str, name: str) -> bool:
+    """Whether an object of a class that is not a module may be made anew elsewhere, with an attribute that it holds."""
+    known = frame.project.knowledge.movers
+    if cls not in known:
+        known[cls] = None if is_module(frame, cls) else _kept_by_move(frame, cls)
+    kept = known[cls]
+    return kept is not None and name not in kept
+
+
+def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
+    """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
+    for base in lineage(frame, cls):
+        info = _info_of(frame, base)
+        for name in _MOVERS if info is not None else ():
+            method = info.methods.get(name) if info is not None else None
+            if info is not None and method is not None and _makes_anew(method.node):
+                return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
+    return None
+
+
+_MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
+
+
+def _makes_anew(node: FunctionNode) -> bool:
+    for inner in walk(node):
+        if isinstance(inner, ast.Return) and inner.value is not None:
+            if path_of(inner.value) != "self" and not isinstance(inner.value, ast.Constant):
+                return True
+        if isinstance(inner, (ast.Name, ast.Attribute)) and path_of(inner).rpartition(".")[2] in _ALL_OF_IT:
+            return True
+    return False
+
+
+_ALL_OF_IT = frozenset({"setattr", "vars", "__dict__", "__slots__"})
+"""Names that a method needs to move whatever the object holds."""
+
+
+def _anywhere(value: Value) -> Value:
+    """A value whose tensors on the CPU may have been moved, or made anew elsewhere."""
+    if isinstance(value, Tensor) and value.device is Device.CPU:
+        return value.with_(device=Device.UNKNOWN, place="", pinned=False)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_anywhere, value.items))
+        return Sequence(value.type, _anywhere(value.element), items)
+    if isinstance(value, Mapping):
+        return Mapping(_anywhere(value.element), tuple([(key, _anywhere(held)) for key, held in value.items]))
+    return union(map(_anywhere, value.members)) if isinstance(value, Union) else value
 
 
 def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:

@@ -243,6 +243,72 @@ def test_what_forward_saves_is_where_it_was(case: Case) -> None:
     check(case)
 
 
+MOVED = """
+class Boxes:
+    def __init__(self, n, x: Tensor):
+        self.table = torch.zeros(n, 2)
+        self.rows = [torch.zeros(2)]
+        self.x = x
+        self.on_gpu = torch.zeros(3, device="cuda")
+        self.kept = torch.zeros(3)
+        self.table.sum()        # -> cpu float 0
+    def to(self, device):
+        self.kept = self.kept.cpu()
+        other = type(self)(self.table.to(device))
+        return other
+    def total(self):
+        self.table      # -> tensor float
+        self.rows[0]    # -> tensor float 1
+        self.x          # -> caller
+        self.on_gpu     # -> cuda float 1
+        self.kept       # -> cpu float 1
+
+class Fields:
+    def __init__(self):
+        self.table = torch.zeros(3, 2)
+    def cuda(self):
+        for name, value in vars(self).items():
+            setattr(self, name, value.cuda())
+        return self
+class Child(Fields):
+    def total(self):
+        self.table      # -> tensor float 2
+
+class Stays:
+    def __init__(self, model):
+        self.table = torch.zeros(3, 2)
+        self.model = model
+    def to(self, device):
+        self.model.to(device)
+        return self
+    def total(self):
+        self.table      # -> cpu float 2
+
+class Moves:
+    def __init__(self):
+        self.table = torch.zeros(3, 2)
+    def to(self, device):
+        self.table = self.table.to(device)
+        return self
+    def total(self):
+        self.table      # -> caller float 2
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.zeros(3, 2)
+    def to(self, device):
+        return super().to(device)
+    def total(self):
+        self.table      # -> cpu float 2
+"""
+
+
+@table(MOVED)
+def test_fields_of_a_class_that_is_made_anew_on_a_device(case: Case) -> None:
+    check(case)
+
+
 DEVICES = """
 import helpers
 from helpers import get_device_id, rank
