@@ -54,8 +54,11 @@ class Rule(ABC):
     """The highest that a row of `measured` deserves, where there is one (a test holds that)."""
     measured: ClassVar[tuple[str, ...]] = ()
     """Steps of programs in `worth.toml` that the pattern was timed in, those to quote first."""
-    costs: ClassVar[str] = ""
-    """The sentence on the cost, with `{0}` for the first of `measured`; not needed for the usual pair of steps."""
+    costs: ClassVar[str | None] = ""
+    """The sentence on the cost, with `{0}` for the first of `measured`; not needed for the usual pair of steps.
+
+    None if findings bring their own.
+    """
     listens: ClassVar[tuple[Listens, ...]]
     since: ClassVar[tuple[int, int] | None] = None
     """The first torch version that the rule holds for."""
@@ -74,6 +77,8 @@ class Rule(ABC):
         """The sentence on the measured cost of the pattern; None if there is none for all its findings."""
         from perflint.rules.worth import sentence, usual
 
+        if self.costs is None:
+            return None
         return sentence(self.costs, *self.measured) if self.costs else usual(self.measured)
 
     def finding(

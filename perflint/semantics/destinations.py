@@ -68,6 +68,10 @@ class Destinations:
         """What the value of an expression is used for."""
         return self._of(node, _LONGEST_WAY)
 
+    def later(self, name: ast.Name) -> list[ast.Name]:
+        """The first uses of a name in its function that stand behind a place."""
+        return self._loads_of(name)
+
     def _of(self, node: ast.AST, left: int) -> Use:
         inner = node
         for outer in self._model.ancestors(node):

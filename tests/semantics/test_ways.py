@@ -78,6 +78,7 @@ import torch
 from torch.utils.data import DataLoader
 model = torch.nn.Linear(8, 8).cuda()
 loader = DataLoader(dataset)
+a = torch.zeros(8)
 """
 ORIGINS = [
     ("for x, y in loader:\n    x.item()", Origin.BATCH, "x"),

@@ -126,4 +126,4 @@ def _fix(model: Model, made: Instance) -> Fix | None:
     if new is None:
         return None
     edit = replace(model.source, model.source.span(call), new)
-    return Fix("Count on the device", Safety.UNSAFE, (edit,), since=CAPTURABLE[made.cls])
+    return Fix("Count on the GPU", Safety.UNSAFE, (edit,), since=CAPTURABLE[made.cls])

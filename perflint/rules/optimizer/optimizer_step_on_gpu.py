@@ -210,7 +210,7 @@ def _fix(site: FileSite, found: Loaded) -> Fix | None:
         return None
     safe = feeds_only_state(site.model, found)
     edit = replace(source, source.span(found.place), '"cpu"')
-    return Fix("Load to the host", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+    return Fix("Load to the CPU", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
 
 
 def _names_device(model: Model, call: ast.Call) -> bool:

@@ -33,7 +33,7 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     new = cst.Call(cst.parse_expression(name.text), arguments)
     edit = replace(model.source, model.source.span(statement), new)
     since = ASSERT_ASYNC if message is None else ASSERT_ASYNC_MESSAGE
-    return Fix("Check on the device with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports, since=since)
+    return Fix("Check on the GPU with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports, since=since)
 
 
 def _is_one_truth(model: Model, read: Read) -> bool:

@@ -49,7 +49,7 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
         replace(source, source.span(site.node), new),
         insert(end + 1, 1, in_newlines_of(source, end, line)),
     )
-    return Fix("Sum on the device and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
+    return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
 
 
 def _sum(model: Model, read: Read) -> _Sum | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._advice import copied_later
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
@@ -102,10 +103,10 @@ class DeviceToHostCopyInLoop(Rule):
         )
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies to the host and waits for the device{often(site)}",
+            f"{quoted(site.text(site.node))} is a blocking GPU-to-CPU copy{often(site)}",
             confidence=confidence,
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
-            help="Keep results on the device and copy them all at once after the loop.",
+            help=copied_later(site),
         )
 
 

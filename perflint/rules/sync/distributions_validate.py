@@ -92,11 +92,11 @@ class DistributionsValidate(Rule):
         assert made is not None
         text = quoted(site.text(site.node))
         if member:
-            what = f"{text} checks on the host whether its argument is allowed, and waits for the device"
+            what = f"{text} checks its argument: the CPU waits for the GPU to answer"
         else:
             count = distributions.constructing(made).validated + distributions.copied_numbers(made)
             times = "" if count == 1 else " twice" if count == 2 else f" {count} times"
-            what = f"{text} checks its arguments on the host, and waits{times} for the device"
+            what = f"{text} checks its arguments: the CPU waits{times} for the GPU to answer"
         yield self.finding(
             site,
             what + often(site),
@@ -120,7 +120,7 @@ class DistributionsValidate(Rule):
             text = source.written(target)
             yield self.finding(
                 site,
-                f"{quoted(site.text(target) + ' = False')} replaces the method, and the checks stay on",
+                f"{quoted(site.text(target) + ' = False')} replaces the method and turns no checks off",
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=source.span(node),

@@ -120,16 +120,16 @@ class EagerFormat(Rule):
         if confidence is None:
             return
         tensor = value.tensor
-        times = "several times" if tensor is not None and tensor.rank else "for the device"
+        waits = "waits for the GPU several times" if tensor is not None and tensor.rank else "waits for the GPU"
         cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
         yield self.finding(
             site,
-            f"{quoted(site.text(node))} {how}, and the host waits {times}{often(site)}",
+            f"{quoted(site.text(node))} {how}: the CPU {waits}{often(site)}",
             confidence=confidence,
             severity=Severity.INFO if cured else None,
             heat=Heat.COLD if _is_written_when_asked(site) else None,
             span=site.model.source.span(node),
-            help="Do it every hundredth step, or write the number of a step that is over.",
+            help="Write it every hundredth step, or write the number of an earlier step, which is already there.",
             fix=_lazy_logging(site) if isinstance(site, FormatSite) else None,
         )
 
@@ -163,7 +163,7 @@ def _how(site: FormatSite) -> str:
         return "is printed"
     if site.sink == "logging":
         return "is logged"
-    return "is made text" if site.sink in ("str", "repr", "format") else f"is put into text by {_sink(site.sink)}"
+    return "is turned into text" if site.sink in ("str", "repr", "format") else f"is formatted by {_sink(site.sink)}"
 
 
 def _sink(sink: str) -> str:

@@ -100,14 +100,14 @@ class EmptyCacheInLoop(Rule):
         if not self.nominate(site):
             return
         collects = site.target == _COLLECT
-        does = "gives back memory that the next turn asks the driver for again"
-        does = "walks all Python objects" if collects else does
+        does = "frees memory that the next turn has to allocate again: the CPU waits for the GPU and for the driver"
+        does = "makes the CPU look at all Python objects" if collects else does
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {does}{often(site)}",
             confidence=Confidence.HIGH if site.heat is Heat.HOT else Confidence.LOW,
             severity=cost("gc-collect-gpt" if collects and site.heat is Heat.HOT else "empty-cache-gpt").severity,
-            help="Remove it, or call it every hundredth turn if memory is short.",
+            help="Remove it, or call it every hundredth turn if memory is scarce.",
             fix=_fix(site),
             cost=sentence("`gc.collect()` in each step makes GPT-2 training {0} slower", "gc-collect-gpt")
             if collects

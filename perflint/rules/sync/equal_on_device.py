@@ -79,9 +79,9 @@ class EqualOnDevice(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} brings its answer to the host, which waits for it{often(site)}",
+            f"{quoted(site.text(site.node))} makes the CPU wait for the GPU to answer{often(site)}",
             confidence=confidence,
-            help="Keep the answer on the device (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
+            help="Keep the answer on the GPU (`(a == b).all()`, `torch.isclose`) and read it every few steps.",
         )
 
 

@@ -109,7 +109,7 @@ class ExplicitSynchronize(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
             return
-        sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the device"
+        sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the GPU"
         if not repeats(site) or _is_helper(site) or _is_of_optimizer(site):
             # Nothing here says how often the function runs, or what it does is wait: its callers decide.
             sure = Confidence.LOW
@@ -120,9 +120,12 @@ class ExplicitSynchronize(Rule):
             sure, awaited = Confidence.LOW, "the work before the event"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes the host wait for {awaited}{often(site)}",
+            f"{quoted(site.text(site.node))} makes the CPU wait for {awaited}{often(site)}",
             confidence=sure,
-            help="Remove it: work on one stream runs in order. To time the device, record events and read them later.",
+            help=(
+                "Remove it: work on one stream runs in order. To measure time on the GPU, record events and read "
+                "them later."
+            ),
         )
 
 

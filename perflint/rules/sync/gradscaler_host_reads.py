@@ -21,9 +21,9 @@ _SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _AGAINST_FUSED = ("fused", "foreach", "capturable", "differentiable")
 _WHAT = {
-    "step": "asks the device whether a gradient is infinite before it lets the optimizer step",
-    "get_scale": "reads the scale from the device",
-    "state_dict": "reads the scale and its growth from the device",
+    "step": "reads from the GPU whether a gradient is infinite before the optimizer steps",
+    "get_scale": "reads the scale from the GPU",
+    "state_dict": "reads the scale and its growth from the GPU",
 }
 
 
@@ -100,19 +100,19 @@ class GradscalerHostReads(Rule):
         needless = _casts_to_bfloat16(site.model)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {_WHAT[method]}, and the host waits{often(site)}",
+            f"{quoted(site.text(site.node))} {_WHAT[method]}: the CPU waits{often(site)}",
             confidence=confidence,
             # A checkpoint needs the numbers.
             severity=Severity.INFO if method == "state_dict" else _severity(site, method),
-            help="bfloat16 has the range of float32: leave the scaler out." if needless else self._cure(site, method),
+            help="bfloat16 has the range of float32: remove the scaler." if needless else self._cure(site, method),
             fix=None if needless or method != "step" else _fix(site),
             cost=sentence(_STEP_COST, "gradscaler-step-gpt") if method == "step" else None,
         )
 
     def _cure(self, site: CallSite, method: str) -> str:
         if method == "step":
-            return "Make the optimizer with `fused=True`, which decides on the device."
-        return "Ask for it every so many steps; bfloat16 needs no scaler at all."
+            return "Make the optimizer with `fused=True`: it then decides on the GPU."
+        return "Read it every hundredth step. bfloat16 needs no scaler."
 
 
 _STEP_COST = "with an optimizer that is not fused, the step of GPT-2 training is {0} slower"

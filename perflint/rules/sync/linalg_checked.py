@@ -105,12 +105,11 @@ class LinalgChecked(Rule):
             return
         text = quoted(site.text(site.node))
         if site.target in _CHECKED:
-            what = f"{text} brings to the host whether it worked, and the host waits for it"
-            cure = "Use the `_ex` form where the input is known to be regular."
+            what = f"{text} makes the CPU wait for the GPU to say whether it worked"
+            cure = "Use the `_ex` form, which does not check, if the input is known to be regular."
         else:
-            what = f"{text} reads from the device while it works, and the host waits"
-            cure = "Take it out of the step, do it once for a batch, or use `qr`, `cholesky_ex` or `solve_ex`."
-        cure = cure
+            what = f"{text} reads from the GPU while it works: the CPU waits"
+            cure = "Move it out of the step, call it once for a whole batch, or use `qr`, `cholesky_ex` or `solve_ex`."
         yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
 
 

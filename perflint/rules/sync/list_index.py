@@ -75,10 +75,9 @@ class ListIndex(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the positions to the device, and the host waits for it"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
             confidence=confidence,
-            help="Index with a slice or integers, or with positions that are kept on the device (a buffer).",
+            help="Index with a slice or with integers, or keep the positions on the GPU, in a buffer.",
         )
 
 

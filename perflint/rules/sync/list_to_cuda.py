@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
+from perflint.rules._advice import source_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import (
@@ -18,6 +19,7 @@ from perflint.rules.placement import (
     keyword,
     move,
 )
+from perflint.semantics.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst
@@ -96,10 +98,9 @@ class ListToCuda(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies data of the host to the device, and the host waits for it"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of Python numbers{often(site)}",
             confidence=confidence,
-            help="Keep constants in a buffer; make the tensor once, in the collate function, or in pinned memory.",
+            help=_cure(site),
         )
 
 
@@ -134,6 +135,30 @@ def _confidence(site: CallSite) -> Confidence | None:
         # What is a tensor of the device already is taken as it is.
         return lowered(place)
     return place
+
+
+def _cure(site: CallSite) -> str:
+    """What to do, by the source of the numbers."""
+    made = site.node
+    if site.target in MOVES and isinstance(site.node.func, ast.Attribute):
+        made = creator(site, site.node.func.value) or made
+    data = made.args[0] if made.args else keyword(made, "data")
+    origin = source_of(site, data) if data is not None else None
+    if origin is not None and origin.source is Source.LITERAL and not any(map(_is_variable, ast.walk(origin.node))):
+        return "Make it once and keep it on the GPU: `register_buffer` in `__init__`, or a name before the loop."
+    if origin is not None and origin.source is Source.BATCH:
+        return "Make the tensor in the collate function, and copy it from pinned memory with `non_blocking=True`."
+    if origin is not None and origin.source is Source.STATE:
+        return f"Make the tensor once, where {quoted(origin.root)} is set, and keep it on the GPU."
+    return (
+        "If the numbers rarely change, make the tensor once and keep it. Else compute it on the GPU "
+        "(`torch.arange`), or"
+        " copy all numbers of a step at once, from pinned memory with `non_blocking=True`."
+    )
+
+
+def _is_variable(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
 
 
 def _place(site: CallSite) -> Confidence | None:

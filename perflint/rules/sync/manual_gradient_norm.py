@@ -13,7 +13,6 @@ from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
-from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
@@ -85,6 +84,7 @@ class ManualGradientNorm(Rule):
     code, name = "TPF125", "manual-gradient-norm"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("manual-gradient-norm-step-gpt",)
+    costs = "reading the norm of each gradient makes GPT-2 training {0} slower"
     listens = (Files(".grad"),)
 
     def nominate(self, site: FileSite) -> bool:
@@ -97,13 +97,11 @@ class ManualGradientNorm(Rule):
             read = next((part for part in walk(loop) if _reads_norm(part)), None)
             if not isinstance(read, ast.Call) or (isinstance(read.func, ast.Name) and _is_on_host(model, read)):
                 continue
-            row = cost("manual-gradient-norm-step-gpt")
             yield self.finding(
                 Site(model, read),
-                f"{quoted(site.text(read))} waits for the norm of each gradient by itself: training was {row.slower} "
-                f"{row.where} ({row.shape})",
+                f"{quoted(site.text(read))} makes the CPU wait once for each gradient",
                 confidence=Confidence.HIGH if model.heat(read) is Heat.HOT else Confidence.MEDIUM,
-                help="Use `torch.nn.utils.get_total_norm`, or what `clip_grad_norm_` returns.",
+                help="Use `torch.nn.utils.get_total_norm`, or the norm that `clip_grad_norm_` returns.",
                 fix=_fix(model, loop),
             )
 
@@ -144,7 +142,7 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
         return None
     span = Span(start.line, start.column, end.end_line, end.end_column)
     edit = Edit(span, f"{found.name} = {function.text}({gradients})")
-    return Fix("Compute the norm on the device", Safety.UNSAFE, (edit,), function.imports, since=TOTAL_NORM)
+    return Fix("Compute the norm on the GPU", Safety.UNSAFE, (edit,), function.imports, since=TOTAL_NORM)
 
 
 def _textbook(model: Model, loop: ast.For) -> _Textbook | None:

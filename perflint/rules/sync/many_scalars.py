@@ -93,10 +93,10 @@ class ManyScalars(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is the first of {len(reads)} scalar reads in a row, a round trip to the"
-            f" device each{often(site)}",
+            f"{quoted(site.text(site.node))} is the first of {len(reads)} reads in a row: the CPU waits for the GPU at"
+            f" each{often(site)}",
             confidence=weakest(*(read.confidence for read in reads)),
-            help="Stack them and read all at once: `torch.stack([…]).tolist()`.",
+            help="Read them at once: `torch.stack([…]).tolist()`.",
             fix=_fix(site.model, reads),
         )
 

@@ -18,7 +18,7 @@ from perflint.source.quoting import quoted
 
 _IGNORED = -100
 """What `ignore_index` is unless told otherwise."""
-_CURE = "Keep all rows, and give those that do not count the target of `ignore_index`."
+_CURE = "Keep all rows, and give those that should not count the target `ignore_index`."
 _PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
@@ -109,8 +109,8 @@ class MaskBeforeLoss(Rule):
             return
         yield self.finding(
             site,
-            f"How many rows {quoted(site.text(found.input))} and {quoted(site.text(found.target))} have depends on "
-            f"data, so the host waits for the device to count{often(site)}",
+            f"{quoted(site.text(found.input))} and {quoted(site.text(found.target))} call nonzero(): the CPU waits "
+            f"while the GPU counts the rows{often(site)}",
             confidence=confidence,
             help=_CURE,
             fix=_fix(site, found),

@@ -86,10 +86,10 @@ class MaskedFillCudaScalar(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the device"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} reads the fill value {quoted(site.text(value))} from the GPU: "
+            f"the CPU waits{often(site)}",
             confidence=confidence,
-            help="`torch.where(mask, value, x)` takes the value on the device; a Python number needs no read.",
+            help="Use `torch.where(mask, value, x)`, which takes the value on the GPU, or fill with a Python number.",
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
         )
 
@@ -134,7 +134,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         return None
     x, mask, value = operands
     return Fix(
-        "Choose on the device",
+        "Choose on the GPU",
         Safety.UNSAFE,
         (replace(site.model.source, site.span, f"{where.text}({mask}, {value}, {x})"),),
         where.imports,

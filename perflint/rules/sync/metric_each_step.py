@@ -87,7 +87,7 @@ class MetricEachStep(Rule):
             elif call.target.endswith(".compute") and _repeats(call) and _owner(call) not in logged:
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(call.node))} goes over all that was gathered so far{often(call)}",
+                    f"{quoted(call.text(call.node))} computes the metric of all batches so far{often(call)}",
                     confidence=Confidence.MEDIUM,
                     help="Compute it after the loop.",
                 )
@@ -99,9 +99,9 @@ class MetricEachStep(Rule):
         end = call.model.source.span(call.node.func)
         yield self.finding(
             call,
-            f"{quoted(call.text(call.node))} computes the metric of this batch, which nobody reads{often(call)}",
+            f"{quoted(call.text(call.node))} computes the metric of this batch, and nothing reads it{often(call)}",
             confidence=Confidence.HIGH if call.heat is Heat.HOT else Confidence.MEDIUM,
-            help="Call `update` instead.",
+            help="Call `update`, which only adds the batch.",
             fix=Fix("Only add the batch", Safety.UNSAFE, (insert(end.end_line, end.end_column, ".update"),)),
         )
 

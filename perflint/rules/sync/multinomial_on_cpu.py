@@ -89,9 +89,9 @@ class MultinomialOnCpu(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} takes its probabilities to the host to draw from them{often(site)}",
+            f"{quoted(site.text(site.node))} draws on the CPU, which waits for the probabilities{often(site)}",
             confidence=draw.confidence,
-            help="Draw on the device, which waits for nothing.",
+            help="Draw on the GPU: that waits for nothing.",
             fix=_fix(site, draw),
         )
 
@@ -104,4 +104,4 @@ def _fix(site: CallSite, draw: Draw) -> Fix | None:
     kept = written.func.value
     if site.target == "torch.multinomial":
         kept = kept.with_changes(lpar=[], rpar=[])
-    return Fix("Draw on the device", Safety.UNSAFE, (replace(source, source.span(draw.leaves), kept),))
+    return Fix("Draw on the GPU", Safety.UNSAFE, (replace(source, source.span(draw.leaves), kept),))

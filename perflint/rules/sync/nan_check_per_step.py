@@ -89,11 +89,12 @@ class NanCheckPerStep(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the host wait for a search for NaN or infinity{often(site)}",
+            f"{quoted(site.text(read.node))} makes the CPU wait for the GPU to look for NaN or infinity{often(site)}",
             confidence=read.confidence,
             help=(
-                "Keep the answer in a flag on the device (`bad |= ~torch.isfinite(t).all()`) and read it every"
-                " hundredth step, or use `torch.nan_to_num`."
+                "Keep a flag on the GPU (`bad |= ~torch.isfinite(t).all()`) and read it every hundredth step, or "
+                "replace"
+                " the values with `torch.nan_to_num`."
             ),
             fix=async_assert(site.model, read),
         )

@@ -94,7 +94,7 @@ class NonzeroFamily(Rule):
             return
         yield self.finding(
             site,
-            f"{_what(site)}, so the host waits for the device to count{often(site)}",
+            f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
             confidence=confidence,
             help=_cure(site),
             fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
@@ -159,14 +159,19 @@ def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
 
 def _what(site: CallSite | SubscriptSite) -> str:
     text = quoted(site.text(site.node))
-    if isinstance(site, SubscriptSite) and site.mode == "store":
-        return f"Storing to {text} goes to as many elements as the mask has"
-    return f"The size of {text} depends on the data"
+    if isinstance(site, CallSite) and "nonzero" in site.target:
+        return f"The size of {text} depends on the data"
+    return f"{'storing in ' * (isinstance(site, SubscriptSite) and site.mode == 'store')}{text} calls nonzero()"
 
 
 def _cure(site: CallSite | SubscriptSite) -> str:
     if isinstance(site, SubscriptSite) and site.mode != "load":
-        return "Write the whole tensor with `torch.where(mask, new, old)`."
+        return "Write the whole tensor: `torch.where(mask, new, old)`, or `masked_fill_` for a number."
+    outer = site.model.parent(site.node)
+    if isinstance(outer, ast.Attribute) and outer.attr == "sum":
+        return "Sum without the mask: `torch.where(mask, x, 0).sum()`."
+    if isinstance(outer, ast.Attribute) and outer.attr == "mean":
+        return "Divide two sums: `torch.where(mask, x, 0).sum() / mask.sum()`."
     return "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `ignore_index`, or `topk` with a known k."
 
 

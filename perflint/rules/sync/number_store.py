@@ -90,11 +90,12 @@ class NumberStore(Rule):
         if confidence is None or site.stored is None:
             return
         positions = not {Index.POSITIONS, Index.TENSOR}.isdisjoint(indices(site))
-        cure = "`index_fill_` takes the number as it is." if positions else "`.fill_` takes the number as it is."
+        method = "index_fill_" if positions else ".fill_"
+        cure = f"Use `{method}`, which takes the number without a copy."
         yield self.finding(
             site,
-            f"Storing {quoted(site.text(site.stored))} to {quoted(site.text(site.node))} copies the number to the "
-            f"device, and the host waits for it{often(site)}",
+            f"Storing {quoted(site.text(site.stored))} in {quoted(site.text(site.node))} copies the number to the GPU: "
+            f"the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help=cure,
             fix=None if positions else _fix(site),

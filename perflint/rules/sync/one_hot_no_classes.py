@@ -72,7 +72,7 @@ class OneHotNoClasses(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads the greatest label from the device{often(site)}",
+            f"{quoted(site.text(site.node))} reads the greatest label from the GPU: the CPU waits{often(site)}",
             confidence=confidence,
             help="Pass `num_classes=`.",
         )

@@ -86,15 +86,19 @@ class PerElementRead(Rule):
         whole = quoted(site.text(element.whole))
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} waits for the device once per element of {whole}{often(site)}",
+            f"{quoted(site.text(read.node))} makes the CPU wait once for each element of {whole}{often(site)}",
             confidence=read.confidence,
-            help=f"Read all of {whole} at once, before the loop: {_cure(site.value(element.whole))}.",
+            help=f"Read all of {whole} at once, before the loop: {_cure(site, read.tensor, element.whole)}.",
             fix=_fix(site, read, element),
         )
 
 
-def _cure(whole: Value) -> str:
-    return "`.tolist()`" if whole.tensor is not None else "`torch.stack(…).tolist()`"
+def _cure(site: CallSite, read: ast.expr, whole: ast.expr) -> str:
+    if site.value(whole).tensor is None:
+        return f"`torch.stack({site.text(whole) if isinstance(whole, ast.Name) else '…'}).tolist()`"
+    if isinstance(read, ast.Subscript) and isinstance(read.slice, ast.Tuple):
+        return f"`{site.text(whole)}[rows, columns].tolist()`, with tensors of all rows and columns"
+    return f"`{site.text(whole)}.tolist()`" if isinstance(whole, (ast.Name, ast.Attribute)) else "`.tolist()`"
 
 
 def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:

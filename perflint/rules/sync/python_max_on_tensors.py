@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._advice import use_of
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.destinations import Use
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
@@ -81,12 +84,56 @@ class PythonMaxOnTensors(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} compares on the host, which reads each comparison from the device"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} {_what(site)}{often(site)}",
             confidence=confidence,
-            help="Compare on the device: `torch.maximum`, `torch.minimum`, `clamp`, `sort`, or `max()` of a stack.",
+            help=_cure(site),
             fix=_fix(node, site),
         )
+
+
+_NUMBERS = (Use.SIZE, Use.INDEX, Use.TEST)
+
+
+def _what(site: CallSite) -> str:
+    tensor = _tensor(site)
+    if len(site.node.args) > 1 and tensor is not None:
+        return f"uses the GPU tensor {quoted(site.text(tensor))} as a Python number: the CPU waits"
+    return "compares in Python: the CPU waits for the GPU at each comparison"
+
+
+def _cure(site: CallSite) -> str:
+    """What to do, by the use of the result."""
+    tensor = _tensor(site)
+    if tensor is not None and len(site.node.args) > 1 and use_of(site) in _NUMBERS:
+        if not isinstance(tensor, ast.Name):
+            return "Convert it to a number once, before all such uses, or compute it on the CPU."
+        below = site.model.destinations.later(tensor)
+        times = f" before this and the {len(below)} uses below" if len(below) > 1 else ""
+        name = tensor.id
+        return f"Convert it once (`{name} = int({name})`){times}, or compute it on the CPU."
+    function = site.target.rpartition(".")[2]
+    if function == "sorted":
+        return "Sort on the GPU: `torch.sort`, of `torch.stack(…)` for a list."
+    if len(site.node.args) == 1:
+        values = site.text(site.node.args[0])
+        is_tensor = site.value(site.node.args[0]).tensor is not None
+        shown = values if isinstance(site.node.args[0], ast.Name) else "…"
+        return (
+            f"Compare on the GPU: `{shown}.{function}()`."
+            if is_tensor
+            else f"Compare on the GPU: `torch.stack({shown}).{function}()`."
+        )
+    if len(site.node.args) == 2 and tensor is not None and isinstance(tensor, ast.Name):
+        other = next(arg for arg in site.node.args if arg is not tensor)
+        if site.value(other).tensor is None:
+            return f"Compare on the GPU: `{tensor.id}.clamp({_BOUND[site.target]}={site.text(other)})`."
+        return f"Compare on the GPU: `{_BOTH[site.target]}`."
+    return "Compare on the GPU: `torch.maximum`, `torch.minimum` or `clamp`."
+
+
+def _tensor(site: CallSite) -> ast.expr | None:
+    """The argument that is a tensor on the GPU."""
+    return next((arg for arg in site.node.args if device_confidence(site.value(arg)) is not None), None)
 
 
 def _confidence(site: CallSite) -> Confidence | None:

@@ -86,10 +86,10 @@ class RedundantAnyGuard(Rule):
         mask = quoted(site.text(guard.mask))
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the host wait to learn whether {mask} is empty{often(site)}; the"
-            " assignment below does nothing when it is",
+            f"{quoted(site.text(read.node))} makes the CPU wait to learn whether {mask} is empty, and the assignment"
+            f" below does nothing if it is{often(site)}",
             confidence=read.confidence,
-            help="Drop the `if` and keep its body.",
+            help="Remove the `if` and keep its body.",
             fix=_fix(site.model, guard),
         )
 

@@ -74,10 +74,10 @@ class RepeatInterleaveNoSize(Rule):
             return
         yield self.finding(
             site,
-            f"The size of {quoted(site.text(site.node))} is the sum of the repeats, and the host waits for it"
+            f"{quoted(site.text(site.node))} has as many elements as the sum of the repeats: the CPU waits for it"
             f"{often(site)}",
             confidence=confidence,
-            help="Pass `output_size=` where the host knows the total.",
+            help="Pass `output_size=` if the CPU knows the sum.",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
+from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
@@ -97,11 +98,8 @@ class ScalarReadInLoop(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(read.node))} makes the host wait for the device to read one number{often(site)}",
+            f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
-            help=(
-                "Keep the number on the device (for a sum: `total += t.detach()`) and read it after the loop, or every"
-                " hundredth step."
-            ),
+            help=read_later(site, read.node, read.tensor),
             fix=summed_on_device(site, read),
         )

@@ -108,9 +108,9 @@ class ScalarToCuda(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies one number to the device, and the host waits for it{often(site)}",
+            f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of one number{often(site)}",
             confidence=confidence,
-            help="Use the Python number itself, or `torch.full((), number, device=…)`, which copies nothing.",
+            help="Use the Python number itself, or fill a tensor on the GPU: `torch.full((), number, device=…)`.",
             fix=_fix(node, site),
         )
 
@@ -159,7 +159,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if new is None:
         return None
     return Fix(
-        "Fill the tensor on the device",
+        "Fill the tensor on the GPU",
         Safety.SAFE if _infers_same(site, made) and not casts else Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
         full.imports,

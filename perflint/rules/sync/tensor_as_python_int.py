@@ -96,10 +96,13 @@ class TensorAsPythonInt(Rule):
         number, confidence = numbers[0]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads {quoted(site.text(number))} from the device as a Python number"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} uses the GPU tensor {quoted(site.text(number))} as a Python number: "
+            f"the CPU waits{often(site)}",
             confidence=confidence,
-            help="Carry the number on the host from where it is known: the shape, the collate function, the settings.",
+            help=(
+                "Get the number on the CPU, where it is known first: from a shape, the collate function or the "
+                "settings."
+            ),
         )
 
 

@@ -78,10 +78,10 @@ class TensorOfTensors(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself and waits for the"
-            f" device each time{often(site)}",
+            f"{quoted(site.text(site.node))} reads each tensor in {quoted(site.text(data))} by itself: the CPU waits"
+            f" each time{often(site)}",
             confidence=confidence,
-            help="Use `torch.stack`, with `.detach()` if no gradient is to flow.",
+            help="Use `torch.stack`, with `.detach()` if no gradient should flow.",
             fix=_fix(site, data),
         )
 
@@ -135,7 +135,7 @@ def _fix(site: CallSite, data: ast.expr) -> Fix | None:
     if others:
         new = cst.Call(cst.Attribute(new, cst.Name("to")), others)
     edit = replace(model.source, site.span, new)
-    return Fix("Stack on the device", Safety.UNSAFE, (edit,), stack.imports)
+    return Fix("Stack on the GPU", Safety.UNSAFE, (edit,), stack.imports)
 
 
 def _is_scalar(value: Value) -> bool:

@@ -39,7 +39,7 @@ _TAKES = {
         _Mask("src", "tgt_mask", 3, "tgt_is_causal", 9),
     ),
 }
-_CURE = "Say what it is: `{}=True` for the causal mask, else False."
+_CURE = "Pass `{}=True` if the mask is the causal one, else `False`."
 _CAUSAL = "torch.nn.Transformer.generate_square_subsequent_mask"
 
 
@@ -133,8 +133,8 @@ class TransformerCausalDetect(Rule):
                 assert given is not None
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask, and the host waits"
-                    f" for the outcome{often(site)}",
+                    f"{quoted(site.text(site.node))} compares `{place.mask}` with a causal mask: the CPU waits"
+                    f" for the answer{often(site)}",
                     confidence=confidence,
                     help=_CURE.format(place.told),
                     fix=_fix(node, site, place, given),

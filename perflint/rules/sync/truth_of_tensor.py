@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from perflint.source.concrete import cst
 
 _DECIDES = {
-    "and": "what `and` gives",
-    "or": "what `or` gives",
-    "not": "what `not` gives",
-    "comprehension": "which elements a comprehension keeps",
+    "and": "this `and`",
+    "or": "this `or`",
+    "not": "this `not`",
+    "comprehension": "which elements this comprehension keeps",
     "case": "a `case`",
     "conditional expression": "this conditional expression",
-    "chained comparison": "whether to go on comparing",
+    "chained comparison": "the next comparison",
 }
 
 
@@ -112,18 +112,18 @@ def _is_eager_check(site: Site) -> bool:
 
 def _what(site: TruthSite | CallSite) -> str:
     if isinstance(site, CallSite):
-        return "makes the host wait for the device to know the truth of a tensor"
+        return "makes the CPU wait for the GPU to decide"
     if site.construct == "in":
-        return "compares on the device, and the host waits for the outcome"
+        return "compares on the GPU: the CPU waits for the answer"
     decides = _DECIDES.get(site.construct, f"this `{site.construct}`")
     if isinstance(site.node, ast.Compare) and len(site.node.ops) > 1:
-        return f"compares a tensor: the host waits for the device to decide {decides}"
-    return f"is a tensor: the host waits for the device to decide {decides}"
+        return f"compares a tensor: the CPU waits for the GPU to decide {decides}"
+    return f"is a tensor: the CPU waits for the GPU to decide {decides}"
 
 
 def _cure(site: TruthSite | CallSite) -> str:
     if isinstance(site, TruthSite) and site.construct == "assert":
-        return "Check on the device with `torch._assert_async`, or only in tests."
+        return "Check on the GPU with `torch._assert_async`, or only in tests."
     if isinstance(site, TruthSite) and site.construct == "while":
         return "Test every tenth iteration, or run a fixed number of them."
-    return "Compute both outcomes and choose on the device (`torch.where`, `clamp`), or decide by what the host knows."
+    return "Compute both outcomes and choose on the GPU (`torch.where`, `clamp`), or decide from what the CPU knows."

@@ -76,11 +76,11 @@ class UniqueOnDevice(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} brings a size or bounds to the host, which waits for them{often(site)}",
+            f"{quoted(site.text(site.node))} needs a size or bounds on the CPU, which waits for the GPU{often(site)}",
             confidence=confidence,
             help=(
-                "With a known number of classes `scatter_add_` into zeros counts without waiting; "
-                "give `histc` its `min` and `max`."
+                "If the number of classes is known, count with `scatter_add_` into zeros; pass `min` and `max` to "
+                "`histc`."
             ),
         )
 

@@ -10,6 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
+from perflint.rules.worth import sentence
 from perflint.semantics import distributions
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits
@@ -18,10 +19,10 @@ from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WHY = {
-    "size": "has a size that only the device knows, and the host waits for it",
-    "check": "checks its arguments on the host, which waits for the device",
-    "copy": "copies between host and device on its way, and the host waits",
-    "read": "reads from the device while it works, and the host waits",
+    "size": "has a size that only the GPU knows: the CPU waits for it",
+    "check": "checks its arguments: the CPU waits for the GPU to answer",
+    "copy": "copies between CPU and GPU: the CPU waits",
+    "read": "reads from the GPU while it works: the CPU waits",
 }
 _SHORT = {
     "size": "the size of the result depends on data",
@@ -30,12 +31,12 @@ _SHORT = {
     "read": "values are read on the way",
 }
 _CURES = {
-    "size": "Pass the size, or choose a form whose size is known.",
-    "check": "Compute it in tensors without the check, or take it out of the step.",
-    "copy": "Prepare what is copied once, on the device, or take it out of the step.",
-    "read": "Take it out of the step, or keep what it reads on the host.",
+    "size": "Pass the size, or use a form whose size is known.",
+    "check": "Compute it from other operations, without the check, or move it out of the step.",
+    "copy": "Make the copied values once, on the GPU, or move it out of the step.",
+    "read": "Move it out of the step, or keep the values that it reads on the CPU.",
 }
-_SAMPLE = "`rsample` under `torch.no_grad` draws the same numbers and does not wait."
+_SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
 
 def _listing() -> str:
@@ -138,7 +139,7 @@ class WaitingOperator(Rule):
         "ctc-lengths",
         "ctc-lengths-host-work",
     )
-    costs = "`torch.cov` in each layer costs GPT-2 training {0}"
+    costs = None
     listens = (Calls(*waits(), *distributions.sampling()),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -154,7 +155,15 @@ class WaitingOperator(Rule):
             f"{quoted(site.text(site.node))} {_WHY[why]}{often(site)}",
             confidence=confidence,
             help=_SAMPLE if site.target in distributions.sampling() else _CURES[why],
+            cost=_cost(site),
         )
+
+
+def _cost(site: CallSite) -> str | None:
+    """The cost of the one operator that was timed by itself."""
+    if site.target != "torch.cov":
+        return None
+    return sentence("`torch.cov` in each layer costs GPT-2 training {0}", "waiting-operator-gpt")
 
 
 def _found(site: CallSite) -> tuple[Confidence, str] | None:

@@ -97,9 +97,9 @@ class AccidentalFloat64(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} takes over float64 from NumPy to the device{often(site)}",
+            f"{quoted(site.text(site.node))} puts NumPy's float64 on the GPU{often(site)}",
             confidence=confidence,
-            help="Cast it on the host: `.float()`, or `dtype=torch.float32`.",
+            help="Cast it on the CPU: `.float()`, or `dtype=torch.float32`.",
             fix=_fix(site, node),
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._advice import uploaded
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -110,9 +111,11 @@ class BlockingH2d(Rule):
         if fix is not None:
             return "The memory is pinned: pass `non_blocking=True`."
         if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
-            return "Make the tensor on the device, or use a Python number."
-        cure = "Copy from pinned memory (`pin_memory=True` of the DataLoader) with `non_blocking=True`, "
-        return cure + "or make the tensor on the device."
+            return "Make the tensor on the GPU, or use a Python number."
+        copied = site.argument("src", 0) if site.target == "torch.Tensor.copy_" else None
+        if copied is None and isinstance(site.node.func, ast.Attribute):
+            copied = site.node.func.value
+        return uploaded(site, copied or site.node)
 
 
 _PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0}"
@@ -211,12 +214,12 @@ def _chosen(site: CallSite) -> Confidence | None:
 def _message(site: CallSite | SubscriptSite) -> str:
     if isinstance(site, SubscriptSite):
         assert site.stored is not None
-        what = f"{quoted(site.text(site.stored))} is on the host: storing it copies it to the device"
+        what = f"storing the CPU tensor {quoted(site.text(site.stored))} copies it to the GPU"
     elif site.target in _CHOOSES:
-        what = f"{quoted(site.text(site.node))} copies a host tensor to the device"
+        what = f"{quoted(site.text(site.node))} copies a CPU tensor to the GPU"
     else:
-        what = f"{quoted(site.text(site.node))} copies from the host to the device"
-    return f"{what}, and the host waits until it has arrived{often(site)}"
+        return f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy{often(site)}"
+    return f"{what}: the CPU waits for the copy{often(site)}"
 
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
@@ -233,7 +236,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     new = with_argument(node, "non_blocking=True")
     if new is None:
         return None
-    return Fix("Copy without blocking the host", Safety.SAFE, (replace(site.model.source, site.span, new),))
+    return Fix("Copy without blocking the CPU", Safety.SAFE, (replace(site.model.source, site.span, new),))
 
 
 def _root(node: ast.expr) -> str:

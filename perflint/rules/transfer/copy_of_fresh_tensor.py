@@ -83,9 +83,9 @@ class CopyOfFreshTensor(Rule):
         tensor = None if site.receiver is None else site.receiver.tensor
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies a tensor that nothing else holds{often(site)}",
+            f"{quoted(site.text(site.node))} copies a tensor that nothing else refers to{often(site)}",
             confidence=Confidence.LOW if tensor is None or tensor.device is Device.CPU else Confidence.HIGH,
-            help="Leave `.clone()` out.",
+            help="Remove `.clone()`.",
             fix=without_clone(site, Safety.SAFE),
         )
 

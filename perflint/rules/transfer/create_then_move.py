@@ -117,10 +117,10 @@ class CreateThenMove(Rule):
         function = site.text(made.func)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} fills the tensor on the host, copies it to the device and waits for it"
+            f"{quoted(site.text(site.node))} fills the tensor on the CPU and copies it to the GPU: the CPU waits"
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
-            help=f"Pass `device=` to `{function}`, so that the device fills it by itself.",
+            help=f"Pass `device=` to `{function}`, so that the GPU fills it.",
             fix=_fix(node, site, moved, made),
         )
 
@@ -156,7 +156,7 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
         new = cst.Call(cst.Attribute(new, cst.Name("contiguous")))
         safe = safe and _is_gpu(site, moved)
     return Fix(
-        "Create the tensor on the device",
+        "Create the tensor on the GPU",
         Safety.SAFE if safe else Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
     )

@@ -96,10 +96,10 @@ class DevicePingPong(Rule):
         there = f"line {left.lineno}" if left.lineno != site.node.lineno else "the same line"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} brings back to the device what {quoted(site.text(left))} took from it on "
-            f"{there}{often(site)}",
+            f"{quoted(site.text(site.node))} copies back to the GPU: {quoted(site.text(left))} in {there} "
+            f"copied the same data from it{often(site)}",
             confidence=confidence,
-            help="Compute it with torch, where the data is.",
+            help="Compute it with torch, on the GPU.",
         )
 
 

@@ -106,7 +106,7 @@ class GraphRetainingAccumulate(Rule):
                     continue
                 yield self.finding(
                     Site(model, kept),
-                    f"{quoted(site.text(kept))} goes into {quoted(name)} with its graph: the nodes of all steps stay "
+                    f"{quoted(site.text(kept))} is kept in {quoted(name)} with its graph: the graphs of all steps stay "
                     "in memory",
                     confidence=Confidence.HIGH if model.value(kept).tensor is not None else Confidence.MEDIUM,
                     help=f"Add `{loss}.detach()`.",

@@ -10,7 +10,7 @@ from perflint.rules._methods import in_tests
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._rows import Rows, joined_rows, rows
-from perflint.rules.worth import cost
+from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
@@ -110,7 +110,7 @@ class IndexLoop(Rule):
         of = "" if found.read is None else f" from {quoted(site.text(found.read))}"
         seldom = "" if heat is Heat.COLD else often(at)
         made = quoted(site.text(found.made))
-        by_row = f"is computed{of} row by row: each turn of the loop launches kernels of its own"
+        by_row = f"is computed{of} row by row: each turn of the loop launches its own kernels"
         return self.finding(
             at,
             f"{made} {_BY_NUMBER if found.by_number else by_row}{seldom}",
@@ -118,13 +118,23 @@ class IndexLoop(Rule):
             severity=_severity(found),
             heat=heat,
             span=span,
-            help="Make it of a list, `torch.tensor(numbers)`."
+            help="Collect the numbers in a list and make one tensor of it: `torch.tensor(numbers)`."
             if found.by_number
             else "Compute all rows at once, or with `torch.func.vmap`.",
+            cost=_cost(found),
         )
 
 
-_BY_NUMBER = "is stored number by number: each costs the host as much as an operation of the whole tensor"
+_BY_NUMBER = "is stored number by number: each costs as much CPU time as an operation on the whole tensor"
+
+
+def _cost(found: Rows) -> str:
+    """The cost of the program that a loop is most like."""
+    if found.by_number:
+        return sentence("8193 numbers stored one by one make GPT-2 training {0} slower", "numbers-one-by-one-gpt")
+    if found.read is None:
+        return sentence("a mask of 1024 rows filled one by one costs GPT-2 training {0}", "mask-row-by-row-gpt")
+    return sentence("images normalised one by one cost training of a ResNet-50 {0}", "rows-in-a-loop-resnet50")
 
 
 def _severity(found: Rows) -> Severity:

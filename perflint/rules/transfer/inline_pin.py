@@ -73,10 +73,12 @@ class InlinePin(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies into pinned memory on the way, on the thread that launches kernels"
-            f"{often(site)}",
+            f"{quoted(site.text(site.node))} pins memory on the thread that launches kernels{often(site)}",
             confidence=weakest(Confidence.MEDIUM, moved.confidence),
-            help="Pin in the DataLoader, on its own thread. Do not just drop `pin_memory()`: that was slower.",
+            help=(
+                "Let the DataLoader pin its batches (`pin_memory=True`), on a thread of its own. Without any "
+                "pinning the copy is slower."
+            ),
         )
 
 

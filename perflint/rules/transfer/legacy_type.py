@@ -92,9 +92,9 @@ class LegacyType(Rule):
         method = _METHODS[cast]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the tensor to the host and waits for it{often(site)}",
+            f"{quoted(site.text(site.node))} copies the tensor to the CPU, which waits for it{often(site)}",
             confidence=sure,
-            help=f"Cast it where it is, with `.{method}()`.",
+            help=f"Cast it on the GPU, with `.{method}()`.",
             fix=_casts(site, method),
         )
 
@@ -119,4 +119,4 @@ def _casts(site: CallSite, method: str) -> Fix | None:
     text = source.segment(span)
     if ")" in text.split(".type", 1)[0]:
         return None
-    return Fix("Cast it on the device", Safety.UNSAFE, (Edit(span, f".{method}()"),))
+    return Fix("Cast it on the GPU", Safety.UNSAFE, (Edit(span, f".{method}()"),))

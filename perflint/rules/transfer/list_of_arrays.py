@@ -82,7 +82,7 @@ class ListOfArrays(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} reads a list of arrays number by number{often(site)}",
+            f"{quoted(site.text(site.node))} converts a list of arrays number by number{often(site)}",
             severity=None if site.heat is Heat.HOT else Severity.INFO,
             help="Join them with NumPy: `torch.from_numpy(numpy.stack(…))`.",
             fix=_fix(site),

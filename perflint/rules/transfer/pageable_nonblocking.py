@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
+from perflint.rules._advice import uploaded
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creator, keyword, move
@@ -73,14 +74,14 @@ class PageableNonblocking(Rule):
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
-        if confidence is None:
+        if confidence is None or not isinstance(site.node.func, ast.Attribute):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies from pageable memory, where `non_blocking` does not keep the host "
-            f"from waiting{often(site)}",
+            f"{quoted(site.text(site.node))} copies from pageable memory: the CPU waits in spite of "
+            f"`non_blocking`{often(site)}",
             confidence=confidence,
-            help="Copy from pinned memory, or make the tensor on the device.",
+            help=uploaded(site, site.node.func.value, is_asynchronous=True),
         )
 
 

@@ -121,7 +121,7 @@ class UnwrittenClone(Rule):
             site,
             f"{quoted(site.text(site.node))} is a copy that nothing writes to{often(site)}",
             confidence=Confidence.LOW if low else Confidence.HIGH,
-            help=f"Leave `.{site.target.rpartition('.')[2]}()` out."
+            help=f"Remove `.{site.target.rpartition('.')[2]}()`."
             if site.target.startswith("torch.Tensor.")
             else f"Use {quoted(site.text(copied))} itself.",
             fix=None if into_layer else without_clone(site, Safety.RISKY),
@@ -133,7 +133,7 @@ class UnwrittenClone(Rule):
             site,
             f"{quoted(site.text(site.node))} {does}{often(site)}",
             confidence=Confidence.LOW,
-            help="Hand on the tensors themselves, unless somebody writes to them.",
+            help="Pass the tensors themselves, unless something writes to them.",
         )
 
 
