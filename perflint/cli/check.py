@@ -44,6 +44,7 @@ def run(arguments: Namespace) -> int:
     paths = options.paths(arguments)
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
+    options.warn_without_rules(rules, arguments)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
     out = writer(
@@ -82,6 +83,7 @@ def _check(
         help = "only *.py files that nothing excludes are looked for; name a file to check it anyway"
         sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, style))
     _tell(Report(problems=found.problems), report, style)
+    sys.stderr.write(options.notebooks_text(found, style))
     judge = evidence.judge if evidence is not None else None
     checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge)
     for source, part in checked if evidence is None else _by_cost(checked):
@@ -89,7 +91,7 @@ def _check(
         _tell(part, report, style)
     if evidence is not None:
         sys.stdout.flush()
-        sys.stderr.write(options.stale_text(evidence, style))
+        sys.stderr.write(options.trace_warning(evidence, style))
     out.finish(report)
     return report
 

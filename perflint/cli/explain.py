@@ -27,6 +27,7 @@ _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint explain`."""
     parser.add_argument("place", metavar="FILE:LINE[:COLUMN]", help="line and column count from 1")
+    parser.add_argument("--all", action="store_true", help="also say why each rule that looked at the line is silent")
     parser.add_argument("--stdin", action="store_true", help="read the text of FILE from standard input")
     options.add_selection(parser)
     parser.add_argument(
@@ -49,7 +50,7 @@ def run(arguments: Namespace) -> int:
         json.dump(explanation_document(explanation), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
-        sys.stdout.write(explanation_text(explanation, options.style(arguments, sys.stdout)))
+        sys.stdout.write(explanation_text(explanation, options.style(arguments, sys.stdout), arguments.all))
     sys.stdout.flush()
     if is_excluded(path, settings):
         help = "`perflint check` looks at it only where it is named"

@@ -63,8 +63,10 @@ def run(arguments: Namespace) -> int:
         # The lines of a diff end as those of the file do.
         sys.stdout.reconfigure(newline="")
     settings = options.settings(arguments, paths)
+    rules = active_rules(settings)
+    options.warn_without_rules(rules, arguments)
     job = _Job(
-        rules=active_rules(settings),
+        rules=rules,
         settings=settings,
         safeties=options.safeties(arguments),
         apply=arguments.apply,
@@ -78,7 +80,7 @@ def run(arguments: Namespace) -> int:
         job.files(paths, arguments.force_exclude)
     sys.stdout.flush()
     if job.evidence is not None:
-        sys.stderr.write(options.stale_text(job.evidence, job.notes))
+        sys.stderr.write(options.trace_warning(job.evidence, job.notes))
     sys.stderr.write(job.summary())
     if job.has_problems:
         return 2
@@ -112,6 +114,7 @@ class _Job:
             sys.stderr.write(message_text("warning", f"no Python files in {folder}", help, self.notes))
         for problem in found.problems:
             self.tell(problem)
+        sys.stderr.write(options.notebooks_text(found, self.notes))
         project = Project(Path(file) for file in found.files)
         for file in found.files:
             if file in found.outside:

@@ -86,6 +86,11 @@ def _run(arguments: list[str]) -> int:
         _overview().print_help(sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     verb, *rest = arguments
+    if verb == "version":
+        print(f"perflint {__version__}")
+        return 0
+    if verb == "help":
+        return _run([*rest[:1], "--help"])
     if verb == "fix" and "--verify" in _before_command(rest):
         rest.remove("--verify")
         verb = "verify"
@@ -96,8 +101,8 @@ def _run(arguments: list[str]) -> int:
 
 def _run_verb(verb: str, rest: list[str]) -> int:
     import importlib
-    from argparse import ArgumentParser
 
+    from perflint.cli.usage import Parser
     from perflint.config.errors import ConfigurationError
     from perflint.engine.crashes import contained
     from perflint.findings import Problem
@@ -108,7 +113,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     fault: OSError | None = None
     with contained(problems, "", lambda: ("perflint", None, "please report this, with the command")):
         module = importlib.import_module(f"perflint.cli.{verb}")
-        parser = ArgumentParser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
+        parser = Parser(f"perflint {verb}", description=module.__doc__, epilog=_EXIT_CODES)
         module.add_arguments(parser)
         try:
             code = module.run(_parsed(parser, rest, hasattr(module, "COMMAND_FOLLOWS")))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+import sys
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,7 +16,8 @@ from perflint.findings import Safety, up_to
 from perflint.output.summary import count
 from perflint.output.terminal import Style, wants_colours
 from perflint.output.writer import message_text
-from perflint.source.files import STANDARD_INPUT
+from perflint.rules.registry import RuleSet
+from perflint.source.files import STANDARD_INPUT, Discovery
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
@@ -41,25 +43,47 @@ def add_paths(parser: ArgumentParser) -> None:
     )
 
 
-def add_selection(parser: ArgumentParser) -> None:
-    """Which rules, and how much of what they find."""
+def add_selectors(parser: ArgumentParser) -> _ArgumentGroup:
+    """Which rules; the group, for more of that."""
     group = parser.add_argument_group(
         "rules", "RULES: codes (TPF101), beginnings of codes (TPF1), names (scalar-read-in-loop) or ALL, with commas."
     )
     group.add_argument("--select", action="append", type=_list, metavar="RULES", help="only these")
     group.add_argument("--extend-select", action="append", type=_list, metavar="RULES", help="these too")
     group.add_argument("--ignore", action="append", type=_list, metavar="RULES", help="not these")
+    return group
+
+
+def add_selection(parser: ArgumentParser) -> None:
+    """Which rules, and how much of what they find."""
+    group = add_selectors(parser)
     group.add_argument(
         "--profile",
         choices=[profile.value for profile in Profile],
-        help="default: what is sure enough, in code that runs often; pedantic: also info and code that runs "
-        "seldom; audit: everything",
+        help="default: likely problems on hot paths; pedantic: also minor ones and rarely run code; audit: everything",
     )
     group.add_argument(
         "--torch-version", type=_version, metavar="X.Y", help="the oldest torch that the code must run with"
     )
     group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
-    group.add_argument("--no-cache", action="store_true", help="no effect: nothing is cached in this version")
+    # Accepted for scripts that pass it: nothing is cached yet.
+    group.add_argument("--no-cache", action="store_true", help=SUPPRESS)
+
+
+def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
+    """Say on standard error that nothing will be found because no rule is left."""
+    if not rules.rules:
+        help = "`--ignore` wins over a `--select` that is as specific; `perflint rules` lists all rules"
+        sys.stderr.write(message_text("warning", "no rule is selected", help, style(arguments, sys.stderr)))
+
+
+def notebooks_text(found: Discovery, style: Style) -> str:
+    """The warning that folders hold notebooks, which are not checked; empty if they hold none."""
+    if not found.notebooks:
+        return ""
+    help = "convert them first: `jupyter nbconvert --to script NOTEBOOK`"
+    message = f"{count(found.notebooks, 'notebook')} not checked: perflint reads Python files only"
+    return message_text("warning", message, help, style)
 
 
 def add_trace(parser: ArgumentParser) -> None:
@@ -83,11 +107,14 @@ def evidence(arguments: Namespace) -> Evidence | None:
     return Evidence(read_trace(Path(file)) for file in arguments.trace)
 
 
-def stale_text(evidence: Evidence, style: Style) -> str:
-    """The warning that files are others than those that were traced; empty where they are not."""
+def trace_warning(evidence: Evidence, style: Style) -> str:
+    """The warning that the trace is of a run without a GPU, or that files are others than those that were traced; empty where they are not."""
     if not evidence.is_of_these:
         help = "check the files that ran, from the folder in which they were traced or its copy"
         return message_text("warning", "the trace is of a program that used none of these files", help, style)
+    if evidence.has_no_gpu:
+        help = "`perflint trace --simulate` records the waits that a GPU would show"
+        return message_text("warning", "the trace is of a run without a GPU, so it refutes no wait", help, style)
     if not evidence.stale:
         return ""
     first, more = evidence.stale[0], len(evidence.stale) - 1
@@ -149,15 +176,20 @@ def settings(arguments: Namespace, paths: Sequence[str]) -> Settings:
     return combine(found.options, _options(arguments), found.root)
 
 
+def selection(arguments: Namespace) -> Selection:
+    """The rules that the command line selects. Raises ConfigurationError if `--select` is empty."""
+    select = _joined(arguments.select)
+    if select == ():
+        raise ConfigurationError("`--select` names no rule", "leave it out to select all rules")
+    return Selection(
+        select, _joined(arguments.ignore) or (), _joined(arguments.extend_select) or (), origin="the command line"
+    )
+
+
 def _options(arguments: Namespace) -> Options:
     output_format = getattr(arguments, "output_format", None)
     return Options(
-        selection=Selection(
-            _joined(arguments.select),
-            _joined(arguments.ignore) or (),
-            _joined(arguments.extend_select) or (),
-            origin="the command line",
-        ),
+        selection=selection(arguments),
         profile=Profile(arguments.profile) if arguments.profile else None,
         torch_version=arguments.torch_version,
         exclude=_joined(getattr(arguments, "exclude", None)),

@@ -1,25 +1,33 @@
-"""Explain a rule."""
+"""Explain a rule, or list the rules whose codes begin alike."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 
-from perflint.config.errors import ConfigurationError, did_you_mean
-from perflint.output.pages import facts, page
+from perflint.cli import options
+from perflint.config.errors import ConfigurationError, did_you_mean, known_code
+from perflint.output.pages import facts, page, table
 from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint rule`."""
-    parser.add_argument("rule", metavar="RULE", help="a code or a name")
+    parser.add_argument("rule", metavar="RULE", help="a code, a name, or the beginning of codes (TPF1)")
     parser.add_argument("--output-format", choices=["text", "json"], default="text", help="(default: text)")
+    options.add_colour(parser)
 
 
 def run(arguments: Namespace) -> int:
-    """Print the page of a rule."""
+    """Print the page of a rule, or a line for each rule of a family."""
+    family = _family(arguments.rule)
+    if family:
+        print_rules(family, arguments)
+        return 0
     rule = _find(arguments.rule)
     if arguments.output_format == "json":
         json.dump(facts(rule) | {"page": page(rule)}, sys.stdout, indent=2)
@@ -29,10 +37,28 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def print_rules(rules: Sequence[Rule], arguments: Namespace) -> None:
+    """Print a line for each rule, or a list of their facts as JSON."""
+    if arguments.output_format == "json":
+        json.dump([facts(rule) for rule in rules], sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.write(table(rules, options.style(arguments, sys.stdout)))
+
+
+def _family(wanted: str) -> list[Rule]:
+    """The rules whose codes begin with a text that is not a whole code; empty if it is something else."""
+    prefix = wanted.upper()
+    if not re.fullmatch(r"TPF\d{0,2}", prefix):
+        return []
+    return [rule for rule in all_rules() if rule.code.startswith(prefix)]
+
+
 def _find(wanted: str) -> Rule:
     rules = {key: rule for rule in all_rules() for key in (rule.code, rule.name)}
     rule = rules.get(wanted) or rules.get(wanted.upper()) or rules.get(wanted.lower())
     if rule is None:
-        help = did_you_mean(wanted, rules) or "`perflint rules` lists all rules"
+        codes = [key for key in rules if key.startswith("TPF")]
+        help = known_code(wanted, codes) or did_you_mean(wanted, set(rules) - set(codes)) or "`perflint rules` lists all rules"
         raise ConfigurationError(f"no rule `{wanted}`", help)
     return rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -12,6 +13,26 @@ class ConfigurationError(Exception):
         super().__init__(message)
         self.message = message
         self.help = help
+
+
+_LOOK_ALIKES = str.maketrans("oil", "011")
+
+
+def known_code(word: str, codes: Iterable[str]) -> str | None:
+    """A help text for a misspelt code of a rule: letters typed for digits, or the codes that begin alike.
+
+    Other digits are not a misspelling: the rule that comes closest has nothing to do with the one that is meant.
+    None if the word is not shaped like a code.
+    """
+    if not re.fullmatch(r"(?i)[a-z]+[0-9oil]*\d[0-9oil]*", word):
+        return None
+    family = word[:3].upper()
+    meant = family + word[3:].casefold().translate(_LOOK_ALIKES)
+    known = sorted(codes)
+    if meant in known:
+        return f"did you mean `{meant}`?"
+    same = [code for code in known if len(meant) > 4 and code.startswith(meant[:4])]
+    return f"codes that begin with {meant[:4]}: {', '.join(same)}" if same else "`perflint rules` lists all codes"
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.errors import ConfigurationError, did_you_mean, known_code
 from perflint.frozen import dataclass
 
 _PREFIX = re.compile(r"TPF\d{0,3}")
@@ -65,13 +65,21 @@ def _steps(selectors: Iterable[str], on: bool, rules: Mapping[str, str], selecti
 
 
 def _specificity(selector: str) -> int:
+    selector = canonical(selector)
     if selector == "ALL":
         return 0
     return len(selector) if _PREFIX.fullmatch(selector) else _NAME_SPECIFICITY
 
 
+def canonical(selector: str) -> str:
+    """A selector as rules are written: codes and ALL in capitals, names in lower case."""
+    upper = selector.upper()
+    return upper if upper == "ALL" or _PREFIX.fullmatch(upper) else selector.lower()
+
+
 def expand(selector: str, rules: Mapping[str, str], where: str) -> frozenset[str]:
     """The codes that a selector stands for; ConfigurationError, which says where, if there are none."""
+    given, selector = selector, canonical(selector)
     if selector == "ALL":
         return frozenset(rules)
     if _PREFIX.fullmatch(selector):
@@ -79,7 +87,7 @@ def expand(selector: str, rules: Mapping[str, str], where: str) -> frozenset[str
     else:
         codes = frozenset(code for code, name in rules.items() if name == selector)
     if not codes:
-        suggestion = did_you_mean(selector, [*rules, *rules.values(), "ALL"])
+        suggestion = known_code(given, rules) or did_you_mean(selector, [*rules.values(), "ALL"])
         kinds = "a code (TPF101), the beginning of codes (TPF1), a rule's name or ALL; `perflint rules` lists them"
-        raise ConfigurationError(f"unknown rule `{selector}` in {where}", suggestion or kinds)
+        raise ConfigurationError(f"unknown rule `{given}` in {where}", suggestion or kinds)
     return codes

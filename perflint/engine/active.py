@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.config.selection import choose, expand
+from perflint.config.selection import canonical, choose, expand
 from perflint.config.settings import Settings, Version
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, known_rules, names
@@ -36,4 +36,5 @@ def rules_for_file(rules: RuleSet, settings: Settings, path: str) -> RuleSet:
 
 
 def _names(selector: str, code: str, name: str) -> bool:
+    selector = canonical(selector)
     return selector in ("ALL", name) or code.startswith(selector)

@@ -11,6 +11,7 @@ from perflint.engine.decisions import Decision, Outcome
 from perflint.engine.explain import Belief, Explanation
 from perflint.findings import Heat, Report, Span
 from perflint.output.json import document
+from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, width
 from perflint.semantics.describe import EVIDENCE
 from perflint.semantics.heat_reasons import OFTEN
@@ -32,15 +33,19 @@ _OUTCOMES = {
 # For people
 
 
-def explanation_text(explanation: Explanation, style: Style) -> str:
-    """The line with carets below what is explained, then each expression, the heat and each rule."""
-    text = _Text(explanation, style)
+def explanation_text(explanation: Explanation, style: Style, all_rules: bool = False) -> str:
+    """The line with carets below its expressions, then each expression, the heat and the rules with a finding.
+
+    With `all_rules`, also the reason of each rule that looked at the line and found nothing.
+    """
+    text = _Text(explanation, style, all_rules)
     return "".join(f"{line.rstrip()}\n" for line in text.lines())
 
 
 class _Text:
-    def __init__(self, explanation: Explanation, style: Style) -> None:
+    def __init__(self, explanation: Explanation, style: Style, all_rules: bool) -> None:
         self._explanation = explanation
+        self._all_rules = all_rules
         self._style = style
         self._gutter = " " * len(str(explanation.line))
 
@@ -103,6 +108,10 @@ class _Text:
             why = f": {printable(decision.why)}" if decision.why else ""
             yield self._note(self._style(name, "bold"), f"{outcome}{_facts(decision)}{why}")
             yield self._more(printable(decision.finding.message))
+        if silent and not self._all_rules:
+            rules = count(len(silent), "rule")
+            yield self._note(self._style("no finding", "bold"), f"{rules} looked at this line (`--all` lists them)")
+            return
         together: dict[str, list[str]] = {}
         for name, reasons in silent.items():
             together.setdefault(_some(list(dict.fromkeys(reasons))), []).append(name)

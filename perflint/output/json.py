@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import Any, TextIO
 
 from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety, Verdict
+from perflint.output.statistics import Count, counted
 from perflint.output.summary import fixable
+from perflint.output.terminal import Style
 from perflint.output.writer import Writer
 from perflint.source.text import Source
 
@@ -15,24 +17,37 @@ VERSION = 1
 
 
 class JsonWriter(Writer):
-    """One document for a run."""
+    """One document for a run, with its findings or, for statistics, with their count by rule."""
+
+    def __init__(self, out: TextIO, style: Style, statistics: bool = False) -> None:
+        super().__init__(out, style)
+        self._statistics = statistics
 
     def file(self, source: Source, report: Report) -> None:
         """Nothing: the document is written as one."""
 
     def finish(self, report: Report) -> None:
-        json.dump(document(report), self.out, indent=2)
+        json.dump(document(report, self._statistics), self.out, indent=2)
         self.out.write("\n")
 
 
-def document(report: Report) -> dict[str, Any]:
-    """A report as values of JSON."""
+def document(report: Report, statistics: bool = False) -> dict[str, Any]:
+    """A report as values of JSON: its findings, or the count of each rule."""
+    if statistics:
+        body: dict[str, Any] = {"statistics": [_count(each) for each in counted(report)]}
+    else:
+        body = {"findings": [_finding(finding) for finding in report.findings]}
     return {
         "version": VERSION,
-        "findings": [_finding(finding) for finding in report.findings],
+        **body,
         "errors": [_problem(problem) for problem in report.problems],
         "summary": _summary(report),
     }
+
+
+def _count(each: Count) -> dict[str, Any]:
+    safety = None if each.safety is None else each.safety.value
+    return {"code": each.code, "name": each.name, "count": each.count, "fixable": safety}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 
-from perflint.findings import Report
+from perflint.findings import Report, Safety
+from perflint.frozen import dataclass
 from perflint.output.summary import MARKERS, summary_text
 from perflint.output.writer import Writer
 from perflint.source.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The number of findings of one rule, and the safest of their fixes, if any."""
+
+    code: str
+    name: str
+    count: int
+    safety: Safety | None
+
+
+def counted(report: Report) -> list[Count]:
+    """The rules that found something, the most frequent first."""
+    counts = Counter((finding.code, finding.name) for finding in report.findings)
+    fixes = {(finding.code, finding.fix.safety) for finding in report.findings if finding.fix is not None}
+    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        Count(code, name, count, next((safety for safety in Safety if (code, safety) in fixes), None))
+        for (code, name), count in order
+    ]
 
 
 class StatisticsWriter(Writer):
@@ -17,14 +39,12 @@ class StatisticsWriter(Writer):
         """Nothing: only the whole run counts."""
 
     def finish(self, report: Report) -> None:
-        counts = Counter((finding.code, finding.name) for finding in report.findings)
-        # A rule's line shows the safest of its fixes.
-        fixes = {(finding.code, finding.fix.safety) for finding in report.findings if finding.fix is not None}
-        fixable = {code: mark for safety, mark in reversed(MARKERS.items()) for code, of_it in fixes if of_it is safety}
-        figures = len(str(max(counts.values(), default=0)))
-        for (code, name), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            mark = self.style(f"{fixable.get(code, ''):3}", "green")
-            self.out.write(f"{count:{figures}}  {self.style(code, 'bold', 'red')}  {mark}  {name}\n")
+        counts = counted(report)
+        figures = max((len(str(each.count)) for each in counts), default=0)
+        for each in counts:
+            mark = MARKERS.get(each.safety, "") if each.safety is not None else ""
+            code = self.style(each.code, "bold", "red")
+            self.out.write(f"{each.count:{figures}}  {code}  {self.style(f'{mark:3}', 'green')}  {each.name}\n")
         if counts:
             self.out.write("\n")
         self.out.write(summary_text(report, self.style))

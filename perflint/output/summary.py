@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from perflint.findings import WRITABLE, Finding, Report, Ruling, Safety, Severity, Verdict
-from perflint.output.terminal import Style
+from perflint.output.terminal import Style, printable
 
 _PLURALS = {
     Severity.ERROR: ("error", "errors"),
@@ -20,6 +20,14 @@ _WRITTEN_WITH = {
     Safety.SAFE: "perflint fix --apply",
     Safety.UNSAFE: "--unsafe-fixes",
     Safety.RISKY: "--risky-fixes",
+}
+
+
+_STEP_SOURCES = {
+    "marked": "marks in the program",
+    "optimizer": "optimizer.step()",
+    "loader": "batches of the loader",
+    "module": "calls of the model",
 }
 
 
@@ -87,6 +95,11 @@ def _not_shown(report: Report) -> str:
     for added, profile in sorted(distinct.items()):
         parts.append(f"`--profile {profile}` would add {added}")
     return "; ".join(parts) + "." if parts else ""
+
+
+def counted_by(step_source: str) -> str:
+    """The event that ends a step, in words; an unknown source is named as it is."""
+    return f"counted by {_STEP_SOURCES.get(step_source, printable(step_source))}"
 
 
 def count(number: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from perflint.output.summary import count
+from perflint.output.summary import count, counted_by
 from perflint.output.terminal import Style, printable, width
 from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync, Trace
 
@@ -14,7 +14,8 @@ SHOWN = 10
 """Lines of code, and experiments."""
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
-_NO_GPU = "The program used no GPU, so there was nothing to see."
+_NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
+_NO_LINES = "Not every line that ran was recorded, so no finding is called `not executed` (Python 3.12 records all lines)."
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 
 
@@ -34,17 +35,20 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
         yield f"{title}{note} {_NO_STEPS if header.devices else _NO_GPU}"
         return
     profiled = [step for step in steps if step.profiled]
-    text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms (told by: {header.step_source})"
+    text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms ({counted_by(header.step_source)})"
     if header.simulated:
-        text = f"{title} {count(header.steps, 'step')} (told by: {header.step_source}), simulated: no GPU, so no times"
+        text = f"{title} {count(header.steps, 'step')} ({counted_by(header.step_source)}), simulated: no GPU, so no times"
     elif profiled:
         idle = trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled)
-        text += f", in {idle:.2f} ms of which the GPU was idle"
+        share = f" ({idle / trace.step_ms:.0%})" if trace.step_ms else ""
+        text += f", GPU idle for {idle:.2f} ms{share} of each"
     elif header.devices:
         text += "; too few steps for the profiler, so costs are not known"
     yield text
     if not header.devices:
         yield _NO_GPU
+    elif not header.lines_recorded:
+        yield _NO_LINES
 
 
 def _lines(trace: Trace, style: Style) -> Iterator[str]:
@@ -52,16 +56,28 @@ def _lines(trace: Trace, style: Style) -> Iterator[str]:
     rows = sorted(_rows(trace, [sync for sync in syncs if sync.hits.steps]), key=lambda row: row[:2], reverse=True)
     if not rows:
         if trace.header.devices and trace.header.steps:
-            yield "No line synchronised in a recorded step."
+            yield "No line synchronized in a recorded step."
         return
     yield style(f"{'ms/step':>9} {'syncs/step':>11}  line", "bold")
     places = [printable(f"{place.file}:{place.line}") for _, _, place in rows[:SHOWN]]
     widest = max(map(width, places))
     for (cost, often, place), name in zip(rows, places, strict=False):
         known = f"{cost:9.3f}" if cost >= 0 else f"{'?':>9}"
-        yield f"{known} {often:11.2f}  {name}{' ' * (widest - width(name))}  {printable(place.text)}"
+        steps = _steps_with(trace, place)
+        rare = f"  (in {steps} of {count(trace.header.steps, 'step')})" if steps else ""
+        yield f"{known} {often:11.2f}  {name}{' ' * (widest - width(name))}  {printable(place.text)}{rare}"
     if len(rows) > SHOWN:
-        yield f"{len(rows) - SHOWN} more {'lines' if len(rows) > SHOWN + 1 else 'line'} synchronised."
+        yield f"{len(rows) - SHOWN} more {'lines' if len(rows) > SHOWN + 1 else 'line'} synchronized."
+
+
+def _steps_with(trace: Trace, place: Place) -> int:
+    """The number of steps in which a place synchronized; 0 if it is unknown, or if every step did."""
+    header = trace.header
+    windows = [sync.hits.windows for sync in trace.of(Sync) if sync.place == place]
+    if header.steps_per_window != 1 or not all(windows):
+        return 0
+    steps = sum(any(each[index : index + 1] != (0,) for each in windows if index < len(each)) for index in range(header.steps))
+    return steps if steps < header.steps else 0
 
 
 def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[tuple[float, float, Place]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-from perflint.output.summary import MARKERS, count
+from perflint.output.summary import MARKERS, count, counted_by
 from perflint.output.terminal import Style, printable
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
@@ -75,7 +75,7 @@ def _times(result: Verification, style: Style) -> list[str]:
     steps = len(seen.times) if seen is not None else 0
     runs = count(len(trial.after), "run")
     title = f"{style('perflint verify:', 'bold')} {runs} each, {count(steps, 'step')} after warm-up"
-    lines = [f"{title} (told by: {source}), {clock}"]
+    lines = [f"{title} ({counted_by(source)}), {clock}"]
     if trial.timing is None:
         return [*lines, "The runs ended before the times could be compared."]
     timing = trial.timing

@@ -43,7 +43,7 @@ def writer(
     if format is OutputFormat.JSON:
         from perflint.output.json import JsonWriter
 
-        return JsonWriter(out, style)
+        return JsonWriter(out, style, statistics)
     if statistics:
         from perflint.output.statistics import StatisticsWriter
 

@@ -15,6 +15,9 @@ from perflint.findings import Problem
 from perflint.frozen import dataclass
 
 STANDARD_INPUT = "-"
+_PYTHON = frozenset({"", ".py", ".pyi", ".pyw"})
+"""Suffixes of files that may hold Python: scripts often have none."""
+_NOTEBOOK = ".ipynb"
 
 
 @dataclass(slots=True)
@@ -30,13 +33,16 @@ class Discovery:
     problems: list[Problem] = field(default_factory=list)
     empty: list[str] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
+    notebooks: int = 0
+    """The number of notebooks in the folders, which are not among the files."""
 
 
 def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = False) -> Discovery:
     """The Python files that `paths` stand for, each once, in the order of `paths` and by name within a folder.
 
-    A file that is named is always checked, a folder is searched for *.py, without what
-    settings and .gitignore files exclude. `force_exclude` excludes named files and folders too.
+    A folder is searched for *.py, without the files that settings and .gitignore files exclude. A file that is
+    named is always checked, unless its suffix is that of another kind of file: that is a problem. `force_exclude`
+    excludes named files and folders too.
     """
     found = Discovery()
     walker = _Walker(settings, found.problems)
@@ -46,9 +52,14 @@ def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = Fal
             continue
         if os.path.isdir(path):
             files = list(walker.walk(path))
+            found.notebooks = walker.notebooks
             if not files:
                 found.empty.append(path)
         elif os.path.lexists(path):
+            problem = _other_kind(path)
+            if problem is not None:
+                found.problems.append(problem)
+                continue
             files = [path]
         else:
             found.problems.append(Problem(path, "no such file or folder"))
@@ -68,6 +79,17 @@ def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = Fal
 def _is_below(path: str, folder: str) -> bool:
     """Whether an absolute path is a folder or file, or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _other_kind(path: str) -> Problem | None:
+    """The problem of a named file whose suffix says that it holds something other than Python, or None."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in _PYTHON:
+        return None
+    if suffix == _NOTEBOOK:
+        help = "convert it first: `jupyter nbconvert --to script NOTEBOOK`"
+        return Problem(path, "perflint does not read notebooks", help=help)
+    return Problem(path, f"not a Python file: its name ends in `{suffix}`", help="rename it, or pass it as `-`")
 
 
 def is_excluded(path: str, settings: Settings) -> bool:
@@ -98,6 +120,7 @@ class _Walker:
         self._problems = problems
         self.links: set[str] = set()
         """The files found so far that are links."""
+        self.notebooks = 0
 
     def excludes(self, path: str) -> bool:
         """Whether a path that the user named, or a folder above it, is excluded."""
@@ -131,10 +154,13 @@ class _Walker:
             found: list[_Waiting] = []
             for entry in self._entries(shown, absolute):
                 is_folder = _is_folder(entry)
-                if not is_folder and not entry.name.endswith(".py"):
+                if not is_folder and not entry.name.endswith((".py", _NOTEBOOK)):
                     continue
                 path = f"{absolute.rstrip('/')}/{entry.name}"
                 if self._is_excluded(path, is_folder, levels) or not (is_folder or _may_be_file(entry)):
+                    continue
+                if not is_folder and entry.name.endswith(_NOTEBOOK):
+                    self.notebooks += 1
                     continue
                 name = os.path.join(shown, entry.name)
                 found.append((name, path, levels, is_folder))

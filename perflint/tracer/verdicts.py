@@ -43,6 +43,8 @@ class Evidence:
         """The files judged so far that had changed since they were traced when they were judged first."""
         self.is_of_these = False
         """Whether any of the files judged so far is one that was traced."""
+        self.has_no_gpu = all(traced.has_no_gpu for traced in self._traces)
+        """True if no trace is of a run on a GPU or of a simulated one."""
         self._judged: set[str] = set()
 
     def judge(self, source: Source, findings: Sequence[Finding]) -> list[Finding]:
@@ -66,6 +68,7 @@ class _Traced:
 
     def __init__(self, trace: Trace) -> None:
         self.has_lines = trace.header.lines_recorded
+        self.has_no_gpu = not trace.header.devices and not trace.header.simulated
         self._trace = trace
         # Another copy of the project, or another machine: then they are below the current folder.
         bases = (os.getcwd(), trace.header.root)
@@ -139,7 +142,10 @@ class _View:
         if not then:
             return None
         if then & self._ran:
-            return self._refuted(bool(then & self._ran_in_steps)) if finding.effect is Effect.SYNC else None
+            # On a CPU nothing waits, so that such a run says nothing of waits.
+            could_wait = self._header.simulated or bool(self._header.devices)
+            is_refuted = finding.effect is Effect.SYNC and could_wait
+            return self._refuted(bool(then & self._ran_in_steps)) if is_refuted else None
         return _NOT_EXECUTED if self._header.lines_recorded else None
 
     def _noted(self, finding: Finding) -> str:

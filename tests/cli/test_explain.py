@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_a_line(perflint: Command) -> None:
         "\n   = TPF101 scalar-read-in-loop: shown (warning, high confidence, hot)\n       `loss.item()` makes"
         in ran.out
     )
+    assert re.search(r"\n   = no finding: \d+ rules looked at this line \(`--all` lists them\)\n", ran.out)
+    ran = perflint("explain", "--all", SUM)
     assert "\n   = no finding: TPF101 finds something here\n       TPF102 many-scalars, TPF103" in ran.out
 
 

@@ -20,10 +20,10 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").re
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def document(part: Report) -> Any:
+def document(part: Report, statistics: bool = False) -> Any:
     """What the writer writes, read again."""
     out = io.StringIO()
-    to = writer(OutputFormat.JSON, out, Style(True), statistics=True)
+    to = writer(OutputFormat.JSON, out, Style(True), statistics)
     to.file(SOURCE, part)
     to.finish(part)
     assert out.getvalue().endswith("}\n")
@@ -37,6 +37,14 @@ def test_the_schema_is_one() -> None:
 @pytest.mark.parametrize("part", [report(), Report()])
 def test_it_follows_the_schema(part: Report) -> None:
     VALIDATOR.validate(document(part))
+
+
+@pytest.mark.parametrize("part", [report(), Report()])
+def test_statistics_follow_the_schema(part: Report) -> None:
+    written = document(part, statistics=True)
+    VALIDATOR.validate(written)
+    assert "findings" not in written
+    assert sum(each["count"] for each in written["statistics"]) == len(part.findings)
 
 
 def test_the_schema_is_strict_enough() -> None:

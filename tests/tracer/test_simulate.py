@@ -223,7 +223,7 @@ def test_steps_and_copies(tmp_path: Path) -> None:
     # Memory is pinned in half of the steps.
     assert (copy.direction, copy.hits.steps) == ("host-to-device", 4)
     assert {sync.origin for sync in trace.of(Sync)} == {"module-move"}
-    assert "8 steps (told by: optimizer), simulated: no GPU, so no times" in done.err
+    assert "8 steps (counted by optimizer.step()), simulated: no GPU, so no times" in done.err
 
 
 def test_what_the_tracer_itself_reads_is_not_the_programs(tmp_path: Path) -> None:

@@ -181,6 +181,16 @@ def test_a_simulated_trace_says_so(perflint: Command, traced: Traced) -> None:
     assert "would not have waited" in str(found[FLOAT]["verdict"])
 
 
+def test_a_run_without_a_gpu_refutes_no_wait(perflint: Command, traced: Traced) -> None:
+    traced.header = replace(traced.header, devices=())
+    found = check(perflint, traced)
+    assert found[READ]["verdict"] is None and found[FLOAT]["verdict"] is None
+    ran = perflint("check", "train.py", "--trace", "0.gz")
+    assert "warning: the trace is of a run without a GPU" in ran.err and "--simulate" in ran.err
+    traced.header = replace(traced.header, simulated=True)
+    assert ruling(check(perflint, traced)[FLOAT]) == "refuted"
+
+
 def test_a_sync_outside_the_steps_costs_no_step(perflint: Command, traced: Traced) -> None:
     assert ruling(check(perflint, traced.sync(READ, steps=0, outside=3).profiled())[READ]) == "confirmed, no cost"
 

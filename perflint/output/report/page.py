@@ -19,6 +19,7 @@ from perflint.output.report.steps import step_times
 from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
 from perflint.output.report.verdicts import Checked, experiments, verdicts
+from perflint.output.summary import counted_by
 from perflint.tracer.events import Header, Trace
 
 TRACES = 8
@@ -119,7 +120,7 @@ def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]
         ("torch", header.torch or "not imported"),
         ("Python", header.python),
         ("recorded", header.started.replace("T", " ").removesuffix("+00:00") + " UTC" if header.started else "—"),
-        ("steps", f"{header.steps:,}" + (f", told by {header.step_source}" if header.step_source else "")),
+        ("steps", f"{header.steps:,}" + (f", {counted_by(header.step_source)}" if header.step_source else "")),
     ]
     if len(shown) > 1:
         facts.append(("traces", f"{len(shown)}"))
