@@ -26,7 +26,12 @@ CLEAN = "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"
 PLACE = "3:10"
 
 
+NEWER = '[project]\ndependencies = ["torch>=2.4"]\n'
+"""Settings of a project whose torch has what the fix of BAD writes."""
+
+
 def test_findings(perflint: Command) -> None:
+    perflint.write("pyproject.toml", NEWER)
     perflint.write("src/a.py", BAD)
     perflint.write("src/b.py", CLEAN)
     ran = perflint("check", "src")
@@ -47,6 +52,7 @@ def test_clean(perflint: Command) -> None:
 
 
 def test_the_working_directory_is_the_default(perflint: Command) -> None:
+    perflint.write("pyproject.toml", NEWER)
     perflint.write("p/a.py", BAD)
     assert perflint("check", "--output-format", "concise").out.startswith(f"p/a.py:{PLACE}: TPF902 [*] `torch")
 
@@ -200,6 +206,7 @@ def test_an_empty_folder(perflint: Command) -> None:
 
 
 def test_json(perflint: Command) -> None:
+    perflint.write("pyproject.toml", NEWER)
     perflint.write("src/a.py", BAD)
     perflint.write("src/b.py", "if")
     ran = perflint("check", "src", "missing", "--output-format", "json")
@@ -215,6 +222,7 @@ def test_json(perflint: Command) -> None:
 
 
 def test_statistics(perflint: Command) -> None:
+    perflint.write("pyproject.toml", NEWER)
     perflint.write("a.py", BAD + "other = torch.cuda.amp.GradScaler()\n")
     ran = perflint("check", "a.py", "--statistics")
     assert ran.code == 1
