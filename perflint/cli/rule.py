@@ -59,6 +59,10 @@ def _find(wanted: str) -> Rule:
     rule = rules.get(wanted) or rules.get(wanted.upper()) or rules.get(wanted.lower())
     if rule is None:
         codes = [key for key in rules if key.startswith("TPF")]
-        help = known_code(wanted, codes) or did_you_mean(wanted, set(rules) - set(codes)) or "`perflint rules` lists all rules"
+        help = (
+            known_code(wanted, codes)
+            or did_you_mean(wanted, set(rules) - set(codes))
+            or "`perflint rules` lists all rules"
+        )
         raise ConfigurationError(f"no rule `{wanted}`", help)
     return rule

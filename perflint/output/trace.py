@@ -15,7 +15,9 @@ SHOWN = 10
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
-_NO_LINES = "Not every line that ran was recorded, so no finding is called `not executed` (Python 3.12 records all lines)."
+_NO_LINES = (
+    "Not every line that ran was recorded, so no finding is called `not executed` (Python 3.12 records all lines)."
+)
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
 
 
@@ -37,7 +39,9 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     profiled = [step for step in steps if step.profiled]
     text = f"{title} {count(header.steps, 'step')} of {trace.step_ms:.2f} ms ({counted_by(header.step_source)})"
     if header.simulated:
-        text = f"{title} {count(header.steps, 'step')} ({counted_by(header.step_source)}), simulated: no GPU, so no times"
+        text = (
+            f"{title} {count(header.steps, 'step')} ({counted_by(header.step_source)}), simulated: no GPU, so no times"
+        )
     elif profiled:
         idle = trace.idle_share * sum(step.idle_ms for step in profiled) / len(profiled)
         share = f" ({idle / trace.step_ms:.0%})" if trace.step_ms else ""
@@ -76,7 +80,9 @@ def _steps_with(trace: Trace, place: Place) -> int:
     windows = [sync.hits.windows for sync in trace.of(Sync) if sync.place == place]
     if header.steps_per_window != 1 or not all(windows):
         return 0
-    steps = sum(any(each[index : index + 1] != (0,) for each in windows if index < len(each)) for index in range(header.steps))
+    steps = sum(
+        any(each[index : index + 1] != (0,) for each in windows if index < len(each)) for index in range(header.steps)
+    )
     return steps if steps < header.steps else 0
 
 

@@ -35,7 +35,6 @@ class CallKey:
         return isinstance(other, CallKey) and self._hash == other._hash and self._parts == other._parts
 
 
-
 @dataclass(slots=True)
 class ClassFacts:
     """A class of the project: its bases and what its instances hold."""

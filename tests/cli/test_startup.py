@@ -86,7 +86,9 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "unwanted"), VERBS, ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value))
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"), VERBS, ids=lambda value: " ".join(sorted(value) if isinstance(value, set) else value)
+)
 def test_what_a_verb_does_not_import(folder: Path, arguments: list[str], unwanted: set[str]) -> None:
     script = (
         "import sys; from perflint.cli.main import main; before = {*sys.modules}; code = main(sys.argv[1:]); "
