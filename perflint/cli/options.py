@@ -108,7 +108,7 @@ def evidence(arguments: Namespace) -> Evidence | None:
 
 
 def trace_warning(evidence: Evidence, style: Style) -> str:
-    """The warning that the trace is of a run without a GPU, or that files are others than those that were traced; empty where they are not."""
+    """The warning that a trace is of other or changed files, or of a run without a GPU; empty if there is none."""
     if not evidence.is_of_these:
         help = "check the files that ran, from the folder in which they were traced or its copy"
         return message_text("warning", "the trace is of a program that used none of these files", help, style)

@@ -184,7 +184,7 @@ class _Job:
 
         plan = Plan(files, check, options.safeties(self._arguments))
         if evidence is not None:
-            sys.stderr.write(options.stale_text(evidence, self._notes))
+            sys.stderr.write(options.trace_warning(evidence, self._notes))
         for problem in (*found.problems, *plan.problems):
             self._faults = True
             sys.stderr.write(problem_text(problem, self._notes))
