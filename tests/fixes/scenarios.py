@@ -239,7 +239,7 @@ def leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
         for index, item in enumerate(value):
             yield from leaves(f"{path}[{index}]", item)
     else:
-        assert isinstance(value, (bool, int, float, str, type(None), torch.dtype, torch.device, torch.Size)), (
+        assert isinstance(value, (bool, int, float, complex, str, type(None), torch.dtype, torch.device, torch.Size)), (
             f"{path}: do not know how to compare a {type(value).__name__}"
         )
         yield path, (type(value).__name__, repr(value))

@@ -148,7 +148,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     else:
         inner, added = node, []
     full = spell(site.model.source, "torch.full", site.node)
-    if not isinstance(inner, cst.Call) or added is None or full is None or not _plain(made):
+    if not isinstance(inner, cst.Call) or added is None or full is None or not _is_plain(site, made):
         return None
     # The move rounded once more than torch.full does.
     casts = any(text.startswith("dtype=") for text in added)
@@ -167,9 +167,10 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     )
 
 
-def _plain(made: ast.Call) -> bool:
-    """Whether the call is a number by position and keywords that torch.full has too."""
-    return len(made.args) == 1 and all(item.arg in _KEPT for item in made.keywords)
+def _is_plain(site: CallSite, made: ast.Call) -> bool:
+    """Whether the call is a number by position and keywords that it and torch.full have."""
+    taken = _KEPT - {"requires_grad"} if site.model.target(made) == "torch.as_tensor" else _KEPT
+    return len(made.args) == 1 and all(item.arg in taken for item in made.keywords)
 
 
 def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:

@@ -80,9 +80,10 @@ class CreateThenMove(Rule):
     bits: random numbers come from the device's generator, linspace, windows and arange of floats
     or as floats may differ in the last bit, and a cast of what `full` filled may round otherwise; with
     `requires_grad=True`, because the result becomes a leaf; and where the move casts `eye` to a dtype
-    that is not known, which `eye` may not have. After `expand` the fix adds
-    `.contiguous()`, because the move also gave each element memory of its own. That is safe for a
-    literal GPU, and unsafe elsewhere: on the CPU, where `.to` copies nothing, it takes more memory.
+    that is not known, which `eye` may not have. It is
+    unsafe after `expand`, too: the fix adds `.contiguous()`, because the move gave each element memory
+    of its own; but where the tensor is on that device already, `.to` copies nothing, and
+    `.contiguous()` takes more memory.
     A cast of `tril_indices` or `triu_indices` gets no fix, because these make integers only.
     There is no fix for `.cuda(gpu)` where `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU.
@@ -153,8 +154,7 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
     if _repeats_memory(steps):
         if not _IN_ORDER.isdisjoint(names):
             return None
-        new = cst.Call(cst.Attribute(new, cst.Name("contiguous")))
-        safe = safe and _is_gpu(site, moved)
+        new, safe = cst.Call(cst.Attribute(new, cst.Name("contiguous"))), False
     return Fix(
         "Create the tensor on the GPU",
         Safety.SAFE if safe else Safety.UNSAFE,
@@ -193,14 +193,6 @@ def _repeats_memory(steps: list[ast.Call]) -> bool:
         if name == "expand":
             return True
     return False
-
-
-def _is_gpu(site: CallSite, moved: Move) -> bool:
-    """Whether the move is to a GPU wherever the program runs."""
-    if moved.device is None:
-        return moved.other is None
-    value = site.value(moved.device)
-    return isinstance(value, Const) and str(value.value).startswith("cuda")
 
 
 def _arguments(site: CallSite, moved: Move) -> list[str] | None:

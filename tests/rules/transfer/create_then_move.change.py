@@ -53,5 +53,5 @@ def case_expanded_on_the_host():
 
 
 def change_expanded_on_the_host(stride):
-    """on the CPU, where `.to` copies nothing, it takes more memory"""
+    """`.to` copies nothing, and `.contiguous()` takes more memory"""
     assert stride == ((0, 1), (3, 1))

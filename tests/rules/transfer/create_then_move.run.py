@@ -49,15 +49,12 @@ def case_on_a_gpu_by_its_number():
 
 
 def case_expanded():
-    rows = torch.arange(4).unsqueeze(0).expand(3, 4).to("cuda")
-    rows[0, 1:3] = 7
-    columns = torch.zeros(3, 1).expand(3, 2).float().cuda()
-    return rows.view(-1), columns, torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE)
+    return torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE), torch.ones(2).expand(3, 2).contiguous().to(DEVICE)
 
 
 def kept_where_each_element_gets_memory():
     rows = torch.arange(4).unsqueeze(0).expand(3, 4).to(DEVICE)
-    return rows, torch.ones(1, 3).expand(2, 3).t().to("cuda")
+    return rows, torch.ones(1, 3).expand(2, 3).t().to("cuda"), torch.zeros(3, 1).expand(3, 2).cuda()
 
 
 def case_dtypes_of_factories():
