@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import autograd, classes, containers, named, records, self_attributes, stores
+from perflint.semantics import autograd, classes, containers, named, narrowed, records, self_attributes, stores
 from perflint.semantics.elements import index_into
 from perflint.semantics.frame import Frame, parts
 from perflint.semantics.lattice import join, union, with_key
@@ -100,6 +100,8 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     anew = stores.stored_in_turn(frame, target, receiver, value)
     if anew is not None:
         frame.filled[path_of(target.value)] = anew
+    if frame.narrowed and frame.names is not None:
+        narrowed.forget(frame, frame.names, narrowed.place_of(target.value))
     changed = anew or _with_item(receiver, index, value)
     if changed is not None:
         rebind(frame, target.value, changed)

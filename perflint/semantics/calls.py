@@ -14,6 +14,7 @@ from perflint.semantics import (
     functions,
     module_calls,
     named,
+    narrowed,
     outside_calls,
     records,
     tensors,
@@ -58,6 +59,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(callee, Name) and callee.name in _NAMING:
         arguments = _with_name(node, arguments, _NAMING[callee.name])
     target, value = apply(frame, callee, arguments, node)
+    if frame.narrowed:
+        narrowed.forget_written(frame, node)
     if isinstance(node.func, ast.Attribute):
         _grow(frame, callee, node.func, arguments)
         if node.func.attr in _RESHAPING and isinstance(node.func.value, ast.Name) and isinstance(value, Tensor):

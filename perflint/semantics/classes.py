@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from perflint.semantics import functions, libraries, torch_api
 from perflint.semantics.arguments import Arguments
+from perflint.semantics.conventions import is_device
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.knowledge import ClassFacts
 from perflint.semantics.lattice import join, union
@@ -204,12 +205,18 @@ def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
         info = _info_of(frame, base)
         for name in _MOVERS if info is not None else ():
             method = info.methods.get(name) if info is not None else None
-            if info is not None and method is not None and _makes_anew(method.node):
+            if info is not None and method is not None and _goes_elsewhere(method.node) and _makes_anew(method.node):
                 return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
     return None
 
 
 _MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
+
+
+def _goes_elsewhere(node: FunctionNode) -> bool:
+    """Whether a method moves its object: it is given a device at most, and no tensor to move."""
+    given = [*node.args.posonlyargs, *node.args.args][1:]
+    return not given or bool(is_device(given[0].arg)) or given[0].arg in ("dev", "args")
 
 
 def _makes_anew(node: FunctionNode) -> bool:

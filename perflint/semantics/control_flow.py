@@ -52,6 +52,7 @@ def _forget_test(names: Names, before: Names, told: list[Names], after: list[Nam
         # A test may also tell of a type that nothing else told of; that stays.
         if (
             was is not None
+            and name in names
             and len(names[name].members) <= len(was.members)
             and all(
                 branch is not None and branch.get(name) is known.get(name, was)

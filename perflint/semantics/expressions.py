@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from perflint.semantics import arrays, attributes, calls, classes
+from perflint.semantics import arrays, attributes, calls, classes, narrowed
 from perflint.semantics.annotations import spelled
 from perflint.semantics.assignments import assign
 from perflint.semantics.devices import made_of
@@ -301,6 +301,10 @@ def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
     receiver = evaluate(frame, node.value)
     index = index_into(frame, receiver, node.slice)
+    if frame.narrowed and frame.names is not None:
+        told = frame.names.get(narrowed.place_of(node))
+        if told is not None:
+            return told
     if isinstance(receiver, _TYPES):
         return _parametrized(frame, node, receiver)
     return item(frame, receiver, index, node.slice)

@@ -83,6 +83,7 @@ class Frame:
         "loops",
         "module",
         "names",
+        "narrowed",
         "outer",
         "owner",
         "project",
@@ -127,6 +128,8 @@ class Frame:
         self.loops = 0
         self.filled: Names = {}
         """The dicts and lists of which the loop that runs stores each item anew."""
+        self.narrowed: set[str] = set()
+        """The items that tests have narrowed: "d[k]"."""
         self.returns: list[Value] = []
         self.rooted: dict[str, set[str]] = {}
         """The attribute paths that have been bound below a name or path."""
@@ -217,10 +220,15 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
         other = right.get(name)
         if other is not None:
             joined[name] = join(left[name], other)
-        elif "." in name:
+        elif _is_path(name):
             # A path that only one side knows is looked up in the class again.
             del joined[name]
     for name in right.keys() - left.keys():
-        if "." in name:
+        if _is_path(name):
             del joined[name]
     return joined
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is that of an attribute or an item."""
+    return "." in name or "[" in name

@@ -8,7 +8,7 @@ from typing import TypeGuard
 from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.lattice import union, without
-from perflint.semantics.structure import path_of
+from perflint.semantics.narrowed import bind, place_of
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -19,6 +19,7 @@ from perflint.semantics.values import (
     Evidence,
     Instance,
     Kind,
+    Mapping,
     Name,
     Sequence,
     Tensor,
@@ -60,11 +61,11 @@ def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
 
 
 def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
-    path = path_of(node)
-    if not path:
+    place = place_of(node)
+    if not place:
         return None
-    if path in names:
-        return names[path]
+    if place in names:
+        return names[place]
     before, frame.names = frame.names, names
     recorder, frame.recorder = frame.recorder, None
     value = frame.evaluate(node)
@@ -74,11 +75,10 @@ def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
 
 def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
     value = _current(frame, node, names)
-    path = path_of(node)
-    if value is not None and path:
+    if value is not None:
         changed = change(value)  # type: ignore[operator]
         if changed is not value and changed.members:
-            frame.bind_path(names, path, changed)
+            bind(frame, names, node, changed)
 
 
 def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None:
@@ -145,7 +145,8 @@ def _no_tensor(value: Value) -> Value:
 
 def _is_tensor(value: Value, truth: bool) -> Value:
     if not truth:
-        return union(member for member in value.members if not isinstance(member, Tensor))
+        return _no_tensor(_opened(value))
+    value = union(_as_wanted(member, [_ANY_TENSOR]) for member in value.members)
     tensor = value.tensor
     if tensor is not None:
         return tensor if tensor.evidence >= Evidence.ANNOTATION else tensor.with_(evidence=Evidence.ANNOTATION)
@@ -162,11 +163,43 @@ def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, tru
             _refine(frame, node, names, _no_tensor)
         return
 
-    _refine(frame, node, names, lambda value: of_types(value, wanted, truth))
+    if not truth and any(_current(frame, part, names) == Name("torch.Tensor") for part in parts):
+        _refine(frame, node, names, lambda value: _no_tensor(of_types(_opened(value), wanted, False)))
+    else:
+        _refine(frame, node, names, lambda value: of_types(value, wanted, truth))
+
+
+_ANY_TENSOR = Tensor()
+
+
+def _opened(value: Value) -> Value:
+    """A value in which a batch is a list, a tuple or a dict, and no tensor."""
+    return union(
+        union([Sequence("list", member.element), Mapping(member.element)])
+        if isinstance(member, Sequence) and member.type == "batch"
+        else member
+        for member in value.members
+    )
+
+
+def _as_wanted(value: Value, wanted: list[Value]) -> Value:
+    """A value in which a batch is what a test asks for: a tensor, a list or a dict of tensors."""
+    element = value.element if isinstance(value, Sequence) and value.type == "batch" else None
+    if element is None:
+        return value
+    made: list[Value] = []
+    for new in wanted:
+        if isinstance(new, Sequence):
+            made.append(Sequence(new.type, element))
+        elif isinstance(new, (Mapping, Tensor)):
+            made.append(Mapping(element) if isinstance(new, Mapping) else element)
+    return union(made) if len(made) == len(wanted) else value
 
 
 def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
-    """What a value is where it is an object of one of some types, or where it is of none of them."""
+    """The value of an object that is of one of some types, or of none of them."""
+    if truth:
+        value = union(_as_wanted(member, wanted) for member in value.members)
     kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
     if truth and any(isinstance(member, Unknown) for member in value.members):
         kept = [member for member in kept if not isinstance(member, Unknown)]

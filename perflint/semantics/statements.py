@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from perflint.semantics import control_flow, self_attributes
+from perflint.semantics import control_flow, narrowed, self_attributes
 from perflint.semantics.annotations import annotated, spelled
 from perflint.semantics.assignments import assign
 from perflint.semantics.expressions import close_over, evaluate
@@ -135,6 +135,7 @@ def _delete_one(frame: Frame, target: ast.expr) -> None:
     if names is None or not path:
         return
     if isinstance(target, ast.Subscript):
+        narrowed.forget(frame, names, path)
         held, key = names.get(path), target.slice
         if isinstance(held, Mapping) and isinstance(key, ast.Constant):
             kept = tuple([item for item in held.items if item[0] != key.value])

@@ -243,3 +243,96 @@ def f(x: Union[Tensor, float]):
 @table(DEVICES)
 def test_devices(case: Case) -> None:
     check(case)
+
+
+ITEMS = """
+def f(loader, name):
+    for batch in loader:
+        for k in batch:
+            if isinstance(batch[k], Tensor):
+                batch[k]        # -> cpu
+            else:
+                batch[k]        # -> ?
+        if torch.is_tensor(batch["x"]):
+            batch["x"]          # -> cpu
+            batch["y"]          # -> cpu
+        else:
+            batch["x"]          # -> ?
+            batch["y"]          # -> cpu
+
+def f(loader):
+    for batch in loader:
+        if isinstance(batch, Tensor):
+            batch       # -> cpu
+        elif isinstance(batch, dict):
+            batch       # -> dict[cpu]
+        elif isinstance(batch, (list, tuple)):
+            batch       # -> list[cpu]
+        else:
+            batch[0]    # -> cpu
+
+def f(held: Dict[str, Tensor], k, other):
+    if not isinstance(held[k], Tensor):
+        held[k]         # -> ?
+        held[k] = cuda
+        held[k]         # -> caller
+    if not isinstance(held[k], Tensor):
+        k = 3
+        held[k]         # -> caller
+
+def f(held: Dict[str, Tensor], self, k, g):
+    if not isinstance(held["x"], Tensor):
+        len(held)
+        held.get("y")
+        held["x"].stop()
+        held["x"]       # -> ?
+        g(held["y"])
+        held["x"]       # -> ?
+        g(held)
+        held["x"]       # -> caller
+    if not isinstance(held["x"], Tensor):
+        held.update(x=1)
+        held["x"]       # -> 1
+    if not isinstance(held[self.k], Tensor):
+        held[self.k]    # -> 1 | ?
+        self.k = 3
+        held[self.k]    # -> 1 | caller | ?
+    if not isinstance(held[k], Tensor):
+        held = g()
+        held[k]         # -> ?
+
+class A:
+    def f(self, k):
+        self.held = [cuda]
+        if not isinstance(self.held[k], Tensor):
+            self.held[k]        # -> ?
+            self.change()
+            self.held[k]        # -> cuda float 2
+        elif self.held[k].device.type == "cpu":
+            self.held[k]        # -> cpu float 2
+        if not isinstance(self.held[k], Tensor):
+            self.held.append(1)
+            self.held[k]        # -> 1 | cuda float 2
+
+def f(x: Tensor, y: nn.Parameter, z: Tensor):
+    if isinstance(x, Tensor):
+        x               # -> caller
+    else:
+        x               # -> ?
+    if not isinstance(y, nn.Parameter):
+        y               # -> model parameter
+    if not isinstance(x, (Tensor, int)):
+        x               # -> ?
+    w = 1 if isinstance(z, Tensor) else z       # -> ?
+
+def f(held, k):
+    while not isinstance(held[k][0], Tensor):
+        held[k][0]      # -> ?
+        for k in held:
+            held[k][0]  # -> ?
+"""
+
+
+@table(ITEMS)
+def test_items(case: Case) -> None:
+    check(case)

@@ -284,6 +284,14 @@ class Stays:
     def total(self):
         self.table      # -> cpu float 2
 
+class Others:
+    def __init__(self):
+        self.table = torch.zeros(3, 2)
+    def to_device(self, x):
+        return self.table.copy_(x).cuda()
+    def total(self):
+        self.table      # -> cpu float 2
+
 class Moves:
     def __init__(self):
         self.table = torch.zeros(3, 2)
