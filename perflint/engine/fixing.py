@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome, apply_fixes
+from perflint.rules._takers import is_taken
+from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.source.text import Source
 
 Check = Callable[[str, str, Project], Report]
 """Checks a path's text as a file of a project."""
@@ -29,8 +33,12 @@ def fix_text(
         again = check(path, now, project.afresh())
         return None if len(again.problems) > crashes else again.findings
 
+    def is_used_elsewhere(name: str) -> bool:
+        # What a package imports is there for others.
+        return os.path.basename(path) == "__init__.py" or is_taken(Model(Source(path, text), project), name)
+
     wanted = frozenset(safeties)
     findings: Sequence[Finding] | None = report.findings
     if any(finding.fix is not None and finding.fix.safety in wanted for finding in report.findings):
         findings = relint(text)
-    return apply_fixes(text, findings or (), relint, wanted, choice), report.problems
+    return apply_fixes(text, findings or (), relint, wanted, choice, is_used_elsewhere), report.problems

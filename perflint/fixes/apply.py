@@ -21,6 +21,7 @@ from perflint.findings import Edit, Finding, Fix, Safety
 from perflint.fixes.comments import rescued
 from perflint.fixes.edits import in_newlines_of
 from perflint.fixes.imports import import_edits
+from perflint.fixes.leftovers import tidied, without_unused_imports
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
 from perflint.frozen import dataclass
 from perflint.source.text import Source
@@ -32,6 +33,9 @@ Choice = Callable[[Finding, str], bool]
 """Whether to apply the fix of a finding; the text is the one that the finding is about, with earlier fixes in it."""
 
 _EFFECTS = re.compile(r":=|\b(?:await|yield)\b")
+
+Taken = Callable[[str], bool]
+"""Whether other files may use a name of the top level."""
 
 _MOST_ROUNDS = 50
 """Rounds end by themselves as long as what a fix leaves is no work for another."""
@@ -64,11 +68,13 @@ def apply_fixes(
     relint: Relint,
     safeties: Iterable[Safety] = (Safety.SAFE,),
     choice: Choice | None = None,
+    is_taken: Taken = lambda name: False,
 ) -> Outcome:
     """Apply the fixes of `findings` whose safety is among `safeties`, and those that they make possible.
 
     `findings` are what `relint(text)` says. `text` must be valid Python, and every text that
-    `relint` gets is. `choice` leaves fixes out.
+    `relint` gets is. `choice` leaves fixes out. Imports that a fix leaves unused go with it, unless
+    `is_taken` says that other files use the name.
     """
     wanted = frozenset(safeties) - {Safety.DISPLAY}
     applied: list[Finding] = []
@@ -76,7 +82,7 @@ def apply_fixes(
     skipped: tuple[Skipped, ...] = ()
     for _ in range(_MOST_ROUNDS):
         offered = current if choice is None else [finding for finding in current if choice(finding, text)]
-        done = _round(text, current, offered, relint, wanted)
+        done = _round(_Round(Source("", text), current, relint, is_taken), offered, wanted)
         skipped = tuple(done.skipped)
         if not done.accepted:
             break
@@ -100,6 +106,7 @@ class _Round:
     source: Source
     before: Sequence[Finding]
     relint: Relint
+    is_taken: Taken
     text: str = ""
     findings: tuple[Finding, ...] = ()
     accepted: list[_Group] = field(default_factory=list)
@@ -130,10 +137,13 @@ class _Round:
             return "it would drop a comment"
         if kept:
             changed = rewrite(self.source, [*kept, *edits])
+        changed = tidied(self.source, changed)
         statements = [statement for group in groups for statement in group.fix.imports]
         if statements:
             edited = Source(self.source.path, changed.text)
             changed = changed.then(rewrite(edited, import_edits(edited, statements)))
+        edited = Source(self.source.path, changed.text)
+        changed = changed.then(without_unused_imports(self.source, edited, self.is_taken))
         if changed.text == self.source.text:
             return "it changes nothing"
         after = self.relint(changed.text)
@@ -174,10 +184,7 @@ class _Allowance:
         return True
 
 
-def _round(
-    text: str, findings: Sequence[Finding], offered: Sequence[Finding], relint: Relint, wanted: frozenset[Safety]
-) -> _Round:
-    state = _Round(Source("", text), findings, relint)
+def _round(state: _Round, offered: Sequence[Finding], wanted: frozenset[Safety]) -> _Round:
     offsets = Offsets(state.source)
     waiting = []
     for group in _groups(offered, wanted):

@@ -37,6 +37,11 @@ def rescued(source: Source, changed: Rewrite) -> list[Edit] | None:
     return found if len(found) == len(edits) else None
 
 
+def is_for_tools(comment: str) -> bool:
+    """Whether a comment speaks to a tool: `# noqa`, `# type: ignore`."""
+    return _FOR_TOOLS.match(comment) is not None
+
+
 def _piece(changed: Rewrite, offset: int) -> Piece | None:
     return next((piece for piece in changed.stages[0] if piece.start <= offset < piece.end), None)
 
@@ -56,7 +61,7 @@ def _above(source: Source, changed: Rewrite, piece: Piece, texts: list[str]) -> 
     offsets = Offsets(source)
     line = _statement_line(source, bisect_right(offsets.starts, piece.start))
     start = offsets.starts[line - 1]
-    if any(_FOR_TOOLS.match(text) for text in texts):
+    if any(map(is_for_tools, texts)):
         return None
     if any(other.start < start < other.end for other in changed.stages[0]):
         return None

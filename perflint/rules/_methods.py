@@ -24,9 +24,8 @@ def call_site(model: Model, call: ast.Call) -> CallSite:
 
 
 def in_tests(model: Model) -> bool:
-    """Whether a file belongs to tests, by its path."""
-    *folders, name = model.source.path.replace("\\", "/").split("/")
-    return name.startswith(("test_", "conftest")) or not {"test", "tests"}.isdisjoint(folders)
+    """Whether a file belongs to the tests of its project."""
+    return model.module.is_of_tests
 
 
 def is_self(node: ast.AST | None) -> bool:

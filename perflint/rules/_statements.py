@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from perflint.findings import Edit
+from perflint.fixes.edits import delete_statement
 from perflint.rules._places import inside
 from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
 
+_ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
+"""Functions of torch that say what there is."""
 _TRIES = (ast.Try, ast.TryStar)
 
 
@@ -25,6 +30,34 @@ def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(block, list) and statement in block:
             return block
     return [statement]
+
+
+def removal(model: Model, statement: ast.stmt) -> Edit | None:
+    """The deletion of a statement, together with an `if` that would hold nothing else.
+
+    None where another block would be left empty, or where the test of the `if` may have effects.
+    """
+    block = block_of(model, statement)
+    while len(block) == 1:
+        outer = model.parent(statement)
+        if not isinstance(outer, ast.If) or outer.orelse or statement not in outer.body:
+            return None
+        if not _has_no_effect(model, outer.test):
+            return None
+        statement, block = outer, block_of(model, outer)
+    return delete_statement(model.source, statement, block)
+
+
+def _has_no_effect(model: Model, test: ast.expr) -> bool:
+    """Whether a test only looks at names, attributes, constants, and at which devices there are."""
+    for node in walk(test):
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Subscript)):
+            return False
+        if isinstance(node, ast.Call):
+            target = model.target(node)
+            if not target.startswith("torch.") or target.rpartition(".")[2] not in _ASKING:
+                return False
+    return True
 
 
 def swallows(model: Model, node: ast.AST) -> bool:

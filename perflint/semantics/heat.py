@@ -26,7 +26,7 @@ from perflint.semantics.once import runs_once
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.test_code import TestCode
 from perflint.semantics.values import Function
-from perflint.semantics.work import NO_WORK, Named, WorkMap, by_name, checks, holds_tests, keeps_results
+from perflint.semantics.work import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -62,11 +62,11 @@ class HeatMap:
         self.tests = TestCode(model, self._calls, self.work)
         self._in_tests: set[ast.AST] = set()
         """Nodes in test code, as far as they have been asked for."""
-        self.holds_tests = holds_tests(model.module)
+        self._is_of_tests = model.module.is_of_tests
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
-        if self.holds_tests:
+        if self._is_of_tests:
             return Heat.COLD
         chain: list[ast.AST] = []
         current: ast.AST | None = node

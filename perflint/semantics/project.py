@@ -14,6 +14,7 @@ from pathlib import Path
 from perflint.semantics.importers import Importers
 from perflint.semantics.knowledge import Knowledge
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
+from perflint.semantics.test_files import is_test_file
 from perflint.semantics.values import Value
 from perflint.source.text import Source, parse
 
@@ -48,6 +49,11 @@ class Module:
         """What the top level passes to the constructors of classes defined here, by their names in the file."""
         self.closures: dict[tuple[int, int], dict[str, Value]] = {}
         """The names that nested functions see, by the position of the function."""
+
+    @cached_property
+    def is_of_tests(self) -> bool:
+        """Whether the file belongs to the tests of its project."""
+        return is_test_file(self)
 
     @cached_property
     def structure(self) -> Structure:

@@ -6,12 +6,12 @@ import ast
 import weakref
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics import conventions
 from perflint.semantics.structure import last_name, root_of, walk
+from perflint.semantics.test_files import is_test_path
 from perflint.semantics.work import by_name, checks
 
 if TYPE_CHECKING:
@@ -129,11 +129,6 @@ class TestCode:
             return False
         project, module = self._model.project, self._model.module.name
         return any(not is_test_path(project.checked[key]) for key in project.importers.of(module, info.name))
-
-
-def is_test_path(path: Path) -> bool:
-    """Whether a file is one of tests, by its path."""
-    return path.name.startswith("test_") or path.stem.endswith("_test") or not {"test", "tests"}.isdisjoint(path.parts)
 
 
 def _is_test_decorator(node: ast.expr) -> bool:

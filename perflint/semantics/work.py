@@ -15,7 +15,6 @@ from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mappin
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.semantics.project import Module
     from perflint.semantics.structure import FunctionInfo
 
 _LONGEST_CHAIN = 40
@@ -291,23 +290,6 @@ def _asserts_closeness(node: ast.AST) -> bool:
 def keeps_results(info: FunctionInfo) -> bool:
     """Whether a function runs once for the same arguments, as its decorator keeps what it returns."""
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
-
-
-def holds_tests(module: Module) -> bool:
-    """Whether a file is one of tests, as pytest and unittest look for them: its work is to be right, once.
-
-    `test_on_images.py` that neither has a `test_…` and asserts anything nor asks for a library of tests is a program.
-    """
-    name = module.path.name
-    if not name.startswith("test_") and not name.endswith("_test.py"):
-        return name == "conftest.py"
-    nodes = module.structure.nodes
-    imported = {alias.name for node in nodes.get(ast.Import, ()) for alias in node.names}  # type: ignore[attr-defined]
-    imported |= {node.module for node in nodes.get(ast.ImportFrom, ())}  # type: ignore[attr-defined]
-    if not imported.isdisjoint(("pytest", "unittest")):
-        return True
-    holds = any(info.name.startswith("test_") for info in module.structure.functions.values())
-    return holds and bool(nodes.get(ast.Assert))
 
 
 def _is_named_model(node: ast.expr) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._methods import in_tests
 from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.sites import FileSite
@@ -41,7 +41,7 @@ class HiddenCompileErrors(Rule):
     saying that a guard fails all the time; and each call tries all guards until one fits.
 
     ## When it is fine
-    While a failure is looked into. In tests: files named `test_…` are left alone. A limit of a few dozen for
+    While a failure is looked into. In tests: their files are left alone. A limit of a few dozen for
     code that is meant to have that many variants.
 
     ## Bad
@@ -85,8 +85,7 @@ class HiddenCompileErrors(Rule):
 
     def nominate(self, site: FileSite) -> bool:
         text = site.model.source.text
-        is_test = PurePath(site.model.source.path).name.startswith(("test_", "conftest"))
-        return not is_test and ("suppress_errors" in text or "_limit" in text)
+        return ("suppress_errors" in text or "_limit" in text) and not in_tests(site.model)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         names = names_in_file(site.model)

@@ -202,8 +202,7 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
 
 
 def _is_unit_test(survey: Survey, scope: Scope) -> bool:
-    file = survey.model.source.path.replace("\\", "/").rsplit("/", 1)[-1]
-    if file.startswith("test_") or file.endswith("_test.py") or file == "conftest.py":
+    if in_tests(survey.model):
         return True
     if scope.owner is not None and (
         scope.owner.name.startswith("Test") or "TestCase" in map(last_name, scope.owner.bases)

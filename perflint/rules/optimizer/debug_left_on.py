@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import delete_statement
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
-from perflint.rules._statements import block_of
+from perflint.rules._statements import removal
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
@@ -127,5 +126,5 @@ def _fix(site: CallSite) -> Fix | None:
     statement = site.model.parent(site.node)
     if site.target not in _SWITCHES or not isinstance(statement, ast.Expr):
         return None
-    edit = delete_statement(site.model.source, statement, block_of(site.model, statement))
-    return Fix("Remove the call", Safety.UNSAFE, (edit,))
+    edit = removal(site.model, statement)
+    return None if edit is None else Fix("Remove the call", Safety.UNSAFE, (edit,))

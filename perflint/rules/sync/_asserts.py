@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
+from perflint.rules._methods import in_tests
 from perflint.rules._since import ASSERT_ASYNC, ASSERT_ASYNC_MESSAGE
 from perflint.rules.sync._scalars import Read
 from perflint.semantics.model import Model
@@ -15,7 +16,12 @@ from perflint.source.concrete import cst
 
 
 def async_assert(model: Model, read: Read) -> Fix | None:
-    """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit."""
+    """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit.
+
+    None in tests: there, an assertion that fails late, in another test, says nothing.
+    """
+    if in_tests(model):
+        return None
     statement = model.parent(read.node)
     if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:
         return None

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.fixes.edits import delete_statement
+from perflint.rules._methods import in_tests
 from perflint.rules._places import inside, loops_around, repeats
-from perflint.rules._statements import block_of
+from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._freeing import asks_for_memory, frees_memory, is_once, is_retry
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk
@@ -42,8 +43,9 @@ class EmptyCacheInLoop(Rule):
 
     ## When it is fine
     At a change of phase (after training, before evaluation, after a large model is deleted), in the
-    handler of an out-of-memory error, every hundredth step, or when memory that was measured is
-    nearly full. Where several processes share a device.
+    handler of an out-of-memory error, every hundredth step, once at a certain step, or when memory that was
+    measured is nearly full. In a loop that tries again after a failure, and in a function that does nothing
+    but free memory, unless a training loop calls it. Where several processes share a device.
 
     ## Bad
     ```python
@@ -71,7 +73,9 @@ class EmptyCacheInLoop(Rule):
 
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its peak;
-    other processes on the device may miss it.
+    other processes on the device may miss it. No fix is offered in tests, where the line is not known to run
+    in each step, and where a block or function would do nothing any more. An `if` that only asked for the
+    device, imports and comments that were there for the call go with it.
 
     ## How a GPU shows it
     A profile shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in
@@ -136,20 +140,20 @@ def _computes(model: Model, statements: list[ast.stmt]) -> bool:
 
 
 def _is_meant(site: CallSite) -> bool:
-    """Whether the call answers an error, a measurement of memory or the end of a large object."""
+    """Whether the call answers an error, a measurement of memory or the end of a large object, or runs once."""
     model = site.model
     for outer in inside(model, site.node):
         if isinstance(outer, ast.ExceptHandler):
             return True
-        if isinstance(outer, ast.If) and _asks_for_memory(model, outer.test):
+        if isinstance(outer, (ast.If, ast.While)) and asks_for_memory(model, outer.test):
+            return True
+        if isinstance(outer, ast.If) and is_once(model, outer):
             return True
         if isinstance(outer, ast.stmt) and _follows_deletion(site, outer):
             return True
-    return any(_builds_module(model, loop) for loop in loops_around(model, site.node))
-
-
-def _asks_for_memory(model: Model, test: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
+    if site.heat is not Heat.HOT and frees_memory(model, site.node):
+        return True
+    return any(is_retry(loop) or _builds_module(model, loop) for loop in loops_around(model, site.node))
 
 
 def _follows_deletion(site: CallSite, statement: ast.stmt) -> bool:
@@ -178,8 +182,9 @@ def _is_model(value: object) -> bool:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    statement = site.model.parent(site.node)
-    if not isinstance(statement, ast.Expr):
+    """Where it certainly runs in each step of a program, of a function that does other things."""
+    model, statement = site.model, site.model.parent(site.node)
+    if site.heat is not Heat.HOT or in_tests(model) or frees_memory(model, site.node):
         return None
-    edit = delete_statement(site.model.source, statement, block_of(site.model, statement))
-    return Fix("Remove the call", Safety.UNSAFE, (edit,))
+    edit = removal(model, statement) if isinstance(statement, ast.Expr) else None
+    return None if edit is None else Fix("Remove the call", Safety.UNSAFE, (edit,))

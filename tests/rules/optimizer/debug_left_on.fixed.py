@@ -4,9 +4,8 @@ import argparse
 
 import torch
 from torch import autograd
-from torch.autograd import gradcheck, set_detect_anomaly
+from torch.autograd import gradcheck
 from torch.utils.data import DataLoader
-
 
 
 def main(model: torch.nn.Module, loader: DataLoader) -> None:
@@ -25,10 +24,6 @@ def profiled(model: torch.nn.Module, loader: DataLoader) -> None:
     with torch.autograd.profiler.emit_nvtx():
         for x in loader:
             model(x).sum().backward()
-
-
-if __name__ == "__main__":
-    pass
 
 
 def asked_for(arguments: argparse.Namespace) -> None:

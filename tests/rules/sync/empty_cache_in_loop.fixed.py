@@ -28,12 +28,70 @@ def train_with_care(model: nn.Module, loader: DataLoader, optimizer: torch.optim
         loss.backward()
         optimizer.step()
         if step % 100 == 0:
-            pass
-        if model.training:
-            pass
+            torch.cuda.empty_cache()
+
+
+def train_on_what_there_is(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x, y in loader:
+        loss = F.mse_loss(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+
+    print("done")
+
+
+def tidy_up() -> None:
+    # No fix: nothing else is here.
+    gc.collect()
+
+
+def train_and_tidy_up(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for x, y in loader:
+        F.mse_loss(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+        tidy_up()
 
 
 # Look-alikes
+
+
+def free_again_and_again(attempts: int, device=torch.cuda) -> None:
+    for attempt in range(attempts):
+        before = device.memory_reserved()
+        gc.collect()
+        torch.cuda.empty_cache()
+        freed = before - device.memory_reserved()
+        print(f"attempt {attempt}: {freed / 2**30:.2f} GB")
+        if freed < 2**30:
+            break
+
+
+def try_again(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    for _ in range(3):
+        torch.cuda.empty_cache()
+        try:
+            return model(x.cuda())
+        except torch.cuda.OutOfMemoryError:
+            x = x[::2]
+    raise MemoryError
+
+
+def until_it_fits(model: nn.Module, x: torch.Tensor) -> None:
+    while torch.cuda.memory_allocated() > 2**30:
+        x = model(x.cuda()).cpu()
+        torch.cuda.empty_cache()
+
+
+def once(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    turns = 0
+    for step, (x, y) in enumerate(loader):
+        F.mse_loss(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+        if step == 0:
+            gc.collect()
+        turns += 1
+        if turns == 1000:
+            torch.cuda.empty_cache()
 
 
 def change_of_phase(model: nn.Module, loader: DataLoader) -> None:
@@ -77,6 +135,7 @@ class Agent:
 
     def next_token(self, tokens: torch.Tensor) -> int:
         logits = self.model(tokens.cuda())
+        torch.cuda.empty_cache()
         return int(logits.argmax(-1)[0])
 
     def reset(self) -> None:

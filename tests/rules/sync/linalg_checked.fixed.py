@@ -1,7 +1,6 @@
 import numpy as np
 import torch
 from torch import nn
-from torch.linalg import inv
 
 
 class Warp(nn.Module):

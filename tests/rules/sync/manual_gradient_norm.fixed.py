@@ -1,7 +1,5 @@
 """Norms of gradients, read one by one and at once."""
 
-import math
-
 import torch
 from torch import nn
 from torch.utils.data import DataLoader

@@ -1,6 +1,5 @@
 import torch
-import torch as th
-from torch import nn, tensor
+from torch import nn
 
 DEVICE = torch.device("cuda")
 

@@ -1,0 +1,77 @@
+"""Code that is there to free memory, or that does so once."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.model import Model
+from perflint.semantics.structure import last_name, names_in, walk
+
+_HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
+_NAMED_SO = re.compile(
+    r"(?:empty|clear|release|free|trim|reset)_\w+|collect|ipc_collect|malloc_trim|\w*memory\w*|synchronize"
+    r"|is_available|is_initialized|current_device|device_count|get_\w*device\w*"
+    r"|print|info|debug|warning|log|format|range|len|round|int|float|str|min|max|abs|sum|getattr|hasattr|callable"
+)
+"""What functions call that free memory and say how much it was."""
+
+
+def frees_memory(model: Model, node: ast.AST) -> bool:
+    """Whether the function around a call does nothing but free memory, and measure and tell how much it was."""
+    function = model.function(node)
+    if function is None:
+        return False
+    return all(_is_housekeeping(model, call) for call in walk(function) if isinstance(call, ast.Call))
+
+
+def _is_housekeeping(model: Model, call: ast.Call) -> bool:
+    if model.target(call).startswith(_HOUSEKEEPING):
+        return True
+    name = last_name(call)
+    return bool(_NAMED_SO.fullmatch(name))
+
+
+def asks_for_memory(model: Model, test: ast.expr) -> bool:
+    """Whether a test measures memory."""
+    return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
+
+
+def is_retry(loop: Loop) -> bool:
+    """Whether a loop tries something again until it succeeds: each further turn follows a failure."""
+    if not isinstance(loop, (ast.For, ast.While)):
+        return False
+    for statement in loop.body:
+        if isinstance(statement, ast.Try) and statement.handlers:
+            if any(isinstance(each, (ast.Return, ast.Break)) for each in (*statement.body, *statement.orelse)):
+                return True
+            if isinstance(loop.body[-1], (ast.Return, ast.Break)):
+                return True
+    return False
+
+
+def is_once(model: Model, branch: ast.If) -> bool:
+    """Whether a branch runs when a counter has a certain value: `if step == 1000:`."""
+    test = branch.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, test.comparators[0])
+    return any(
+        _is_number(one) and isinstance(other, (ast.Name, ast.Attribute)) and _counts(model, branch, other)
+        for one, other in (sides, sides[::-1])
+    )
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _counts(model: Model, branch: ast.If, counter: ast.expr) -> bool:
+    """Whether the loops around a branch count with a name or attribute."""
+    text = ast.unparse(counter)
+    for loop in loops_around(model, branch):
+        if any(text in names_in(target) for target, _ in targets(loop)):
+            return True
+    around = model.function(branch) or model.module.tree
+    return any(isinstance(each, ast.AugAssign) and ast.unparse(each.target) == text for each in walk(around))

@@ -1,0 +1,36 @@
+"""In the tests of a project, assertions and calls that empty caches are left as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+TEXT = """import torch
+
+
+def test_training(model: torch.nn.Module, loader, optimizer):
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        assert torch.isfinite(loss)
+        assert (x.cuda() > 0).all()
+        loss.backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+"""
+
+
+@pytest.mark.parametrize(("name", "fixed"), [("train.py", {"TPF105", "TPF107", "TPF123"}), ("test_train.py", set())])
+def test_fixes_in_tests(name: str, fixed: set[str]) -> None:
+    source = Source(name, TEXT)
+    settings = Settings(profile=Profile.AUDIT, torch_version=(2, 6))
+    report = check_source(source, Project([Path(name)]), RuleSet(all_rules()), settings)
+    found = [finding for finding in report.findings if finding.code in ("TPF105", "TPF107", "TPF123")]
+    assert {finding.code for finding in found} == {"TPF105", "TPF107", "TPF123"}
+    assert {finding.code for finding in found if finding.fix is not None} == fixed
