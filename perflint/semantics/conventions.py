@@ -228,6 +228,16 @@ def prepares_data(module: str) -> str:
     return next(filter(None, map(concept("prepares-data").why, module.split("."))), "")
 
 
+def means_gpu(flag: str) -> str:
+    """Why a flag is true where there is a GPU."""
+    return concept("on-gpu").why(flag.lower())
+
+
+def means_no_gpu(flag: str) -> str:
+    """Why a flag is true where no GPU is used."""
+    return concept("no-gpu").why(flag.lower())
+
+
 @cache
 def is_device(name: str) -> str:
     """Why a value is a device: `device`, `DEVICE`, `base_device`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from perflint.semantics import conventions
+from perflint.semantics.cpu_runs import runs_on_cpu
 from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Device, Scalar, Value
 
@@ -24,10 +25,16 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         return rarely(test.operand, not outcome, values)
     if isinstance(test, ast.BoolOp):
         rare = [value for value in test.values if rarely(value, outcome, values)]
-        # `step % k == 0 or is_last` is no less rare.
-        return bool(rare) and (isinstance(test.op, ast.And) is outcome or not _is_reached(test, rare, outcome))
+        if isinstance(test.op, ast.And) is outcome:
+            return bool(rare)
+        # `step % k == 0 or is_last` is no less rare, but a run on the GPU gets past `device == "cpu" or is_small`.
+        tells = [value for value in rare if len(rare) == len(test.values) or not runs_on_cpu(value, outcome, values)]
+        return bool(tells) and not _is_reached(test, rare, outcome)
     if isinstance(test, ast.NamedExpr):
         return rarely(test.value, outcome, values)
+    if runs_on_cpu(test, outcome, values):
+        # Code is linted for a machine with a GPU.
+        return True
     if isinstance(test, ast.Compare):
         return _rare_comparison(test, values) is outcome
     if isinstance(test, ast.BinOp):

@@ -1813,3 +1813,64 @@ def test_tests_are_not_run_for_their_speed(name: str, more: str, heat: str) -> N
     model = Model(Source(name, TESTS + more), Project())
     (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call) == "loss.item()")
     assert model.heat(read).value == heat
+
+
+WITHOUT_GPU = """
+device_type = "cuda" if torch.cuda.is_available() else "cpu"
+use_cuda = torch.cuda.is_available()
+def step(x: Tensor, device, args):
+    if device_type == "cuda":
+        x.sum()         # hot
+    else:
+        x.sum()         # cold
+    if device.type != "cuda":
+        x.sum()         # cold
+    elif str(args.device) == "cpu":
+        x.sum()         # cold
+    else:
+        x.sum()         # hot
+    if torch.cuda.is_available():
+        x.sum()         # hot
+    else:
+        x.sum()         # cold
+    if use_cuda and args.fast:
+        x.sum()         # hot
+    else:
+        x.sum()         # hot
+    if not use_cuda:
+        x.sum()         # cold
+    if "cuda" in args.device or device.type.startswith("cuda"):
+        x.sum()         # hot
+    else:
+        x.sum()         # cold
+    if device == torch.device("cpu"):
+        x.sum()         # cold
+    if x.device.type == "cuda":
+        x.sum()         # hot
+    else:
+        x.sum()         # hot
+    if device == args.device:
+        x.sum()         # hot
+    else:
+        x.sum()         # hot
+    if args.kind == "cuda":
+        x.sum()         # hot
+    else:
+        x.sum()         # hot
+    if args.cuda_graphs.is_available():
+        x.sum()         # hot
+    else:
+        x.sum()         # hot
+    if device.type == "cuda":
+        return x.sum()  # hot
+    return x.mean()     # cold
+for batch in loader:
+    step(batch, torch.device("cuda"), args)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@table(WITHOUT_GPU)
+def test_branches_of_runs_without_a_gpu(case: Case) -> None:
+    check(case)

@@ -79,6 +79,8 @@ def rows(model: Model, loop: ast.For) -> Rows | None:
         return numbers
     if any(_is_read_too(loop, store, turns) for store in _stores(loop)) or _is_compiled_elsewhere(model, loop):
         return None
+    if any(_is_size_of_turn(model, loop, turns, part) for statement in loop.body for part in walk(statement)):
+        return None
     reads = [*_reads(model, turns, loop.body)]
     for product in _products(model, loop, turns):
         found = _judged(model, turns, product, reads, loop.body)
@@ -370,6 +372,27 @@ def _is_read_too(loop: ast.For, store: ast.Subscript, turns: _Turns) -> bool:
                 return True
         stack += ast.iter_child_nodes(node)
     return False
+
+
+def _is_size_of_turn(model: Model, loop: ast.For, turns: _Turns, node: ast.AST) -> bool:
+    """Whether a node reads the size of an element of a list: of images of several sizes, of texts of several lengths.
+
+    The rows of one tensor are all alike.
+    """
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        sized: ast.expr = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel"):
+        sized = node.func.value
+    elif isinstance(node, ast.Call) and _is_name(node.func, "len") and node.args:
+        sized = node.args[0]
+    else:
+        return False
+    if isinstance(sized, ast.Subscript):
+        return bool(turns.index) and _is_at(sized, turns.index) and not isinstance(model.value(sized.value), Tensor)
+    if not isinstance(sized, ast.Name) or sized.id not in names_in(loop.target):
+        return False
+    source = turns.rows.get(sized.id)
+    return source is None or not isinstance(model.value(source), Tensor)
 
 
 def _dump(node: ast.AST) -> str:

@@ -213,3 +213,33 @@ class Kept(nn.Module):
                 kernel[i, i] = 1
             self.kernel = kernel
         return x @ self.kernel
+
+
+def padded(images: list[torch.Tensor], size: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    batch = torch.zeros(size, device=images[0].device)
+    mask = torch.ones(size[:2], dtype=torch.bool, device=images[0].device)
+    for image, row, covered in zip(images, batch, mask):
+        row[: image.shape[0], : image.shape[1]].copy_(image)
+        covered[: image.shape[1]] = False
+    return batch, mask
+
+
+def padded_by_index(texts, out: torch.Tensor) -> torch.Tensor:
+    for i in range(len(texts)):
+        out[i, : len(texts[i])] = texts[i]
+    return out
+
+
+def padded_rows(rows, out: torch.Tensor) -> torch.Tensor:
+    for row, filled in zip(rows, out):
+        length = row.size(0)
+        filled[:length] = row
+    return out
+
+
+class Shifted(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(x)
+        for row, filled in zip(x, out):  # error: TPF208
+            filled[: row.shape[0]] = row * 2
+        return out
