@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span, lowered
-from perflint.rules._order import may_swap
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered
+from perflint.fixes.edits import replace
 from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.sync._indices import Index, indices, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
-from perflint.semantics.values import Array, Const, Evidence, Tensor, Value, scalar_type
+from perflint.semantics.values import Array, Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _NUMBERS = ("int", "float", "bool", "complex")
-_LIMIT = 2**63
 _SURELY_COMPLETE = 3
 """Integers in an index that nobody writes for a part of a tensor."""
 
@@ -58,13 +57,12 @@ class NumberStore(Rule):
     ```
 
     ## Fix safety
-    `x[i, j] = number` becomes `x[i, j].fill_(number)`: safe where x is certainly a tensor, unsafe
-    elsewhere (an array's element has no `fill_`). It is also unsafe where the number is known to be
-    complex or beyond int64, for which the two raise different errors or none. There is no fix where a position
-    may be a boolean (`x[True, 0]` is a copy), and where evaluating the number may change the element
-    that is meant, because an assignment evaluates the number first: `x[self.n, 0] = self.next()`.
-    `x[indices] = number` gets no fix either: `x.index_fill_(0, indices, number)` needs positions of
-    one dimension and int64.
+    `x[i, j] = number` becomes `x[i, j, None] = number`: a store to a view with one dimension, which torch
+    fills. It is safe where x is certainly a tensor, and unsafe elsewhere: a list or an object of your own may
+    not take the index. There is no fix where a position may be a boolean, because `x[True, 0]` is a copy.
+    `x[i, j].fill_(number)` is fast too, but is evaluated in another order, and raises where float16
+    cannot hold the number. `x[indices] = number` gets no fix: `x.index_fill_(0, indices, number)` needs
+    positions of one dimension and int64.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line (torch 2.11); a trace shows a
@@ -98,7 +96,7 @@ class NumberStore(Rule):
             f"the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help=cure,
-            fix=None if positions else _fix(site),
+            fix=None if positions else _fix(node, site),
         )
 
 
@@ -126,34 +124,21 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     return lowered(confidence) if len(found) >= _SURELY_COMPLETE else Confidence.LOW
 
 
-def _fix(site: SubscriptSite) -> Fix | None:
-    assignment = site.model.parent(site.node)
-    if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1 or site.stored is None:
+def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
+    """The store to a view of the one element, which torch fills."""
+    assignment, found = site.model.parent(site.node), parts(site)
+    if not isinstance(assignment, ast.Assign) or site.node not in assignment.targets:
         return None
-    # An assignment evaluates the number first, and a call the element. A boolean in an index copies the element.
-    if not may_swap(site.model, site.stored, site.node.value, site.node.slice) or not _are_positions(site):
+    # A tuple in brackets or behind a name stays one; a boolean selects a copy.
+    if not isinstance(node, cst.Subscript) or len(node.slice) != len(found):
+        return None
+    if not all(scalar_type(part.value) == "int" or isinstance(part.value, Array) for part in found):
         return None
     receiver = site.value(site.node.value)
-    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION and _fits(site.value(site.stored))
-    source = site.model.source
-    element, number, whole = site.span, source.span(site.stored), source.span(assignment)
-    between = Span(element.end_line, element.end_column, whole.end_line, whole.end_column)
-    rest = source.segment(between).partition("=")[2].lstrip(" \t\\\r\n")
-    # What stands in brackets of its own keeps them, with the comments inside.
-    bracketed = (number.end_line, number.end_column) != (whole.end_line, whole.end_column)
-    edit = Edit(between, f".fill_{rest}" if bracketed else f".fill_({rest})")
-    return Fix("Fill the element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
-
-
-def _are_positions(site: SubscriptSite) -> bool:
-    """Whether each part of an index is an integer."""
-    return all(scalar_type(part.value) == "int" or isinstance(part.value, Array) for part in parts(site))
-
-
-def _fits(number: Value) -> bool:
-    """Whether a number is none of those for which a store and `fill_` raise other errors: complex or beyond int64."""
-    return all(
-        scalar_type(member) != "complex"
-        and not (isinstance(member, Const) and type(member.value) is int and not -_LIMIT <= member.value < _LIMIT)
-        for member in number.members
-    )
+    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
+    *others, last = node.slice
+    between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    added = cst.SubscriptElement(cst.Index(cst.Name("None")), comma=last.comma)
+    new = node.with_changes(slice=[*others, last.with_changes(comma=between), added])
+    edit = replace(site.model.source, site.span, new)
+    return Fix("Store to a view of the element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))

@@ -1,4 +1,4 @@
-"""Numbers that are stored to what is a tensor, or an array."""
+"""Numbers that are stored to what is a tensor, an array, or something else."""
 
 import numpy as np
 import torch
@@ -19,6 +19,21 @@ def case_array():
     return {"x": Corner()(np.zeros((1, 2, 3))).tolist()}
 
 
-def change_array(error):
-    """an array's element has no `fill_`"""
-    assert error[0] is None and "has no attribute 'fill_'" in error[1]
+class Grid:
+    """An object of its own that is indexed as tensors are."""
+
+    def __init__(self) -> None:
+        self.values = {}
+
+    def __setitem__(self, place, value) -> None:
+        i, j, k = place
+        self.values[f"{i} {j} {k}"] = value
+
+
+def case_grid():
+    return {"x": Corner()(Grid()).values}
+
+
+def change_grid(error):
+    """a list or an object of your own may not take the index"""
+    assert error[0] is None and error[1].startswith("ValueError: too many values")

@@ -6,19 +6,19 @@ from torch import nn
 class Affine(nn.Module):
     def forward(self, x: torch.Tensor, angle: float, indices: torch.Tensor):
         matrix = torch.eye(3, device=x.device)
-        matrix[0, 2].fill_(angle)
-        matrix[1, 2].fill_(-angle * 2)
+        matrix[0, 2, None] = angle
+        matrix[1, 2, None] = -angle * 2
         row = torch.arange(3, device="cuda")
-        row[0].fill_(1)
+        row[0, None] = 1
         order = x.argsort(dim=0)
         x[order] = 0
         x[order[:, 0], 1] = 0.5
-        x[0, 1, 2].fill_(True)
+        x[0, 1, 2, None] = True
         return matrix, row, x
 
 
 def perhaps(x: torch.Tensor):
-    x[0, 1].fill_(1.0)
+    x[0, 1, None] = 1.0
     return x
 
 

@@ -47,19 +47,39 @@ class Counter:
 
 
 def case_order():
-    counter = Counter()
+    counter, n, queue = Counter(), 0, [1.0, 2.0]
     table, i = torch.zeros(3, 2, device=DEVICE), 1
     table[i, 0] = counter.bump()
-    table[counter.n, 1] = float(i) / 2
+    table[counter.n, 1] = counter.bump()
+    table[len(queue), 0] = float(queue.pop())
+    table[n, 1] = (n := n + 1)
+    return table, counter.n
+
+
+def case_numbers():
+    table = torch.zeros(3, 4, dtype=torch.float16, device=DEVICE)
+    table[0, 0] = -1e9
+    table[0, 1] = 70000
+    table[0, 2] = float("nan")
+    table[0, (3)] = float("-inf")
+    table[
+        1,  # the row
+        -1,
+    ] = 65504
+    first = last = torch.arange(3, device=DEVICE)
+    first[0] = last[2] = 7
+    return table, first
+
+
+def case_too_large():
+    table = torch.zeros(3, 2, device=DEVICE)
+    table[0, 1] = 9223372036854775808
     return table
 
 
-def kept_where_the_order_counts():
-    counter, n, queue = Counter(), 0, [1.0, 2.0]
+def case_complex():
     table = torch.zeros(3, 2, device=DEVICE)
-    table[counter.n, 0] = counter.bump()
-    table[len(queue), 0] = float(queue.pop())
-    table[n, 1] = (n := n + 1)
+    table[0, 1] = 1j
     return table
 
 
@@ -70,10 +90,10 @@ def kept_booleans(flag: bool = True):
     return table
 
 
-def kept_where_errors_differ():
-    table = torch.zeros(3, 2, device=DEVICE)
-    table[0, 1] = 9223372036854775808
-    table[0, 1] = 1j
+def kept_where_a_tuple_stays_one():
+    table, place = torch.zeros(3, 2, device=DEVICE), (0, 1)
+    table[place] = 1.0
+    table[(1, 1)] = 2.0
     return table
 
 
