@@ -125,6 +125,12 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((item.value for item in call.keywords if item.arg == name), None)
 
 
+def dtype_name(site: Site, node: ast.expr) -> str:
+    """The name of a dtype in `torch`; empty if it is not known."""
+    value = site.value(node)
+    return value.name if isinstance(value, Dtype) else ""
+
+
 def creation_confidence(site: CallSite) -> Confidence | None:
     """How sure it is that a call's `device=` means the device; None where it has none, or means the host."""
     given = keyword(site.node, "device")

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from math import isinf
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import argument, replace, with_argument
 from perflint.fixes.imports import spell
+from perflint.rules._numbers import can_fill
 from perflint.rules._since import INFERRED_FULL
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, Move, content, creation_confidence, creator, keyword, move
+from perflint.rules.placement import (
+    MOVES,
+    Content,
+    Move,
+    content,
+    creation_confidence,
+    creator,
+    dtype_name,
+    keyword,
+    move,
+)
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Dtype
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _NEW = "torch.Tensor.new_tensor"
 _KEPT = frozenset({"dtype", "device", "requires_grad"})
-
-
-_LARGEST, _LARGEST_HALF = 3.4028234663852886e38, 65504
-"""The largest numbers of float32 and float16."""
-_REFUSED = frozenset(("uint64", "complex32", "chalf"))
-"""Dtypes of which the two take different numbers."""
-_COMPLEX = frozenset(("complex64", "complex128", "cfloat", "cdouble"))
 
 
 class ScalarToCuda(Rule):
@@ -73,13 +75,16 @@ class ScalarToCuda(Rule):
     ## Fix safety
     `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
     `requires_grad` kept. It is safe for a number in the source: both infer the same dtype. It is
-    unsafe for a variable, which may hold a NumPy scalar with a dtype of its own; where the move also
-    changed the dtype, because the number was rounded twice; for `True` and `False` without
-    `dtype`, of which `torch.full` makes integers in TorchScript; for complex numbers without a
-    dtype of at least 64 bits, and for integers beyond int64 and numbers of `uint64`, because other
-    numbers raise; and for large ones: `torch.tensor` makes infinity of a number that float32 cannot
-    hold, where `torch.full` raises, and a dtype that is not known may be complex32, for which it
-    raises above 65504.
+    unsafe:
+
+    - for a variable, which may hold a NumPy scalar with a dtype of its own;
+    - where the move also changed the dtype, because the number was rounded twice;
+    - for `True` and `False` without `dtype`, of which `torch.full` makes integers in TorchScript;
+    - for numbers above 65504 in float16 or in a dtype that is not known: `torch.tensor` makes infinity of
+      what the dtype cannot hold, where `torch.full` raises an error on a GPU;
+    - for complex numbers without a dtype of at least 64 bits, for integers beyond int64 and numbers of
+      `uint64`, because other numbers raise.
+
     `torch.tensor(number).cuda(gpu)` has no fix where `gpu` may be None: `.cuda(None)` is the
     current GPU, and `device=None` is the CPU.
 
@@ -197,18 +202,7 @@ def _infers_same(site: CallSite, made: ast.Call) -> bool:
     if not isinstance(number, ast.Constant):
         return False
     given = keyword(made, "dtype")
-    value = None if given is None else site.value(given)
-    dtype = value.name if isinstance(value, Dtype) else ""
-    if isinstance(number.value, bool):
+    if isinstance(number.value, bool) and given is None:
         # TorchScript makes an integer tensor of True.
-        return given is not None and dtype not in _REFUSED
-    if isinstance(number.value, complex):
-        return dtype in _COMPLEX
-    if not isinstance(number.value, (int, float)) or dtype in _REFUSED:
         return False
-    size = abs(number.value)
-    if isinstance(number.value, int) and size >= 2**63:
-        return False
-    # torch.full raises for what float32 cannot hold, where torch.tensor gives infinity; so it does for complex32.
-    largest = _LARGEST if given is None or dtype else _LARGEST_HALF
-    return size <= largest or isinf(size)
+    return can_fill(site.value(made.args[0]), None if given is None else dtype_name(site, given))

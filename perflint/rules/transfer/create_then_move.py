@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, Move, content, creator, host_confidence, keyword, move
+from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, keyword, move
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Const, Dtype, scalar_type
+from perflint.semantics.values import Const, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -75,18 +76,23 @@ class CreateThenMove(Rule):
 
     ## Fix safety
     The fix adds `device=` (and `dtype=` where the move changed it) to the factory and drops the
-    move. It is safe for zeros, ones, full, empty, eye and arange of integers where what is passed
-    to `.to` is certainly a device or a tensor. It is unsafe where the device may compute other
-    bits: random numbers come from the device's generator, linspace, windows and arange of floats
-    or as floats may differ in the last bit, and a cast of what `full` filled may round otherwise; with
-    `requires_grad=True`, because the result becomes a leaf; and where the move casts `eye` to a dtype
-    that is not known, which `eye` may not have. It is
-    unsafe after `expand`, too: the fix adds `.contiguous()`, because the move gave each element memory
-    of its own; but where the tensor is on that device already, `.to` copies nothing, and
-    `.contiguous()` takes more memory.
-    A cast of `tril_indices` or `triu_indices` gets no fix, because these make integers only.
+    move. It is safe for zeros, ones, full, empty, eye and arange of integers if the argument of `.to` is
+    certainly a device or a tensor. It is unsafe:
+
+    - where the device may compute other bits: random numbers come from the device's generator;
+      linspace, windows and arange of floats or as floats may differ in the last bit; a cast of what
+      `full` filled may round otherwise;
+    - with `requires_grad=True`, because the result becomes a leaf;
+    - for `full` with a number that float16 may not hold, if the dtype is not known: that raises an error
+      on a GPU only;
+    - where the move casts `eye` to a dtype that is not known, which `eye` may not have;
+    - after `expand`: the fix adds `.contiguous()`, because the move gave each element memory of its own;
+      but where the tensor is on that device already, `.to` copies nothing, and `.contiguous()` takes
+      more memory.
+
     There is no fix for `.cuda(gpu)` where `gpu` may be None: `.cuda(None)` is the current GPU, and
-    `device=None` is the CPU.
+    `device=None` is the CPU. A cast of `tril_indices` or `triu_indices` gets none either, because
+    these make integers only.
 
     ## How a GPU shows it
     A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a
@@ -234,10 +240,19 @@ def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -
     if target == "torch.arange":
         return not casts and _counts(site, made)
     if "full" in target:
-        return not casts and _CASTS.isdisjoint(steps)
+        return not casts and _CASTS.isdisjoint(steps) and _fills(site, made)
     if target == "torch.eye":
-        return not casts or (moved.dtype is not None and _dtype(site, moved.dtype) in _COMMON)
+        return not casts or (moved.dtype is not None and dtype_name(site, moved.dtype) in _COMMON)
     return True
+
+
+def _fills(site: CallSite, made: ast.Call) -> bool:
+    """Whether the device has no error for the number of a `full` for which the host has none."""
+    filled = keyword(made, "fill_value") or (made.args[1] if len(made.args) > 1 else None)
+    like = site.model.target(made).endswith("_like")
+    given = keyword(made, "dtype")
+    dtype = dtype_name(site, given) if given is not None else "" if like else None
+    return filled is not None and can_fill(number(site.model, filled), dtype)
 
 
 def _counts(site: CallSite, made: ast.Call) -> bool:
@@ -245,14 +260,8 @@ def _counts(site: CallSite, made: ast.Call) -> bool:
     named = [keyword(made, name) for name in ("start", "end", "step")]
     numbers = [site.value(each) for each in (*made.args, *named) if each is not None]
     given = keyword(made, "dtype")
-    name = "int64" if given is None else _dtype(site, given)
+    name = "int64" if given is None else dtype_name(site, given)
     if name in _INTEGERS:
         return all(scalar_type(each) == "int" for each in numbers)
     exact = all(isinstance(each, Const) and type(each.value) is int and abs(each.value) < 2**24 for each in numbers)
     return exact and name in ("float32", "float64", "float", "double")
-
-
-def _dtype(site: CallSite, node: ast.expr) -> str:
-    """The name of a dtype; empty if it is not known."""
-    value = site.value(node)
-    return value.name if isinstance(value, Dtype) else ""

@@ -199,5 +199,6 @@ CONTEXTS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
     "nested autocast": _nested_autocast,
     "float64 by default": lambda: _default_dtype(torch.float64),
     "bfloat16 by default": lambda: _default_dtype(torch.bfloat16),
+    "float16 by default": lambda: _default_dtype(torch.float16),
     "cuda by default": lambda: torch.device("cuda"),
 }

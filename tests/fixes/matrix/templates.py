@@ -96,6 +96,9 @@ _CREATE_THEN_MOVE = Template(
             "torch.full((2, 3), -300.7)",
             "torch.full((2, 3), 7)",
             "torch.full((2, 3), v)",
+            "torch.full((2, 3), -1e9, dtype=torch.float16)",
+            "torch.full((2, 3), -1e9, dtype=torch.float32)",
+            "torch.full((2, 3), v, dtype=torch.float64)",
             "torch.full((2, 3), 1j)",
             "torch.full((2, 3), 0.1, dtype=x.dtype)",
             "torch.eye(3)",
@@ -132,7 +135,7 @@ _CREATE_THEN_MOVE = Template(
 )
 
 _NUMBERS = (
-    *("0.0", "-0.0", "-1.5", "0.1", "3", "-7", "True", "300", "70000", "1e9", "-1e9", "1e30", "1e300", "2j"),
+    *("0.0", "-0.0", "-1.5", "0.1", "3", "-7", "True", "300", "70000", "1e9", "-1e9", "1e30", "1e300", "-1e4", "2j"),
     *("9223372036854775807", "9223372036854775808", "v", "k", "places.bump()", 'float("inf")'),
 )
 _CONSTRUCTORS = ("tensor", "as_tensor", "asarray")

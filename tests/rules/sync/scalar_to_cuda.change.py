@@ -50,7 +50,7 @@ def case_large():
 
 
 def change_large(error):
-    """`torch.tensor` makes infinity of a number that float32 cannot hold, where `torch.full` raises"""
+    """`torch.tensor` makes infinity of what the dtype cannot hold, where `torch.full` raises an error on a GPU"""
     assert error[0] is None and "without overflow" in error[1]
 
 
@@ -63,7 +63,7 @@ def case_of_uint64():
 
 
 def change_of_uint64(error):
-    """integers beyond int64 and numbers of `uint64`, because other numbers raise"""
+    """for integers beyond int64 and numbers of `uint64`, because other numbers raise"""
     assert error[0].startswith("OverflowError") and error[1] is None
 
 

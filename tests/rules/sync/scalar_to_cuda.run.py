@@ -19,6 +19,7 @@ def case_dtypes():
         torch.tensor(0.1, dtype=torch.bfloat16, device=DEVICE),
         torch.tensor(7, device=DEVICE, dtype=torch.float64),
         torch.tensor(2.5, dtype=torch.int32, device=DEVICE),
+        torch.tensor(-1e9, dtype=torch.float32, device=DEVICE),
     ]
 
 
@@ -48,11 +49,16 @@ def kept_where_the_gpu_may_be_none(args, gpu=None):
     return torch.tensor(0.25).cuda(gpu), torch.tensor(0.25).cuda(args.gpu), torch.tensor(0.25).cuda(device=gpu)
 
 
-def kept_where_the_two_take_other_numbers(x: torch.Tensor):
+def kept_where_float16_may_overflow(x: torch.Tensor):
+    half = torch.tensor(-1e9, dtype=torch.float16, device=DEVICE), torch.tensor(70000, dtype=x.dtype, device=DEVICE)
+    return half, torch.tensor(1e9, device=DEVICE), torch.tensor(-1e9, dtype=x.dtype, device=DEVICE)
+
+
+def kept_where_the_two_take_other_numbers():
     of_int64 = torch.tensor(9223372036854775808, device=DEVICE)
     unsigned = torch.tensor(0.0, dtype=torch.uint64, device=DEVICE), torch.tensor(-1, dtype=torch.uint64, device=DEVICE)
     small = torch.tensor(70000.0, dtype=torch.complex32, device=DEVICE)
-    return of_int64, unsigned, small, torch.tensor(1j, device=DEVICE), torch.tensor(-1e9, dtype=x.dtype, device=DEVICE)
+    return of_int64, unsigned, small, torch.tensor(1j, device=DEVICE)
 
 
 def kept_where_it_is_rounded_twice():

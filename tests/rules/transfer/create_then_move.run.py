@@ -52,6 +52,16 @@ def case_expanded():
     return torch.ones(2).expand(3, 2).reshape(-1).to(DEVICE), torch.ones(2).expand(3, 2).contiguous().to(DEVICE)
 
 
+def case_numbers():
+    wide = torch.full((2,), -1e9, dtype=torch.float32).to(DEVICE), torch.full((2,), float("-inf")).to(DEVICE)
+    return wide, torch.full((2,), 65504, dtype=torch.float16).to(DEVICE), torch.full((2,), 2**40).to(DEVICE)
+
+
+def kept_where_float16_may_overflow(x: torch.Tensor, number: float):
+    some = torch.full((2,), number).to(DEVICE), torch.full((2,), -1e9).to(DEVICE)
+    return some, torch.full((2,), -1e9, dtype=x.dtype).to(DEVICE), torch.full_like(torch.ones(3), 1e5).to(DEVICE)
+
+
 def kept_where_each_element_gets_memory():
     rows = torch.arange(4).unsqueeze(0).expand(3, 4).to(DEVICE)
     return rows, torch.ones(1, 3).expand(2, 3).t().to("cuda"), torch.zeros(3, 1).expand(3, 2).cuda()
