@@ -215,11 +215,13 @@ class Kept(nn.Module):
         return x @ self.kernel
 
 
-def padded(images: list[torch.Tensor], size: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    batch = torch.zeros(size, device=images[0].device)
-    mask = torch.ones(size[:2], dtype=torch.bool, device=images[0].device)
+def padded(images: list[torch.Tensor], size) -> tuple[torch.Tensor, torch.Tensor]:
+    b, c, h, w = size
+    device = images[0].device
+    batch = torch.zeros(size, device=device)
+    mask = torch.ones((b, h, w), dtype=torch.bool, device=device)
     for image, row, covered in zip(images, batch, mask):
-        row[: image.shape[0], : image.shape[1]].copy_(image)
+        row[: image.shape[0], : image.shape[1], : image.shape[2]].copy_(image)
         covered[: image.shape[1]] = False
     return batch, mask
 
