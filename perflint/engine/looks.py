@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from perflint.config.settings import Version
 from perflint.engine.crashes import Crash, contained
-from perflint.engine.data_code import OF_THE_DEVICE, as_sure_as_data
 from perflint.engine.offers import offered
-from perflint.findings import Confidence, Finding, Problem
+from perflint.engine.policy import weighed
+from perflint.findings import Finding, Problem
 from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
 
@@ -24,15 +24,6 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
             # A whole file has no libcst node: its rules look at what they need of it.
             node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
             found = rule.check(node, site)  # type: ignore[arg-type]
-            sure = (as_sure_as_data(each, site) for each in found if not _on_host(each, site))
-            return tuple(offered(each, torch_version, site.model.is_scripted) for each in sure)
+            kept = filter(None, (weighed(each, site) for each in found))
+            return tuple(offered(each, torch_version, site.model.is_scripted) for each in kept)
     return None
-
-
-def _on_host(finding: Finding, site: Site) -> bool:
-    """Whether a finding claims that the device is waited for, where only the host is at work as yet."""
-    return (
-        finding.effect in OF_THE_DEVICE
-        and finding.confidence is not Confidence.HIGH
-        and site.model.makes_module(site.node)
-    )

@@ -296,6 +296,16 @@ def logs(name: str) -> str:
     return "" if name in ("math", "np", "numpy", "torch") else holds_log(name)
 
 
+def makes_bytes(name: str) -> str:
+    """Why a function makes bytes of a value, or writes it to a file."""
+    return concept("makes-bytes").why(name)
+
+
+def asks_for_cpu(name: str) -> str:
+    """Why a flag asks for values on the CPU."""
+    return "" if name.startswith(("is_", "has_")) else concept("asks-for-cpu").why(name)
+
+
 def is_environment(name: str) -> str:
     """Why a value is an environment."""
     return concept("environment").why(name.lower().rpartition("_")[2])

@@ -24,6 +24,8 @@ class Use(Enum):
 
     ACTION = "action"
     """The environment of an agent takes it."""
+    BYTES = "bytes"
+    """It is pickled, sent to another process as an object, or written to a file."""
     TEST = "test"
     """It decides what runs next."""
     SIZE = "size"
@@ -96,6 +98,8 @@ class Destinations:
             return Use.INDEX
         if isinstance(outer, ast.Slice):
             return Use.SIZE
+        if isinstance(outer, ast.Attribute) and conventions.makes_bytes(outer.attr):
+            return Use.BYTES
         if isinstance(outer, ast.JoinedStr):
             return Use.LOG
         if isinstance(outer, ast.stmt):
@@ -112,6 +116,8 @@ class Destinations:
             return None
         if name == "step" and conventions.is_environment(holder):
             return Use.ACTION
+        if conventions.makes_bytes(name):
+            return Use.BYTES
         if name in _LISTS:
             return Use.LOG if conventions.holds_log(holder) else Use.LIST
         if conventions.writes_log(name) or (name == "update" and isinstance(call.func, ast.Attribute)):

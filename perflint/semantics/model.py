@@ -20,6 +20,7 @@ from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.compiling import Place
+    from perflint.semantics.demand import Demand
     from perflint.semantics.destinations import Destinations
     from perflint.semantics.frame import Names, Recorder
     from perflint.semantics.origins import Origins
@@ -155,6 +156,13 @@ class Model:
         from perflint.semantics.destinations import Destinations
 
         return Destinations(self)
+
+    @cached_property
+    def demand(self) -> Demand:
+        """Who needs the values of the file."""
+        from perflint.semantics.demand import Demand
+
+        return Demand(self)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""

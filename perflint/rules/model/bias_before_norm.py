@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
@@ -34,6 +35,10 @@ class _Pair:
     certain: bool
 
 
+_FEW = 3
+"""So many linear layers with a bias cost a step something that can be measured."""
+
+
 class BiasBeforeNorm(Rule):
     """
     ## What it does
@@ -58,6 +63,7 @@ class BiasBeforeNorm(Rule):
       dimensions are they the same.
     - A norm that a configuration may replace (`norm_layer`, `nn.Identity`) is not reported.
     - Models with published weights keep their layout: low confidence.
+    - The biases of one or two linear layers of a class cost next to nothing: information.
 
     ## Bad
     ```python
@@ -122,6 +128,7 @@ class BiasBeforeNorm(Rule):
         if not pairs:
             return
         frozen, published = freezes_norms(model), is_published(model)
+        linear = Counter(_holder(model, call) for call, pair in pairs.items() if _is_linear(pair))
         for call, pair in pairs.items():
             by_hand = touches_bias(model, pair.layer.made.cls)
             fixable = not (frozen or published or by_hand or loads_weights(text))
@@ -133,6 +140,7 @@ class BiasBeforeNorm(Rule):
                 # It is built once, but runs with each forward pass.
                 heat=Heat.HOT,
                 confidence=_confidence(pair, frozen or published, by_hand),
+                severity=Severity.INFO if _is_linear(pair) and linear[_holder(model, call)] < _FEW else None,
                 fix=_fix(site, pair) if fixable else None,
             )
 
@@ -165,17 +173,27 @@ def _pair(model: Model, names: Names, first: ast.expr, second: ast.expr, certain
         yield _Pair(giver, taker, certain)
 
 
+def _is_linear(pair: _Pair) -> bool:
+    return pair.layer.kind == "Linear"
+
+
+def _holder(model: Model, node: ast.AST) -> ast.AST | None:
+    """The class around a layer, or the function where there is no class."""
+    around = [outer for outer in model.ancestors(node) if isinstance(outer, (ast.ClassDef, ast.FunctionDef))]
+    return next((outer for outer in around if isinstance(outer, ast.ClassDef)), around[0] if around else None)
+
+
 def _confidence(pair: _Pair, keeps_weights: bool, by_hand: bool) -> Confidence:
     if keeps_weights:
         return Confidence.LOW
-    certain = pair.certain and not by_hand and pair.layer.kind != "Linear"
+    certain = pair.certain and not by_hand and not _is_linear(pair)
     return Confidence.HIGH if certain else Confidence.MEDIUM
 
 
 def _figure(pair: _Pair, model: Model) -> str:
     """What was measured that is nearest to a pair: its kinds, the format and the layout of the file."""
     half = region(model).half is not None
-    if pair.layer.kind == "Linear":
+    if _is_linear(pair):
         kind = "linear-train"
     elif pair.norm.kind.startswith(("InstanceNorm", "LazyInstanceNorm")):
         kind = "instance-norm-train"

@@ -295,3 +295,40 @@ def without(width: int) -> nn.Sequential:
         nn.utils.parametrizations.weight_norm(nn.Conv2d(width, width, 3)),
         nn.BatchNorm2d(width),
     )
+
+
+class Projector(nn.Module):
+    """The biases of several linear layers cost something."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(width, width, bias=False),
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width, bias=False),
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width, bias=False),
+            nn.BatchNorm1d(width),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+class Short(nn.Module):
+    """The biases of two do not."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(width, width, bias=False),
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width, bias=False),
+            nn.BatchNorm1d(width),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)

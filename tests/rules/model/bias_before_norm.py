@@ -53,7 +53,7 @@ class Flow(nn.Module):
         self.second_norm = nn.BatchNorm2d(width, eps=1e-3)
         self.third = nn.Conv2d(width, width, 3)  # error: TPF301
         self.third_norm = nn.BatchNorm2d(width)
-        self.head = nn.Linear(width, 64)  # error: TPF301
+        self.head = nn.Linear(width, 64)  # audit: TPF301
         self.head_norm = nn.BatchNorm1d(64)
         self.layers = nn.Sequential(OrderedDict([
             ("conv", nn.Conv2d(width, width, 1)),  # error: TPF301
@@ -294,3 +294,40 @@ def without(width: int) -> nn.Sequential:
         nn.utils.parametrizations.weight_norm(nn.Conv2d(width, width, 3)),
         nn.BatchNorm2d(width),
     )
+
+
+class Projector(nn.Module):
+    """The biases of several linear layers cost something."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(width, width),  # error: TPF301
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width),  # error: TPF301
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width),  # error: TPF301
+            nn.BatchNorm1d(width),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+class Short(nn.Module):
+    """The biases of two do not."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(width, width),  # audit: TPF301
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+            nn.Linear(width, width),  # audit: TPF301
+            nn.BatchNorm1d(width),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)

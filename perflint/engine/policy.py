@@ -1,0 +1,78 @@
+"""How much a finding counts at its place, decided after its rule has looked: who wants the value, and how often.
+
+Each policy is a small function that returns the finding, changed or not, or None if there is nothing to report.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._places import repeats
+from perflint.semantics import conventions
+from perflint.semantics.sites import FileSite, Site
+
+_OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
+"""Effects that only tensors on the GPU have."""
+_READS = frozenset({"TPF101", "TPF109"})
+"""Rules about reads of single values and copies to the CPU."""
+_FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
+"""Rules about copies of a few Python numbers to the GPU."""
+
+
+def weighed(finding: Finding, site: Site) -> Finding | None:
+    """The finding as it counts at its place, or None if there is nothing to report."""
+    for policy in _POLICIES:
+        weighed_so_far = policy(finding, site)
+        if weighed_so_far is None:
+            return None
+        finding = weighed_so_far
+    return finding
+
+
+def _while_a_module_is_made(finding: Finding, site: Site) -> Finding | None:
+    """A module is made on the CPU: nothing waits for the GPU yet, unless the place itself says so."""
+    is_certain = finding.effect not in _OF_THE_DEVICE or finding.confidence is Confidence.HIGH
+    return finding if is_certain or isinstance(site, FileSite) or not site.model.makes_module(site.node) else None
+
+
+def _where_data_are_prepared(finding: Finding, site: Site) -> Finding:
+    """Data are prepared on the CPU: low confidence if nothing is known about the tensor's device."""
+    if (
+        finding.effect in _OF_THE_DEVICE
+        and finding.confidence is Confidence.MEDIUM
+        and finding.heat is Heat.WARM
+        and conventions.prepares_data(site.model.module.name)
+        and not _works_on_results(site)
+    ):
+        return replace(finding, confidence=Confidence.LOW)
+    return finding
+
+
+def _works_on_results(site: Site) -> bool:
+    functions = (outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.FunctionDef))
+    return any("post" in function.name.split("_") for function in functions)
+
+
+def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
+    """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image."""
+    if finding.code in _FEW_NUMBERS and not isinstance(site, FileSite) and not repeats(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
+    """A value that the CPU needs must be copied: information, since there is nothing to save."""
+    if finding.code in _READS and not isinstance(site, FileSite) and site.model.demand.is_on_cpu(site.node):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+_POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
+    _while_a_module_is_made,
+    _where_data_are_prepared,
+    _of_a_few_numbers,
+    _needed_on_cpu,
+)

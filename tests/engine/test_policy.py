@@ -1,0 +1,179 @@
+"""How findings are weighed at their places: by what the code prepares, and by who needs the value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
+from perflint.findings import Finding
+from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+TEXT = """\
+import torch
+
+
+def {name}(labels: torch.Tensor) -> torch.Tensor:
+    return torch.unique(labels{move})
+"""
+
+
+def shown(tmp_path: Path, path: str, name: str = "ids", move: str = "") -> int:
+    """How many findings the default profile has in a file of a package."""
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for folder in [file.parent, *file.parent.parents][: len(Path(path).parts) - 1]:
+        (folder / "__init__.py").touch()
+    file.write_text(TEXT.format(name=name, move=move))
+    rules = RuleSet(rule for rule in all_rules() if rule.code == "TPF113")
+    report = check_source(
+        Source(str(file), file.read_text()), Project([file]), rules, Settings(profile=Profile.DEFAULT)
+    )
+    assert report.files == 1 and not report.problems
+    return len(report.findings)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["project/data/labels.py", "project/my_dataset.py", "project/replay_buffers/a.py", "p/image_processing_vit.py"],
+)
+def test_what_prepares_data_is_left_to_audit(tmp_path: Path, path: str) -> None:
+    assert shown(tmp_path, path) == 0
+
+
+@pytest.mark.parametrize("path", ["project/model.py", "project/metadata/labels.py", "project/update.py"])
+def test_other_code_is_not(tmp_path: Path, path: str) -> None:
+    assert shown(tmp_path, path) == 1
+
+
+def test_folders_above_the_package_say_nothing(tmp_path: Path) -> None:
+    assert shown(tmp_path / "data" / "datasets", "project/model.py") == 1
+
+
+def test_what_a_model_gave_is_on_the_device(tmp_path: Path) -> None:
+    assert shown(tmp_path, "p/image_processing_vit.py", "post_process_labels") == 1
+
+
+def test_what_is_moved_in_sight_is_on_the_device(tmp_path: Path) -> None:
+    assert shown(tmp_path, "project/data/labels.py", move=".cuda()") == 1
+
+
+def audited(text: str) -> list[Finding]:
+    """What the profile audit finds in a text."""
+    report = check_source(Source("a.py", text), Project(), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
+    assert not report.problems
+    return report.findings
+
+
+NEEDED = """
+import pickle
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Agent:
+    def training_step(self, state: torch.Tensor, env):
+        action = self.actor(state).cpu().numpy()  # info
+        env.step(action)
+        chosen = self.actor(state).argmax().item()  # info
+        obs, reward = self.envs.step(chosen)
+        value = self.actor(state).max().item()  # warning
+        print(value)
+        return obs
+
+    def select_action(self, state: torch.Tensor):
+        return self.actor(state).cpu().numpy()  # info
+
+    def __init__(self):
+        self.actor = nn.Linear(3, 3).cuda()
+        self.cpu_decoding = False
+
+
+def send(model: nn.Module, loader: DataLoader, path):
+    for x in loader:
+        y = model(x.cuda())
+        blob = pickle.dumps(y.cpu())  # info
+        dist.all_gather_object([blob], y.cpu())  # info
+        raw = y.cpu().numpy().tobytes()  # info
+        torch.save(y.cpu(), path)  # info
+        kept = y.cpu()  # warning
+        print(kept, raw)
+
+
+def stop(model: nn.Module, loader: DataLoader):
+    for x in loader:
+        done = model(x.cuda()).max() > 3
+        alone = model(x.cuda()).min()
+        dist.all_reduce(done)
+        if done.item():  # info
+            break
+        if alone.item() > 3:  # warning
+            continue
+        print(done.item())  # warning
+
+
+def decode(model: nn.Module, loader: DataLoader, options, cpu_decoding, is_cpu):
+    for x in loader:
+        y = model(x.cuda())
+        if cpu_decoding:
+            z = y.cpu()  # info
+        z = y.sum().cpu() if options.offload_to_cpu and x.ndim else None  # info
+        if not cpu_decoding:
+            z = y.cpu()  # warning
+        if is_cpu:
+            z = y.cpu()  # warning
+        if cpu_decoding or x.ndim:
+            z = y.cpu()  # warning
+        print(z)
+"""
+
+
+def test_values_that_the_cpu_needs_are_information() -> None:
+    found = {
+        finding.span.line: finding.severity.value
+        for finding in audited(NEEDED)
+        if finding.code in ("TPF101", "TPF109")
+    }
+    wanted = {
+        number: line.rpartition("# ")[2]
+        for number, line in enumerate(NEEDED.splitlines(), start=1)
+        if line.endswith(("# info", "# warning"))
+    }
+    assert found == wanted
+
+
+FEW = """
+import torch
+
+
+def once(x: torch.Tensor):
+    scale = torch.tensor(2.0, device=x.device)
+    sizes = torch.tensor([1, 2], device=x.device)
+    return x[[0, 1]] * scale + sizes
+
+
+def repeated(x: torch.Tensor, n: int):
+    for _ in range(n):
+        x = x * torch.tensor(2.0, device=x.device)
+    return x
+"""
+
+
+def test_a_few_numbers_count_only_where_their_copy_is_repeated() -> None:
+    found = [
+        (finding.code, finding.span.line, finding.severity.value)
+        for finding in audited(FEW)
+        if finding.code in ("TPF116", "TPF117", "TPF118")
+    ]
+    assert found == [
+        ("TPF116", 6, "info"),
+        ("TPF117", 7, "info"),
+        ("TPF118", 8, "info"),
+        ("TPF116", 13, "warning"),
+    ]
