@@ -21,6 +21,7 @@ from perflint.findings import Edit, Finding, Fix, Safety
 from perflint.fixes.comments import rescued
 from perflint.fixes.edits import in_newlines_of
 from perflint.fixes.imports import import_edits
+from perflint.fixes.layout import breaks
 from perflint.fixes.leftovers import tidied, without_unused_imports
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
 from perflint.frozen import dataclass
@@ -144,6 +145,10 @@ class _Round:
             changed = changed.then(rewrite(edited, import_edits(edited, statements)))
         edited = Source(self.source.path, changed.text)
         changed = changed.then(without_unused_imports(self.source, edited, self.is_taken))
+        edited = Source(self.source.path, changed.text)
+        too_long = breaks(self.source, edited)
+        if too_long:
+            changed = changed.then(rewrite(edited, too_long))
         if changed.text == self.source.text:
             return "it changes nothing"
         after = self.relint(changed.text)

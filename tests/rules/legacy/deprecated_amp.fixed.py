@@ -33,7 +33,9 @@ def forward(model, batch):
 def train_with_full_names(model, batches, optimizer, use_amp):
     scaler = torch.amp.GradScaler("cuda", 1024.0, growth_interval=100, enabled=use_amp)
     for batch in batches:
-        with torch.amp.autocast("cuda", enabled=use_amp, dtype=torch.bfloat16, cache_enabled=True):
+        with torch.amp.autocast(
+            "cuda", enabled=use_amp, dtype=torch.bfloat16, cache_enabled=True
+        ):
             loss = model(batch)
         with th.amp.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
             loss = loss + model(batch)
@@ -96,7 +98,9 @@ def hidden_arguments_of_an_import(model, batch, arguments):
 
     with mixed(*arguments):
         first = model(batch)
-    with torch.amp.autocast("cuda", enabled=True, dtype=torch.float16, cache_enabled=True):
+    with torch.amp.autocast(
+        "cuda", enabled=True, dtype=torch.float16, cache_enabled=True
+    ):
         return first + model(batch)
 
 

@@ -7,7 +7,9 @@ from torch.nn import functional as F
 
 
 def flash(q, k, v):
-    with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.FLASH_ATTENTION, torch.nn.attention.SDPBackend.CUDNN_ATTENTION]):
+    with torch.nn.attention.sdpa_kernel(
+        [torch.nn.attention.SDPBackend.FLASH_ATTENTION, torch.nn.attention.SDPBackend.CUDNN_ATTENTION]
+    ):
         return F.scaled_dot_product_attention(q, k, v)
 
 

@@ -16,7 +16,9 @@ class Stack(nn.Module):
     def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:
             x = checkpoint(layer, x, use_reentrant=False)
-            x = torch.utils.checkpoint.checkpoint(layer.mixed, x, mask, preserve_rng_state=False, use_reentrant=False)
+            x = torch.utils.checkpoint.checkpoint(
+                layer.mixed, x, mask, preserve_rng_state=False, use_reentrant=False
+            )
         x = checkpoint(
             self.layers[-1],
             x,

@@ -20,7 +20,9 @@ class Tagger(nn.Module):
         second = ce(logits.view(-1, 100)[active], labels.view(-1)[active])
         third = self.loss(logits.flatten(0, -2), labels.masked_fill(~kept, -1).flatten())
         positive = labels >= 0
-        fourth = self.plain(input=logits.log_softmax(-1).flatten(0, -2), target=labels.masked_fill(~positive, -100).flatten())
+        fourth = self.plain(
+            input=logits.log_softmax(-1).flatten(0, -2), target=labels.masked_fill(~positive, -100).flatten()
+        )
         fifth = F.nll_loss(logits[labels > 0], labels[labels > 0])
         return first + second + third + fourth + fifth
 

@@ -12,7 +12,9 @@ def losses(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def losses_on_device(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     a, b = a.cuda(), b.cuda()
-    return torch.stack((a.sum(), b.sum())).detach().to(device="cuda", dtype=torch.float64)
+    return torch.stack((a.sum(), b.sum())).detach().to(
+        device="cuda", dtype=torch.float64
+    )
 
 
 def gathered(model: nn.Module, batches: list[torch.Tensor]) -> torch.Tensor:

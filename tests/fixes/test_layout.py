@@ -1,0 +1,93 @@
+"""Lines that fixes make too long are broken as black would."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from perflint.fixes.layout import breaks
+from perflint.fixes.rewrite import rewrite
+from perflint.source.text import Source
+
+LONG = "a" * 30
+
+CASES = {
+    "arguments that fit into a line": (
+        f"x = torch.zeros({LONG}, {LONG}, device=device_of_it)\n",
+        f"x = torch.zeros(\n    {LONG}, {LONG}, device=device_of_it\n)\n",
+    ),
+    "one in a line, with a comma at the end": (
+        f"x = torch.zeros({LONG}, {LONG}, {LONG}, device=d)\n",
+        f"x = torch.zeros(\n    {LONG},\n    {LONG},\n    {LONG},\n    device=d,\n)\n",
+    ),
+    "the outer bracket": (
+        f"x = torch.zeros(f({LONG}, {LONG}), g({LONG}))\n",
+        f"x = torch.zeros(\n    f({LONG}, {LONG}),\n    g({LONG}),\n)\n",
+    ),
+    "the last bracket that holds something": (
+        f"x = torch.zeros({LONG}).where({LONG}, {LONG}).contiguous()\n",
+        f"x = torch.zeros({LONG}).where(\n    {LONG}, {LONG}\n).contiguous()\n",
+    ),
+    "a generator takes no comma": (
+        f"x = torch.stack_of_all_of_them({LONG} for {LONG} in {LONG})\n",
+        f"x = torch.stack_of_all_of_them(\n    {LONG} for {LONG} in {LONG}\n)\n",
+    ),
+    "a subscript of one element takes no comma": (
+        f"x = table[{LONG} + {LONG} + {LONG} + {LONG}]\n",
+        f"x = table[\n    {LONG} + {LONG} + {LONG} + {LONG}\n]\n",
+    ),
+    "one argument takes no comma": (
+        f"x = table({LONG} + {LONG} + {LONG} + {LONG})\n",
+        f"x = table(\n    {LONG} + {LONG} + {LONG} + {LONG}\n)\n",
+    ),
+    "a comment stays at the end": (
+        f"x = torch.zeros({LONG}, {LONG}, device=device)  # why\n",
+        f"x = torch.zeros(\n    {LONG}, {LONG}, device=device\n)  # why\n",
+    ),
+    "within a block, with tabs": (
+        f"if x:\n\tx = torch.full_like({LONG}, {LONG}, device=d)\n",
+        f"if x:\n\tx = torch.full_like(\n\t\t{LONG}, {LONG}, device=d\n\t)\n",
+    ),
+    "line ends of Windows": (
+        f"x = torch.zeros({LONG}, {LONG}, device=device_of_it)\r\n",
+        f"x = torch.zeros(\r\n    {LONG}, {LONG}, device=device_of_it\r\n)\r\n",
+    ),
+    "a line that is part of a call": (
+        f"f(\n    torch.full_like({LONG}, {LONG}, device=d),\n)\n",
+        f"f(\n    torch.full_like(\n        {LONG}, {LONG}, device=d\n    ),\n)\n",
+    ),
+    "no bracket": (f"x = {LONG} + {LONG} + {LONG}\n", f"x = {LONG} + {LONG} + {LONG}\n"),
+    "brackets in strings": (f"x = f'{{({LONG}, {LONG}, {LONG})}}'\n", f"x = f'{{({LONG}, {LONG}, {LONG})}}'\n"),
+    "arguments beside a generator": (
+        f"x = fold((y for y in {LONG}), {LONG}, {LONG})\n",
+        f"x = fold(\n    (y for y in {LONG}),\n    {LONG},\n    {LONG},\n)\n",
+    ),
+    "a line that fits": ("x = torch.zeros(1, device=device)\n", "x = torch.zeros(1, device=device)\n"),
+}
+
+
+def laid_out(before: str, after: str) -> str:
+    """A text after its lines have been broken."""
+    edited = Source("a.py", after)
+    return rewrite(edited, breaks(Source("a.py", before), edited)).text
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_breaks(case: str) -> None:
+    text, expected = CASES[case]
+    found = laid_out("x = 1\n", text)
+    assert found == expected
+    assert ast.dump(ast.parse(found)) == ast.dump(ast.parse(text))
+    assert laid_out("x = 1\n", found) == found
+
+
+def test_lines_that_were_there_stay() -> None:
+    text = CASES["the outer bracket"][0]
+    assert laid_out("pass\n" * 200 + text, "pass\n" * 200 + text) == "pass\n" * 200 + text
+
+
+def test_a_file_of_long_lines_keeps_them() -> None:
+    text = CASES["the outer bracket"][0]
+    assert laid_out(f"x = {'b' * 150}\n", text) == text
+    assert laid_out(f"x = {'b' * 110}\n", text) == text
