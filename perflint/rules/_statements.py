@@ -66,13 +66,13 @@ def swallows(model: Model, node: ast.AST) -> bool:
     for outer in inside(model, node):
         if isinstance(outer, _TRIES) and inner in outer.body:
             return True
-        if isinstance(outer, (ast.With, ast.AsyncWith)) and not all(_lets_pass(model, item) for item in outer.items):
+        if isinstance(outer, (ast.With, ast.AsyncWith)) and not all(lets_pass(model, item) for item in outer.items):
             return True
         inner = outer
     return False
 
 
-def _lets_pass(model: Model, item: ast.withitem) -> bool:
+def lets_pass(model: Model, item: ast.withitem) -> bool:
     """Whether a context is one of torch's, which let errors pass."""
     call = item.context_expr
     return isinstance(call, ast.Call) and model.target(call).startswith("torch.")

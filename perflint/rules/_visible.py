@@ -12,7 +12,6 @@ from perflint.semantics.structure import last_name, walk
 
 _READS_ALL = frozenset({"locals", "vars", "eval", "exec"})
 """Calls that may read any local name."""
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclass(slots=True)
@@ -34,41 +33,53 @@ class _Names:
         return ((self.used | self.inner) - self.bound) | self.declared
 
 
-_KNOWN: WeakKeyDictionary[Model, dict[FunctionNode, _Names]] = WeakKeyDictionary()
+@dataclass(slots=True)
+class _File:
+    """The names of all functions of a file, and those of its top level that functions and classes mention."""
+
+    by_function: dict[FunctionNode, _Names]
+    mentioned: set[str]
 
 
-def is_private(model: Model, name: ast.Name) -> bool:
+_KNOWN: WeakKeyDictionary[Model, _File] = WeakKeyDictionary()
+
+
+def is_private(model: Model, name: ast.Name | ast.arg) -> bool:
     """Whether a name belongs to the function around it, and nothing outside of that function, or nested in it, sees it.
 
     Names of modules and classes, and names that are declared `global` or `nonlocal`, are not private.
     """
     function = model.function(name)
-    names = None if function is None else _all(model).get(function)
+    names = None if function is None else _all(model).by_function.get(function)
     if names is None or names.is_open:
         return False
-    return name.id in names.bound and name.id not in names.declared | names.inner
+    spelled = _spelled(name)
+    return spelled in names.bound and spelled not in names.declared and spelled not in names.inner
 
 
-def is_local(model: Model, name: ast.Name) -> bool:
+def is_local(model: Model, name: ast.Name | ast.arg) -> bool:
     """Whether a name is private, or one of the file's top level that no function or class of the file mentions.
 
     While the statements around such a name run, no other code of the file sees it.
     """
     if model.function(name) is not None:
         return is_private(model, name)
-    same = (each for each in model.nodes(ast.Name) if each.id == name.id)
-    return all(not isinstance(outer, _SCOPES) for each in same for outer in model.ancestors(each))
+    in_class = any(isinstance(outer, ast.ClassDef) for outer in model.ancestors(name))
+    return not in_class and _spelled(name) not in _all(model).mentioned
 
 
-def _all(model: Model) -> dict[FunctionNode, _Names]:
+def _spelled(name: ast.Name | ast.arg) -> str:
+    return name.id if isinstance(name, ast.Name) else name.arg
+
+
+def _all(model: Model) -> _File:
     found = _KNOWN.get(model)
     if found is None:
         found = _KNOWN[model] = _read(model)
     return found
 
 
-def _read(model: Model) -> dict[FunctionNode, _Names]:
-    """The names of all functions of a file."""
+def _read(model: Model) -> _File:
     found: dict[FunctionNode, _Names] = {}
     for info in model.module.structure.functions.values():
         given = info.node.args
@@ -90,12 +101,17 @@ def _read(model: Model) -> dict[FunctionNode, _Names]:
             if isinstance(binder, ast.ClassDef):
                 own.inner |= {part.id for part in walk(binder) if isinstance(part, ast.Name)}
     _note_declarations(model, found)
+    mentioned: set[str] = set()
+    for definition in model.nodes(ast.ClassDef):
+        mentioned |= {part.id for part in walk(definition) if isinstance(part, ast.Name)}
     # Inner functions come after those around them.
     for node in reversed(found):
         outer = _of(model, found, node)
         if outer is not None:
             outer.inner |= found[node].free
-    return found
+        else:
+            mentioned |= found[node].free
+    return _File(found, mentioned)
 
 
 def _note_declarations(model: Model, found: dict[FunctionNode, _Names]) -> None:

@@ -1,349 +1,239 @@
-"""The order in which statements run: branches, loops, `with`, `try`, `match`, and what joins after them."""
+"""Where the values of names go: programs run with values that remember where they were bound."""
 
 from __future__ import annotations
 
-from tests.semantics.notation import Case, check, table
+import ast
+import contextlib
+from collections.abc import Iterator
+from random import Random
 
-BRANCHES = """
-def f(flag):
-    if flag:
-        x = cuda
-    else:
-        x = host
-    x           # -> tensor float 2
+import pytest
 
-def f(flag):
-    x = cuda
-    if flag:
-        x = x.bool()
-    x           # -> cuda 2
+from perflint.semantics.flow import flow_of
+from tests.growth import calls, is_linear
 
-def f(flag):
-    x = 1
-    if flag:
-        x = None
-    x           # -> 1 | None
+NAMES = ("a", "b", "c")
+MOST = 10_000
 
-def f(flag):
-    x = 1
-    if flag:
-        x = 2
-    x           # -> int
 
-def f(flag):
-    if flag:
-        x = cuda
-    x           # -> cuda float 2
+class Writer:
+    """Writes a random function. `put(n)` makes a value and `see(n, v)` uses one, by the number of their lines."""
 
-def f(flag):
-    x = host
-    if flag:
-        return None
-    else:
-        x = cuda
-    x           # -> cuda float 2
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.lines: list[str] = []
 
-def f(flag):
-    if flag:
-        raise ValueError
-    elif flag is None:
-        x = cuda
-    else:
-        x = cuda + 1
-    x           # -> cuda float 2
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text.replace("@", str(len(self.lines) + 1)))
 
-def f(a, b):
-    if a:
-        x = 1
-    elif b:
-        x = "a"
-    else:
-        x = None
-    x           # -> 'a' | 1 | None
+    def simple(self, depth: int) -> None:
+        name, other = self.random.choice(NAMES), self.random.choice(NAMES)
+        texts = [
+            *[f"{name} = put(@)"] * 3,
+            *[f"see(@, {name})"] * 4,
+            f"{name}, {other} = {other}, {name}",
+            f"{name} = {other}",
+            f"{name} += step()",
+            f"see(@, [choose() and ({name} := put(@)), {name}][1])",
+            f"see(@, [{name} for {name} in [put(@), put(@)]][0])",
+            f"del {name}",
+            "risk()",
+        ]
+        self.line(depth, self.random.choice(texts))
 
-def f(flag):
-    return cuda if flag else None   # -> cuda float 2 | None
+    def block(self, depth: int, in_loop: bool) -> None:
+        for _ in range(self.random.randint(1, 3)):
+            if depth > 3 or self.random.random() < 0.6:
+                self.simple(depth)
+            else:
+                self.compound(depth, in_loop)
+        if self.random.random() < 0.15:
+            self.line(depth, self.random.choice(["break", "continue"] if in_loop else ["return", "raise Failed"]))
 
-def f(flag):
-    x = unknown()
-    if flag:
-        x = cuda
-    x           # -> cuda float 2 | ?
-
-def f(flag):
-    pair = (host, 1) if flag else (cuda, 2)
-    pair        # -> (tensor float 2, int)
-
-def f(flag):
-    out = {"loss": cuda}
-    if flag:
-        out["extra"] = host
-    out["loss"] # -> cuda float 2
-
-def f(a):
-    x = a or cuda
-    x           # -> cuda float 2 | ?
-
-def f(a=None):
-    a = a or torch.zeros(3)     # -> cpu float 1 | ?
-
-def f(flag):
-    x = flag and cuda.sum()
-    x           # -> cuda float 0 | ?
-
-def f():
-    if torch.cuda.is_available():
-        x = torch.zeros(2).cuda()
-    else:
-        x = torch.zeros(2)
-    return x
-f()             # -> cuda float 1
-"""
-
-LOOPS = """
-def f():
-    total = 0
-    for x in cuda:
-        total = total + x.sum()
-    total       # -> 0 | cuda float 0
-
-def f():
-    x = host
-    for _ in range(3):
-        x       # -> tensor float 2
-        x = x.cuda()
-    x           # -> tensor float 2
-
-def f():
-    x = host
-    while True:
-        x = cuda
-        break
-    x           # -> cuda float 2
-
-def f(items):
-    for x in items:
-        found = cuda
-        if x:
-            break
-    else:
-        found = host
-    found       # -> tensor float 2
-
-def f(items):
-    for x in items:
-        if x:
-            continue
-        y = cuda
-    y           # -> cuda float 2
-
-def f():
-    losses = []
-    for x in cuda:
-        losses.append(x.sum())
-    losses      # -> list[cuda float 0]
-    torch.stack(losses)     # -> cuda float 1
-
-def f():
-    n = 0
-    while n < 10:
-        n += 1
-    n           # -> int
-
-def f():
-    x = None
-    for _ in range(3):
-        if x is None:
-            x = cuda
+    def compound(self, depth: int, in_loop: bool) -> None:
+        kind = self.random.choice(["if", "if", "for", "while", "try", "with", "match"])
+        if kind == "if":
+            self.line(depth, "if choose():")
+            self.block(depth + 1, in_loop)
+            if self.random.random() < 0.4:
+                self.line(depth, "elif choose():")
+                self.block(depth + 1, in_loop)
+            if self.random.random() < 0.4:
+                self.line(depth, "else:")
+                self.block(depth + 1, in_loop)
+        elif kind in ("for", "while"):
+            name = self.random.choice(NAMES)
+            self.line(depth, "while choose():" if kind == "while" else f"for {name} in [put(@), put(@)]:")
+            self.block(depth + 1, True)
+            if self.random.random() < 0.3:
+                self.line(depth, "else:")
+                self.block(depth + 1, in_loop)
+        elif kind == "try":
+            self.line(depth, "try:")
+            self.block(depth + 1, in_loop)
+            self.line(depth, "except Failed:")
+            self.block(depth + 1, in_loop)
+            if self.random.random() < 0.3:
+                self.line(depth, "else:")
+                self.block(depth + 1, in_loop)
+            if self.random.random() < 0.4:
+                self.line(depth, "finally:")
+                self.simple(depth + 1)
+        elif kind == "with":
+            name = self.random.choice(NAMES)
+            self.line(depth, f"with swallow(put(@)) as {name}:")
+            self.block(depth + 1, in_loop)
         else:
-            x = x + cuda
-            x   # -> cuda float 2
-    x           # -> cuda float 2 | None
+            name = self.random.choice(NAMES)
+            self.line(depth, "match put(@):")
+            self.line(depth + 1, f"case {name} if choose():")
+            self.block(depth + 2, in_loop)
+            self.line(depth + 1, "case _:")
+            self.block(depth + 2, in_loop)
 
-def f():
-    prev = None
-    for x in cuda:
-        prev    # -> cuda float 1 | None
-        prev = x
 
-def f():
-    state = (host, host)
-    for _ in range(2):
-        a, b = state
-        state = (a.cuda(), b)
-    state       # -> (tensor float 2, cpu float 2)
+class Failed(Exception):
+    pass
 
-def f():
-    for a in cuda:
-        for b in a:
-            for c in [b]:
-                c   # -> cuda float 0
 
-def f():
-    while (x := step()) > 0:
-        pass
-    return x    # -> ?
+class Stop(Exception):
+    pass
 
-async def f():
-    async for x in unknown():
-        x       # -> ?
-    y = await g()   # -> cuda float 2
-async def g():
-    return cuda
-"""
 
-WITH_AND_TRY = """
-with torch.no_grad():
-    x = cuda * 2
-x               # -> cuda float 2
+class Mark:
+    """A value that knows the line in which it was made."""
 
-with open("a") as file, torch.no_grad():
-    file        # -> ?
+    def __init__(self, line: int) -> None:
+        self.line = line
 
-with torch.cuda.stream(torch.cuda.Stream()) as s:
-    y = cuda
-
-@contextlib.contextmanager
-def placed():
-    yield cuda
-with placed() as t:
-    t           # -> cuda float 2
-
-class Guard:
-    def __enter__(self):
-        return host
-    def __exit__(self, *args): ...
-with Guard() as g:
-    g           # -> cpu float 2
-
-class Timer:
-    def __enter__(self):
-        self.start = 1.0
+    def __iadd__(self, other: object) -> Mark:
         return self
-    def __exit__(self, *args): ...
-with Timer() as t:
-    t.start     # -> 1.0
 
-try:
-    x = cuda
-except RuntimeError:
-    x = host
-x               # -> tensor float 2
 
-try:
-    x = cuda
-except RuntimeError:
-    raise
-x               # -> cuda float 2
+def program(seed: int) -> str:
+    writer = Writer(Random(seed))
+    writer.line(0, "def run(a, b, c):")
+    writer.block(1, False)
+    return "\n".join(writer.lines) + "\n"
 
-try:
-    x = host
-except ValueError as error:
-    error       # -> ?
-else:
-    x = cuda
-finally:
-    done = True
-x               # -> tensor float 2
-done            # -> True
 
-def f():
-    try:
-        return cuda
-    finally:
-        x = 1
-        x       # -> 1
-f()             # -> cuda float 2
+def seen_by_running(text: str, seed: int) -> set[tuple[int, int]]:
+    """The lines of values and of their uses, from some runs with random choices."""
+    random = Random(seed)
+    found: set[tuple[int, int]] = set()
+    budget = [0]
 
-def f():
-    x = None
-    try:
-        x = cuda
-        risky()
-    except ValueError:
-        pass
-    x           # -> cuda float 2 | None
+    def choose() -> bool:
+        budget[0] += 1
+        if budget[0] > 200:
+            raise Stop
+        return random.random() < 0.5
 
-try:
-    import accelerate
-except ImportError:
-    accelerate = None
-accelerate      # -> accelerate | None
+    def risk() -> None:
+        if random.random() < 0.5:
+            raise Failed
 
-try:
-    x = cuda
-except* ValueError:
-    x = host
-x               # -> tensor float 2
-"""
+    def see(line: int, value: object) -> None:
+        if isinstance(value, Mark):
+            found.add((value.line, line))
 
-MATCH = """
-def f(mode):
-    match mode:
-        case "a":
-            x = cuda
-        case _:
-            x = cuda + 1
-    x           # -> cuda float 2
+    @contextlib.contextmanager
+    def swallow(value: object) -> Iterator[object]:
+        with contextlib.suppress(Failed):
+            yield value
 
-def f(mode):
-    x = host
-    match mode:
-        case 1:
-            x = cuda
-    x           # -> tensor float 2
+    names = {"choose": choose, "risk": risk, "see": see, "swallow": swallow, "put": Mark, "step": object}
+    exec(compile(text, "program", "exec"), {**names, "Failed": Failed}, names_out := {})
+    for _ in range(30):
+        budget[0] = 0
+        with contextlib.suppress(Failed, Stop, UnboundLocalError):
+            eval("run", {}, names_out)(Mark(1), Mark(1), Mark(1))
+    return found
 
-def f(pair: Tuple[Tensor, Tensor]):
-    match pair:
-        case (a, b):
-            a   # -> caller
-            b   # -> caller
-        case whole:
-            whole   # -> (caller, caller)
 
-def f(mode):
-    match mode:
-        case "a":
-            x = cuda
-        case "b":
-            raise ValueError
-        case _:
-            return
-    x           # -> cuda float 2
+def seen_by_reading(text: str) -> set[tuple[int, int]]:
+    """The lines of values and of the uses that they may have, also by assignments of names to names."""
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    flow = flow_of(function)
+    found: set[tuple[int, int]] = set()
+    for bound in flow.bounds:
+        lines = {1} if isinstance(bound.node, ast.arg) else made_in(bound.value)
+        if not lines:
+            continue
+        waiting, seen = [bound], set()
+        while waiting:
+            each = waiting.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            reach = flow.reach(each, MOST)
+            assert reach is not None
+            uses = set(reach.uses)
+            found |= {(line, use.lineno) for use in uses for line in lines}
+            waiting += [other for other in flow.bounds if other.value in uses or _is_in(other.value, uses)]
+    return found
 
-def f(item):
-    match item:
-        case {"loss": loss, **rest}:
-            loss    # -> ?
-        case [first, *others]:
-            others  # -> list[?]
-        case nn.Linear(weight=w):
-            w       # -> model float parameter
 
-def f(x: Tensor):
-    match x.dim():
-        case 3 if x.sum() > 0:
-            x   # -> caller
-        case n:
-            n   # -> int
+def made_in(value: ast.expr | None) -> set[int]:
+    """The lines of the calls of `put` in an expression."""
+    calls = [] if value is None else [each for each in ast.walk(value) if isinstance(each, ast.Call)]
+    return {each.lineno for each in calls if isinstance(each.func, ast.Name) and each.func.id == "put"}
+
+
+def _is_in(value: ast.expr | None, uses: set[ast.Name]) -> bool:
+    return value is not None and any(part in uses for part in ast.walk(value))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_value_gets_nowhere_that_is_not_seen(seed: int) -> None:
+    text = program(seed)
+    missed = seen_by_running(text, seed) - seen_by_reading(text)
+    assert not missed, f"{sorted(missed)} of\n" + "\n".join(f"{i:3} {s}" for i, s in enumerate(text.splitlines(), 1))
+
+
+REBOUND = """
+def run(loader, model):
+    for images, labels in loader:
+        if labels is None:
+            continue
+        images = images.cuda()
+        model(images)
 """
 
 
-@table(BRANCHES)
-def test_branches(case: Case) -> None:
-    check(case)
+def test_a_name_that_is_bound_anew_ends_a_value() -> None:
+    function = ast.parse(REBOUND).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    flow = flow_of(function)
+    reached = {
+        getattr(bound.node, "lineno", 0): flow.reach(bound, MOST) for bound in flow.bounds if bound.name == "images"
+    }
+    assert reached[3] is not None and [use.lineno for use in reached[3].uses] == [6] and not reached[3].loops
+    assert reached[6] is not None and [use.lineno for use in reached[6].uses] == [7]
 
 
-@table(LOOPS)
-def test_loops(case: Case) -> None:
-    check(case)
+def grown(kind: str, size: int) -> str:
+    """A function of about a size in which something is repeated."""
+    lines = ["def run(x, c):"]
+    for i in range(size):
+        lines += {
+            "names": [f"    a{i} = x", f"    use(a{i})"],
+            "rebound": ["    x = f(x)"],
+            "branches": ["    if c: x = f(x)", "    use(x)"],
+            "jumps": [*(["    for y in x:"] if i == 0 else []), f"        if y: z{i} = y; continue", f"        use(z{i})"],
+            "chain": [f"    {'el' if i else ''}if c == {i}: y{i} = x"],
+            "tries": ["    try: x = f(x)", "    except E: use(x)"],
+            "withs": ["    with c: x = f(x)", "    use(x)"],
+        }[kind]
+    return "\n".join(lines) + "\n"
 
 
-@table(WITH_AND_TRY)
-def test_with_and_try(case: Case) -> None:
-    check(case)
-
-
-@table(MATCH)
-def test_match(case: Case) -> None:
-    check(case)
+@pytest.mark.parametrize("kind", ["names", "rebound", "branches", "jumps", "chain", "tries", "withs"])
+def test_reading_takes_linear_time(kind: str) -> None:
+    counts = []
+    for size in (100, 200, 400):
+        function = ast.parse(grown(kind, size)).body[0]
+        assert isinstance(function, ast.FunctionDef)
+        counts.append(calls(lambda function=function: flow_of(function)))  # type: ignore[misc]
+    assert is_linear(counts), counts

@@ -24,6 +24,7 @@ class Guard:
     mask: ast.expr
     stored: tuple[ast.expr, ...]
     """The tensors that its body writes numbers into, through the mask."""
+    numbers: tuple[ast.expr, ...]
 
 
 def any_guard(model: Model, node: ast.expr) -> Guard | None:
@@ -35,8 +36,10 @@ def any_guard(model: Model, node: ast.expr) -> Guard | None:
     if mask is None or node not in core or not _is_mask(model, mask):
         return None
     stored = [_stored_through(model, part, ast.dump(mask)) for part in statement.body]
-    tensors = tuple(tensor for tensor in stored if tensor is not None)
-    return Guard(statement, mask, tensors) if len(tensors) == len(stored) else None
+    pairs = [pair for pair in stored if pair is not None]
+    if len(pairs) < len(stored):
+        return None
+    return Guard(statement, mask, tuple(tensor for tensor, _ in pairs), tuple(number for _, number in pairs))
 
 
 def _is_elif(model: Model, statement: ast.If) -> bool:
@@ -89,18 +92,18 @@ def _is_mask(model: Model, node: ast.expr) -> bool:
     return all(isinstance(part, _PURE) for part in walk(node) if isinstance(part, ast.expr))
 
 
-def _stored_through(model: Model, statement: ast.stmt, mask: str) -> ast.expr | None:
+def _stored_through(model: Model, statement: ast.stmt, mask: str) -> tuple[ast.expr, ast.expr] | None:
     """The tensor into which a statement writes one number wherever the mask holds; None if it does more."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]
         if isinstance(target, ast.Subscript) and ast.dump(target.slice) == mask and _is_number(model, statement.value):
-            return target.value if model.value(target.value).tensor is not None else None
+            return (target.value, statement.value) if model.value(target.value).tensor is not None else None
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         call = statement.value
         if model.target(call) != "torch.Tensor.masked_fill_" or not isinstance(call.func, ast.Attribute):
             return None
         if len(call.args) == 2 and ast.dump(call.args[0]) == mask and _is_number(model, call.args[1]):
-            return call.func.value
+            return call.func.value, call.args[1]
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._bindings import alone
-from perflint.rules.transfer._reads import Fate, fates
+from perflint.rules._memory.uses import Fate, fates
 from perflint.semantics.bindings import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk

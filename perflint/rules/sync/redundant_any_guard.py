@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import indentation, replace, with_last_comments
+from perflint.rules._memory.bodies import memory_around
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.operators import is_fresh, shared
+from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._places import loops_around
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
+from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import READS, REDUNDANT_ANY_GUARD, owned
+from perflint.semantics.flow import Bound, Loop
 from perflint.semantics.sites import CallSite, TruthSite
-from perflint.semantics.values import Kind, Tensor
+from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
+
+
+_MOST_USES = 200
+_HARMLESS = {Fate.READ, Fate.COMPUTED, Fate.COPIED, Fate.WRITTEN}
 
 
 class RedundantAnyGuard(Rule):
@@ -59,9 +71,11 @@ class RedundantAnyGuard(Rule):
     ```
 
     ## Fix safety
-    Safe where everything written to holds integers or booleans. Unsafe for floating-point tensors:
-    without the guard autograd sees an in-place operation even if the mask is empty, which raises
-    for a leaf that requires grad, and for a tensor whose value some backward still needs.
+    Without the guard autograd sees an in-place operation even if the mask is empty. That raises for a leaf that
+    requires grad, and later for a tensor whose value some backward still needs: autograd saves indices, labels and
+    masks, too. Safe where everything written to is a tensor of integers or booleans that the function has made, that
+    nothing else holds and that no operation before has saved, where the mask is computed from it, and the number
+    fits any integer. Unsafe elsewhere.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the `if` and not at the assignment.
@@ -118,8 +132,54 @@ def _lines(statement: cst.If) -> Iterator[str]:
 
 
 def _safety(model: Model, guard: Guard) -> Safety:
-    for tensor in guard.stored:
-        value = model.value(tensor)
-        if not isinstance(value, Tensor) or value.kind not in (Kind.INT, Kind.BOOL):
-            return Safety.UNSAFE
-    return Safety.SAFE
+    proven = all(
+        _is_own(model, guard, tensor) and has_shape_of(model, guard.mask, tensor) and _fits(model, number)
+        for tensor, number in zip(guard.stored, guard.numbers, strict=True)
+    )
+    return Safety.SAFE if proven else Safety.UNSAFE
+
+
+def _fits(model: Model, number: ast.expr) -> bool:
+    """Whether any integer or boolean tensor takes a number, without an error where the mask is empty."""
+    value = model.value(number)
+    return isinstance(value, Const) and isinstance(value.value, int) and -128 <= value.value < 128
+
+
+def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
+    """Whether a tensor of integers or booleans is the function's own, and autograd keeps nothing of it at the guard."""
+    value = model.value(tensor)
+    if not isinstance(value, Tensor) or value.kind not in (Kind.INT, Kind.BOOL) or not isinstance(tensor, ast.Name):
+        return False
+    memory = memory_around(model, tensor)
+    groups = memory.group(tensor)
+    members = [member for group in groups for member in memory.members(group)]
+    bounds = [each for each in members if isinstance(each, Bound)]
+    if not bounds or not memory.is_own(tensor) or not all(_is_made_here(model, each) for each in bounds):
+        return False
+    last: ast.stmt = guard.statement
+    for loop in loops_around(model, guard.statement):
+        if isinstance(loop, (ast.For, ast.While)) and _outlives_turn(model, tensor, bounds, loop):
+            last = loop
+    uses = Uses(model)
+    for use in (use for each in bounds for use in each.uses):
+        if isinstance(use.ctx, ast.Load) and use.lineno <= (last.end_lineno or 0):
+            uses.follow(use)
+    return not uses.saved and uses.fates <= _HARMLESS
+
+
+def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Loop) -> bool:
+    """Whether a tensor may be the same in several turns of a loop."""
+    flow = flow_around(model, tensor)
+    for bound in bounds:
+        reach = flow.reach(bound, _MOST_USES)
+        line = getattr(bound.node, "lineno", loop.lineno)
+        if reach is None or loop in reach.loops or not loop.lineno <= line <= (loop.end_lineno or 0):
+            return True
+    return False
+
+
+def _is_made_here(model: Model, bound: Bound) -> bool:
+    """Whether a name gets a new tensor, a view of one of the same function, or is only written to."""
+    if bound.node is None or bound.value is None:
+        return not isinstance(bound.node, ast.arg)
+    return bound.whole and (is_fresh(model, bound.value) or isinstance(shared(model, bound.value), ast.Name))

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._statements import block_of, statement_of
+from perflint.rules._memory.flows import flow_around
 from perflint.rules.model._flow import attributes
-from perflint.rules.transfer._loops import body_of
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Array, Const, Tensor, scalar_type
 
 _SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn")) | frozenset(
@@ -95,11 +93,10 @@ def _assigned(model: Model, use: ast.Name) -> Iterator[ast.expr]:
     if last is not None:
         yield last
         return
-    for each in walk(body_of(model, use)):
-        if isinstance(each, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and each.value is not None:
-            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            if any(isinstance(target, ast.Name) and target.id == use.id for target in targets):
-                yield each.value
+    for each in flow_around(model, use).origins(use):
+        statement = model.parent(each.node) if isinstance(each.node, ast.Name) else None
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+            yield statement.value
 
 
 def _made(model: Model, node: ast.expr, depth: int) -> Shape:
@@ -118,28 +115,11 @@ def _made(model: Model, node: ast.expr, depth: int) -> Shape:
 
 
 def bound(model: Model, use: ast.Name) -> ast.expr | None:
-    """What a name was bound to last, where the statements before the use leave no doubt."""
-    statement = statement_of(model, use)
-    while statement is not None:
-        block = block_of(model, statement)
-        for before in reversed(block[: block.index(statement)]):
-            if isinstance(before, (ast.Assign, ast.AnnAssign)):
-                targets = before.targets if isinstance(before, ast.Assign) else [before.target]
-                if any(isinstance(each, ast.Name) and each.id == use.id for each in targets):
-                    return before.value
-            if any(isinstance(each, ast.Name) and each.id == use.id for each in _stores(before)):
-                return None
-        around = model.parent(statement)
-        if not isinstance(around, (ast.If, ast.With)):
-            return None
-        statement = around
-    return None
-
-
-def _stores(statement: ast.stmt) -> Iterator[ast.Name]:
-    for each in ast.walk(statement):
-        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
-            yield each
+    """What a name is bound to at a use, if one assignment alone may have done so."""
+    found = flow_around(model, use).used.get(use)
+    if found is None or not isinstance(found.node, ast.Name) or not found.whole:
+        return None
+    return found.value if isinstance(model.parent(found.node), (ast.Assign, ast.AnnAssign)) else None
 
 
 def _attribute(model: Model, node: ast.Attribute) -> ast.expr | None:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move
 from perflint.rules.sync._drawn import returns_drawn
 from perflint.rules.sync._indices import Index, indices
-from perflint.rules.transfer._writes import written_in_place
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import names_in, root_of, walk
-from perflint.semantics.values import Device, Value
+from perflint.semantics.structure import names_in, walk
+from perflint.semantics.values import Device, Instance, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
 
 
-_NEW = frozenset("to cuda clone size dim numel item tolist sum mean min max argmax any all".split())
+_STREAMS = re.compile(r"\b(?:Stream|stream|set_stream)\(")
+_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 
 
 class BlockingH2d(Rule):
@@ -75,9 +78,12 @@ class BlockingH2d(Rule):
 
     ## Fix safety
     `non_blocking=True` is added only where the tensor is the loop variable of a
-    `DataLoader(pin_memory=True)` and the loop does not write to it on the host, by its name or that of
-    a view; there it is safe. Elsewhere the host memory might be reused before the copy has read it, so nothing is
-    offered.
+    `DataLoader(pin_memory=True)`, or a part of it, and the loop only reads it on the host: it moves it, computes
+    with it, hands it to functions of the file that do no more. There it is safe. Nothing is offered where
+    the loop writes to it, by its name or that of a view, keeps it, or hands it to code that this file does not
+    show: the host memory might be overwritten before the copy has read it. Nor is it for classes derived
+    from `DataLoader`, which may make other tensors after pinning, or in files with streams of their own: there
+    another stream may read the tensor on the device before the copy is done.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `Memcpy HtoD` and the
@@ -230,8 +236,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
     if tensor is None or not tensor.pinned or moved is None or moved.non_blocking is not None:
         return None
-    loop = _loop_of(site, receiver)
-    if loop is None or _writes(loop, _root(receiver)):
+    if not _is_only_read(site, receiver) or _STREAMS.search(site.model.source.text):
         return None
     new = with_argument(node, "non_blocking=True")
     if new is None:
@@ -239,35 +244,38 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     return Fix("Copy without blocking the CPU", Safety.SAFE, (replace(site.model.source, site.span, new),))
 
 
-def _root(node: ast.expr) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _is_only_read(site: CallSite, receiver: ast.expr) -> bool:
+    """Whether the receiver is what a loop over a plain loader binds, or a part of it, and the loop only reads that."""
+    root = receiver
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    store = _target_of(site, root)
+    if store is None:
+        return False
+    # The copies on the device belong to others.
+    uses = Uses(site.model, copies=True)
+    uses.name(store)
+    return uses.fates <= _READS
 
 
-def _loop_of(site: CallSite, receiver: ast.expr) -> ast.For | None:
-    """The loop whose variable the receiver is, or an item of it."""
-    name = _root(receiver)
-    loops = loops_around(site.model, site.node)
-    return next((loop for loop in loops if isinstance(loop, ast.For) and name in names_in(loop.target)), None)
+def _target_of(site: CallSite, use: ast.Name) -> ast.Name | None:
+    """The target of the loop over a loader that gives a name its value."""
+    bound = flow_around(site.model, use).used.get(use)
+    loops = [loop for loop in loops_around(site.model, site.node) if isinstance(loop, ast.For)]
+    loop = next((each for each in loops if use.id in names_in(each.target)), None)
+    if bound is None or loop is None or not any(bound.node is part for part in walk(loop.target)):
+        return None
+    return bound.node if isinstance(bound.node, ast.Name) and _is_plain_loader(site, loop.iter) else None
 
 
-def _writes(loop: ast.For, name: str) -> bool:
-    """Whether the body of a loop changes a tensor in place, by its name or by one for the same memory."""
-    aliases = _aliases(loop, name)
-    return any((written := written_in_place(node)) is not None and root_of(written) in aliases for node in walk(loop))
-
-
-def _aliases(loop: ast.For, name: str) -> set[str]:
-    """The names that a loop gives to a tensor, to views of it and to arrays of its memory."""
-    found = {name}
-    for node in walk(loop):
-        if isinstance(node, (ast.Assign, ast.NamedExpr)) and not _is_new(node.value) and root_of(node.value) in found:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                found |= names_in(target)
-    return found
-
-
-def _is_new(node: ast.expr) -> bool:
-    """Whether an expression ends in a method that makes something of its own."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NEW
+def _is_plain_loader(site: CallSite, over: ast.expr) -> bool:
+    """Whether a loop goes over a `DataLoader`, or counts what one gives: others may make tensors after pinning."""
+    if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
+        over = over.args[0]
+    members = site.value(over).members
+    return bool(members) and all(
+        isinstance(each, Instance) and each.cls == "torch.utils.data.DataLoader" and each.arguments is not None
+        for each in members
+    )

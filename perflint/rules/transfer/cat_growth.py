@@ -9,12 +9,13 @@ from typing import TypeGuard
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
+from perflint.rules._memory.bodies import memory_around
+from perflint.rules._memory.operators import written
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
-from perflint.rules.transfer._writes import written_in_place
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -189,10 +190,11 @@ def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
     if not used & bound and not any(isinstance(node, ast.Call) for node in walk(part)):
         # The same object in each turn.
         return True
-    return any(
-        (root := written_in_place(node)) is not None and (model.value(root).tensor is not None or names_in(root) & used)
-        for node in inside
-    )
+    begin, end = (loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
+    if memory_around(model, part).is_written(part, begin, end):
+        return True
+    stores = (each for node in inside for each in written(model, node))
+    return any(model.value(each).tensor is not None or names_in(each) & used for each in stores)
 
 
 def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:

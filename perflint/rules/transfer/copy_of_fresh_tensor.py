@@ -6,23 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
-from perflint.rules._methods import call_site
+from perflint.rules._memory.operators import is_fresh
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import Device, Tensor
+from perflint.semantics.values import Device
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
-
-_FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
-_LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
-_MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
-_FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".split()) | frozenset(
-    f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
-)
-"""What makes a tensor of its own, and keeps no hold on it for the backward pass."""
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
 
 class CopyOfFreshTensor(Rule):
@@ -76,7 +66,10 @@ class CopyOfFreshTensor(Rule):
     listens = (Calls("torch.Tensor.clone"),)
 
     def nominate(self, site: CallSite) -> bool:
-        return is_fresh(site)
+        call = site.node
+        if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
+            return False
+        return is_fresh(site.model, call.func.value)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         assert isinstance(site.node.func, ast.Attribute)
@@ -88,22 +81,6 @@ class CopyOfFreshTensor(Rule):
             help="Remove `.clone()`.",
             fix=without_clone(site, Safety.SAFE),
         )
-
-
-def is_fresh(site: CallSite) -> bool:
-    """Whether what is cloned was made for this expression alone."""
-    if site.node.args or site.node.keywords or not isinstance(site.node.func, ast.Attribute):
-        return False
-    made = site.node.func.value
-    if isinstance(made, ast.BinOp):
-        both = [site.value(part) for part in (made.left, made.right)]
-        return isinstance(made.op, _ARITHMETIC) and any(isinstance(value, Tensor) for value in both)
-    if not isinstance(made, ast.Call) or call_site(site.model, made).target not in _FRESH:
-        return False
-    target = call_site(site.model, made).target
-    if target == "torch.where" and len(made.args) == 1:
-        return False
-    return keyword(made, "requires_grad") is None and keyword(made, "out") is None
 
 
 def without_clone(site: CallSite, safety: Safety) -> Fix | None:

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
+from perflint.rules._memory.bodies import Writers, lived, memory_around
+from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import body_of
 from perflint.rules.transfer._ones import is_one, shape
-from perflint.rules.transfer._reads import Fate, fates
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Device, Evidence
+from perflint.semantics.values import Device, Evidence, Kind
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -27,12 +29,14 @@ _ATTENTION = ("softmax", "scaled_dot_product_attention")
 class _Repeats:
     """The arguments of `expand` that stand for those of `repeat`.
 
-    `certain`: the number of dimensions is known; `sliced`: what is repeated is a slice, and may be empty.
+    `certain`: the number of dimensions is known; `sliced`: what is repeated is a slice, and may be empty;
+    `adds_alike`: the backward passes of both add up in the same order.
     """
 
     sizes: tuple[str, ...]
     certain: bool
     sliced: bool
+    adds_alike: bool
 
 
 class RepeatInsteadOfExpand(Rule):
@@ -52,8 +56,9 @@ class RepeatInsteadOfExpand(Rule):
     to four dimensions in a function that computes attention is a warning, all else is info.
 
     ## When it is fine
-    - Somebody writes into the result, or may: `out[i] = …`, `add_`, `nn.Parameter(…)`. Writing into an
+    - The result is written to, or may be: `out[i] = …`, `add_`, `nn.Parameter(…)`. Writing into an
       expanded tensor is an error or changes all rows at once. Not reported.
+    - The tensor is written to while the result is in use, which a view of it would show. Not reported.
     - The result is laid out anew at once: `.view(b * n, …)`, `.reshape(…)`, `.contiguous()`. There an
       expanded tensor is copied as well. Not reported.
     - Dimensions of other sizes, which only `repeat` can tile. Not reported.
@@ -88,10 +93,14 @@ class RepeatInsteadOfExpand(Rule):
     ```
 
     ## Fix safety
-    Safe where the result is read element by element: values, strides of what is made of it, and gradients
-    are the same. Unsafe where it goes into a product or a sum (kernels may add in another order), where the
-    number of dimensions is only taken from the number of arguments (a tensor of fewer raises an error), and
-    where a slice is repeated: if it is empty, `repeat` gives an empty tensor, and `expand` raises.
+    Safe where the result is only joined, gathered with, or compared to make a mask, in the same statements in which
+    it is made, so that nothing else runs in between: values, strides and gradients are the same. Unsafe where it goes
+    into a product or a sum, or two or more new dimensions get a gradient (additions may run in another order); where
+    strides of what is made of it can be seen, which may follow those of the other operand; where autograd keeps it,
+    so that a write to the tensor before the backward pass raises an error; where other code runs while it is in use,
+    which must not write to the tensor; where the number of dimensions is only taken from the number of arguments
+    (a tensor of fewer raises an error); and where a slice is repeated: if it is empty, `repeat` gives an empty
+    tensor, and `expand` raises.
 
     ## How a GPU shows it
     A profile shows `aten::repeat` with a copy kernel, and the memory of the result.
@@ -111,8 +120,13 @@ class RepeatInsteadOfExpand(Rule):
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         found = _repeats(site)
-        becomes = fates(site.model, site.node)
+        uses = Uses(site.model, layout=True)
+        uses.follow(site.node)
+        becomes = uses.fates
         if found is None or not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
+            return
+        writers = _writers(site, uses)
+        if writers is Writers.WRITTEN or _is_reshaped(site):
             return
         tensor = None if site.receiver is None else site.receiver.tensor
         shown = becomes.isdisjoint({Fate.PASSED, Fate.LAYER})
@@ -129,7 +143,9 @@ class RepeatInsteadOfExpand(Rule):
             confidence=confidence,
             severity=None if of_scores else Severity.INFO,
             help=cure,
-            fix=_fix(node, site, found, becomes) if shown else None,
+            fix=_fix(node, site, found, _safety(site, found, uses, writers))
+            if shown and writers < Writers.HANDED
+            else None,
             cost=sentence(_COST, self.measured[0]) if of_scores else None,
         )
 
@@ -152,17 +168,22 @@ def _repeats(site: CallSite) -> _Repeats | None:
     assumed = len(given) if rank is None else rank
     known = made.of_rank(assumed)
     sizes: list[str] = []
+    new = 0
     for i, each in enumerate(given):
         dimension = i - (len(given) - assumed)
         if _is_one(site, each):
             sizes.append("1" if dimension < 0 else "-1")
         elif dimension < 0 or (known.is_one(dimension) and not isinstance(each, ast.Starred)):
             sizes.append(site.text(each))
+            new += dimension < 0
         else:
             return None
     # The first is new if it is not the dimension of size 1 that it is taken for.
     only_first = all(_is_one(site, each) for each in given[1:])
-    return _Repeats(tuple(sizes), rank is not None or (only_first and 0 in made.ones), made.sliced)
+    certain = rank is not None or (only_first and 0 in made.ones)
+    # The backward pass of `repeat` adds up new dimensions one after the other, that of `expand` all at once.
+    alike = not leading and (new == 0 or (new == 1 and len(given) - sum(_is_one(site, each) for each in given) == 1))
+    return _Repeats(tuple(sizes), certain, made.sliced, alike)
 
 
 def _is_in_attention(site: CallSite) -> bool:
@@ -186,7 +207,31 @@ def _is_one(site: CallSite, node: ast.expr) -> bool:
     return not isinstance(node, ast.Starred) and is_one(site.model, node)
 
 
-def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, becomes: set[Fate]) -> Fix | None:
+def _is_reshaped(site: CallSite) -> bool:
+    return isinstance(site.node.func, ast.Attribute) and memory_around(site.model, site.node).is_reshaped(
+        site.node.func.value
+    )
+
+
+def _writers(site: CallSite, uses: Uses) -> Writers:
+    """Who may write to what is repeated while the result is in use: a view would show it."""
+    statement = statement_of(site.model, site.node)
+    if statement is None or not isinstance(site.node.func, ast.Attribute):
+        return Writers.HANDED
+    begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
+    return memory_around(site.model, site.node).writers(site.node.func.value, begin, end)
+
+
+def _safety(site: CallSite, found: _Repeats, uses: Uses, writers: Writers) -> Safety:
+    tensor = None if site.receiver is None else site.receiver.tensor
+    has_gradient = tensor is None or tensor.kind not in (Kind.INT, Kind.BOOL)
+    if has_gradient and not found.adds_alike:
+        return Safety.UNSAFE
+    exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and writers is Writers.NONE
+    return Safety.SAFE if exact and found.certain and not found.sliced else Safety.UNSAFE
+
+
+def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, safety: Safety) -> Fix | None:
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     arguments = [cst.Arg(cst.parse_expression(size)) for size in found.sizes if not size.startswith("*")]
@@ -200,6 +245,4 @@ def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, becomes: set[Fate])
     else:
         arguments = [old.with_changes(value=new.value) for old, new in zip(node.args, arguments, strict=True)]
     new = node.with_changes(func=node.func.with_changes(attr=cst.Name("expand")), args=arguments)
-    exact = Fate.COMPUTED not in becomes and found.certain and not found.sliced
-    safety = Safety.SAFE if exact else Safety.UNSAFE
     return Fix("Expand instead", safety, (replace(site.model.source, site.span, new),))

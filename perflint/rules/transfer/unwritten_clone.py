@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
+from perflint.rules._memory.bodies import Writers, attributes_written, lived, memory_around
+from perflint.rules._memory.operators import is_fresh, shared
+from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.transfer._loops import body_of, loop_around
-from perflint.rules.transfer._reads import Fate, Uses, is_layer, shared
-from perflint.rules.transfer._writes import is_known, sharing, writes
-from perflint.rules.transfer.copy_of_fresh_tensor import is_fresh, without_clone
+from perflint.rules.transfer.copy_of_fresh_tensor import without_clone
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -23,7 +24,8 @@ _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
 _DEEP = "copy.deepcopy"
 _DEEPEST = 3
 _READS = frozenset({Fate.READ, Fate.COMPUTED, Fate.LAYER})
-Position = tuple[int, int]
+_LAST = (sys.maxsize, 0)
+"""Behind all positions of a file."""
 
 
 class UnwrittenClone(Rule):
@@ -41,8 +43,10 @@ class UnwrittenClone(Rule):
     residual branch cost a step of a vision transformer 2 %.
 
     ## When it is fine
-    - The copy keeps what the tensor was before somebody writes to it: `old = x.clone(); x.add_(1)`, the
+    - The copy keeps what the tensor was before a write to it: `old = x.clone(); x.add_(1)`, the
       parameters before a step of the optimizer. Not reported where a write, or a call that may write, is seen.
+    - Autograd keeps the copy for the backward pass, and the tensor is written to before that, as the queue of
+      keys in contrastive learning is. Not reported where the function, or another method, writes to it.
     - The copy is written to, returned or stored. Not reported.
     - The tensor is a view of what it is stored into: `x[1:] = x[:-1].clone()`. Not reported.
     - Copies of what CUDA graphs or compiled functions give, which the next call overwrites. Not reported
@@ -90,13 +94,13 @@ class UnwrittenClone(Rule):
             return site.heat is Heat.HOT and _holds_tensors(site)
         copied = _copied(site)
         tensor = None if copied is None else site.value(copied).tensor
-        if tensor is None or tensor.evidence is Evidence.USE:
+        if copied is None or tensor is None or tensor.evidence is Evidence.USE:
             return False
         if site.target in _BY_FUNCTION:
             return True
         if site.node.args or site.node.keywords:
             return False
-        return not is_fresh(site) if site.target == "torch.Tensor.clone" else _is_slice(site)
+        return not is_fresh(site.model, copied) if site.target == "torch.Tensor.clone" else _is_slice(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if site.target == _DEEP:
@@ -109,7 +113,7 @@ class UnwrittenClone(Rule):
         uses.follow(site.node)
         harmless = {Fate.READ} if site.target == "torch.Tensor.contiguous" else _READS
         read = bool(uses.fates) and uses.fates <= harmless
-        source = _source_confidence(site, copied, uses.last) if read else None
+        source = _source_confidence(site, copied, uses) if read else None
         if source is None:
             if site.target in _BY_FUNCTION:
                 yield self._whole(site, "copies the tensor that it is given")
@@ -195,37 +199,20 @@ def _is_slice(site: CallSite) -> bool:
     return any(isinstance(part, ast.Slice) for part in parts)
 
 
-def _source_confidence(site: CallSite, copied: ast.expr, last: Position) -> Confidence | None:
-    """How sure it is that nothing writes to what is copied while the copy is read; None where something may."""
+def _source_confidence(site: CallSite, copied: ast.expr, uses: Uses) -> Confidence | None:
+    """How sure it is that nothing writes to the source while the copy is in use; None where something may."""
     model = site.model
     statement = statement_of(model, site.node)
-    base = shared(model, copied)
-    names = sharing(model, base)
     if statement is None:
         return None
-    loop = loop_around(model, statement)
-    begin = (statement.lineno, statement.col_offset)
-    start = begin if loop is None else (loop.lineno, loop.col_offset)
-    function = body_of(model, site.node)
-    for place, path in writes(model, function):
-        if (not path or path in names) and _position(place) >= start:
+    begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
+    base = shared(model, copied)
+    if uses.saved:
+        # Autograd may read it until the backward pass, which comes after all of the function.
+        end = _LAST
+        if isinstance(base, ast.Attribute) and base.attr in attributes_written(model):
             return None
-    layered = False
-    for call in walk(function):
-        if not isinstance(call, ast.Call) or _position(call) < start or call is site.node:
-            continue
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        hands_over = any(path_of(shared(model, each)) in names for each in given)
-        if is_known(model, call):
-            continue
-        until = last if loop is None else (loop.end_lineno or 0, 0)
-        if not isinstance(base, ast.Name) and begin <= _position(call) <= max(last, until):
-            return None
-        if hands_over and not is_layer(model, call):
-            return None
-        layered = layered or hands_over
-    return Confidence.LOW if layered else Confidence.HIGH
-
-
-def _position(node: ast.AST) -> Position:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    found = memory_around(model, site.node).writers(copied, begin, end)
+    if found > Writers.LAYERS:
+        return None
+    return Confidence.LOW if found is Writers.LAYERS else Confidence.HIGH

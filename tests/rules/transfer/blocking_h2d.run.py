@@ -43,3 +43,91 @@ def kept_where_the_host_writes_by_another_name(dataset):
         total = total + images.to(DEVICE).sum()
         torch.add(images, 1, out=images)
     return total
+
+
+def mean_of(x):
+    return x.float().mean().item()
+
+
+def case_helpers_that_read():
+    means = []
+    dataset = TensorDataset(torch.arange(12.0), torch.arange(12))
+    for step, batch in enumerate(DataLoader(dataset, batch_size=4, pin_memory=True)):
+        if step == 1:
+            continue
+        x = batch[0].to(DEVICE)
+        means.append((mean_of(batch[1]), x.sum().item(), len(batch[0])))
+        x.zero_()
+    return means
+
+
+def scramble(x):
+    x.zero_()
+
+
+def kept_where_a_helper_writes(dataset):
+    total = torch.zeros(()).to(DEVICE)
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        scramble(images)
+    return total
+
+
+def kept_where_unknown_code_may_write(dataset, scrambles):
+    total = torch.zeros(()).to(DEVICE)
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        scrambles(images)
+    return total
+
+
+def kept_where_a_container_holds_it(dataset):
+    total = torch.zeros(()).to(DEVICE)
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        held = [images]
+        held[0].zero_()
+    return total
+
+
+def kept_where_it_outlives_the_loop(dataset):
+    kept = []
+    total = torch.zeros(()).to(DEVICE)
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+        kept.append(images)
+    kept[-1].zero_()
+    return total
+
+
+def kept_where_the_consumer_may_write(dataset):
+    for (images,) in DataLoader(dataset, pin_memory=True):
+        yield images, images.to(DEVICE)
+
+
+def kept_where_a_method_writes(dataset):
+    class Mixed:
+        def mix(self, x):
+            x[0] = 0
+
+        def total(self):
+            total = torch.zeros(()).to(DEVICE)
+            for (images,) in DataLoader(dataset, pin_memory=True):
+                total = total + images.to(DEVICE).sum()
+                self.mix(images)
+            return total
+
+    return Mixed().total()
+
+
+class Filtered(DataLoader):
+    def __iter__(self):
+        for (images,) in super().__iter__():
+            yield (images[images > 0],)
+
+
+def kept_where_the_loader_makes_other_tensors(dataset):
+    total = 0
+    for (images,) in Filtered(dataset, pin_memory=True):
+        total = total + images.to(DEVICE).sum()
+    return total

@@ -124,6 +124,7 @@ SEEN = 0.0
 
 def counted(model: nn.Module, loader, optimizer) -> float:
     global SEEN
+    SEEN = 0.0
     for x in loader:
         loss = model(x).sum()
         loss.backward()
@@ -141,6 +142,7 @@ def with_a_closure(model: nn.Module, loader, optimizer):
 
     def step(x):
         nonlocal total
+        total = 0.0
         for part in x:
             loss = model(part).sum()
             loss.backward()

@@ -46,9 +46,10 @@ def kept_where_other_functions_use_the_sum():
 
     def train():
         nonlocal total
+        total = 0.0
         for x in batches():
             loss = model(x).square().mean()
-            loss.backward(torch.ones((), device=DEVICE))
+            loss.backward()
             total += loss
         return float(total)
 
@@ -63,6 +64,7 @@ TOTAL = 0.0
 
 def kept_where_the_sum_is_global():
     global TOTAL
+    TOTAL = 0.0
     model = torch.nn.Linear(2, 1).to(DEVICE)
     for x in batches():
         loss = model(x).square().mean()

@@ -24,3 +24,47 @@ def change_empty_slices(error):
     before, after = error
     assert before is None
     assert "RuntimeError" in after
+
+
+def case_added():
+    x = torch.arange(60.0, device=DEVICE).reshape(4, 3, 5).requires_grad_()
+    rows = torch.ones(3, 5, device=DEVICE, requires_grad=True)
+    table = rows.unsqueeze(0).repeat((4, 1, 1))
+    total = x * table - rows.repeat(4, 1, 1)
+    (total * total).sum().backward()
+    return {"total": total, "x": x, "rows": rows}
+
+
+def case_gathered():
+    x = torch.arange(24.0, device=DEVICE).reshape(2, 4, 3).requires_grad_()
+    index = torch.tensor([[3, 0], [1, 1]], device=DEVICE)
+    best = torch.gather(x, 1, index.unsqueeze(-1).repeat(1, 1, 3))
+    rows = torch.arange(2, device=DEVICE).unsqueeze(-1).repeat(1, 2)
+    picked = x[rows, index]
+    (best.square().sum() + picked.sum()).backward()
+    return {"best": best, "picked": picked, "x": x}
+
+
+def case_strides():
+    row = torch.arange(3.0, device=DEVICE)
+    total = row.repeat(2, 1) + torch.ones(3, 2, device=DEVICE).t()
+    return {"values": total.tolist(), "total": total}
+
+
+def change_strides(total):
+    """strides of what is made of it can be seen, which may follow those of the other operand"""
+    assert total[0].stride() == (3, 1) and total[1].stride() == (1, 2)
+
+
+def case_written_before_the_backward_pass():
+    x = torch.ones(2, 3, device=DEVICE, requires_grad=True)
+    row = torch.ones(3, device=DEVICE)
+    total = (x * row.repeat(2, 1)).sum()
+    row += 1
+    total.backward()
+    return {"x": x}
+
+
+def change_written_before_the_backward_pass(error):
+    """autograd keeps it, so that a write to the tensor before the backward pass raises an error"""
+    assert error[0] is None and "modified by an inplace operation" in error[1]

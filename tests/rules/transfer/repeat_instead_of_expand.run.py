@@ -16,25 +16,6 @@ def case_joined():
     return both, x, token
 
 
-def case_added():
-    x = leaf(4, 3, 5)
-    rows = torch.ones(3, 5, device=DEVICE, requires_grad=True)
-    table = rows.unsqueeze(0).repeat((4, 1, 1))
-    total = x * table - rows.repeat(4, 1, 1)
-    (total * total).sum().backward()
-    return total, x, rows
-
-
-def case_spread():
-    x: torch.Tensor = leaf(4, 3, 5)
-    mean = x.mean(dim=-1, keepdim=True).repeat(1, 1, 5)
-    centred = x - mean
-    row = torch.ones(4, 5, device=DEVICE, requires_grad=True)
-    columns = row.unsqueeze(1).tile(1, 6, 1) / 3
-    (centred.sum() + columns.square().sum()).backward()
-    return centred, columns, x, row
-
-
 def case_masked():
     x = leaf(2, 4, 3, 3)
     mask = torch.tensor([[1, 0, 1], [1, 1, 0]], device=DEVICE)
@@ -44,21 +25,31 @@ def case_masked():
     return filled, x
 
 
-def case_gathered():
-    x = leaf(2, 4, 3)
-    index = torch.tensor([[3, 0], [1, 1]], device=DEVICE)
-    best = torch.gather(x, 1, index.unsqueeze(-1).repeat(1, 1, 3))
-    rows = torch.arange(2, device=DEVICE).unsqueeze(-1).repeat(1, 2)
-    picked = x[rows, index]
-    (best.square().sum() + picked.sum()).backward()
-    return best, picked, x
+def case_transposed_masks():
+    x = leaf(2, 4, 3, 3).transpose(2, 3)
+    mask = torch.tensor([[1, 0], [1, 1], [0, 1]], device=DEVICE).t()
+    filled = x.masked_fill(mask[:, None, None, :].repeat(1, 4, 3, 1) == 0, -1.0)
+    return filled, filled.contiguous()
 
 
-def case_of_numbers():
-    x = leaf(4)
-    rate = torch.tensor(3.0, device=DEVICE).repeat(4)
-    eye = torch.eye(3, device=DEVICE).repeat(*(2, 4), 1, 1) * 2
-    return x * rate, eye
+def case_stacked():
+    rows = torch.ones(3, 5, device=DEVICE, requires_grad=True)
+    both = torch.stack([rows.unsqueeze(0).repeat((4, 1, 1)), rows.repeat(4, 1, 1) * 2])
+    (both * leaf(2, 4, 3, 5)).sum().backward()
+    return both, rows
+
+
+def case_stored():
+    out = torch.zeros(2, 4, 3, device=DEVICE)
+    index = torch.arange(3, device=DEVICE)
+    out[0] = index.repeat(4, 1)
+    out[1, :2].copy_(index[None].repeat(2, 1))
+    return out
+
+
+def case_counted():
+    column = torch.tensor([[1], [0]], device=DEVICE)
+    return (column.repeat(1, 3) > 0).any(), column.repeat(1, 3).shape
 
 
 def kept_where_it_is_written():
@@ -67,3 +58,63 @@ def kept_where_it_is_written():
     first[0] = 1
     second = x[None].repeat(4, 1, 1).view(12, 5) + 1
     return first, second, x.repeat(2, 1) + 1
+
+
+def kept_where_strides_follow_the_other_operand(z: torch.Tensor):
+    row = torch.ones(5, device=DEVICE)
+    return row.repeat(4, 1) + z.t()
+
+
+def kept_where_strides_are_asked_for():
+    row = torch.ones(5, device=DEVICE)
+    rows = row.repeat(4, 1)
+    return rows.stride(), rows.is_contiguous(), (rows > 0).any()
+
+
+def kept_where_it_is_transposed(z: torch.Tensor):
+    row = torch.ones(5, device=DEVICE)
+    return row.repeat(4, 1).t() * 2
+
+
+def kept_where_gradients_are_added_in_another_order(x: torch.Tensor):
+    row = torch.ones(5, device=DEVICE, requires_grad=True)
+    return torch.cat([row.repeat(4, 3, 1), x])
+
+
+def kept_where_the_tensor_is_written_to(x: torch.Tensor):
+    row = torch.ones(5, device=DEVICE)
+    rows = row.repeat(4, 1)
+    row.add_(1)
+    return torch.cat([rows, x])
+
+
+def kept_where_a_view_of_it_is_written_to(x: torch.Tensor):
+    rows = torch.ones(1, 5, device=DEVICE)
+    first = rows[0]
+    rows = rows.repeat(4, 1)
+    first[0] = 3
+    return torch.cat([rows, x])
+
+
+def kept_where_it_is_stored_into_itself():
+    x = torch.ones(4, 5, device=DEVICE)
+    first = x[:1]
+    x += first.repeat(4, 1)
+    return x
+
+
+def kept_where_other_code_runs(token: torch.Tensor, advance, x: torch.Tensor):
+    tokens = token[None].repeat(4, 1, 1)
+    advance()
+    return torch.cat([tokens, x])
+
+
+def kept_where_autograd_keeps_it(x: torch.Tensor, index: torch.Tensor):
+    picked = torch.gather(x, 1, index[:, :, None].repeat(1, 1, 5))
+    return picked, x * x.mean(-1, keepdim=True).repeat(1, 1, 5)
+
+
+def kept_where_others_see_it(x: torch.Tensor):
+    global ROWS
+    ROWS = torch.ones(5, device=DEVICE).repeat(4, 1)
+    return torch.cat([ROWS, x])

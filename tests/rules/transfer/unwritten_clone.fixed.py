@@ -86,7 +86,25 @@ def differences(x: torch.Tensor, steps: int) -> torch.Tensor:
     moved = 0
     for _ in range(steps):
         last = x.clone()
+        torch.add(x, 1, out=x)
         moved = moved + (x - last)
+    return moved
+
+
+def differences_from(x: torch.Tensor, steps: int) -> torch.Tensor:
+    moved = 0
+    for _ in range(steps):
+        start = x
+        moved = moved + (start - 1)
+        torch.add(x, 1, out=x)
+    return moved
+
+
+def differences_to_the_last(x: torch.Tensor, steps: int) -> torch.Tensor:
+    moved = last = 0
+    for _ in range(steps):
+        moved = moved + (x - last)
+        last = x.clone()
         torch.add(x, 1, out=x)
     return moved
 
@@ -176,3 +194,100 @@ def made_one(x: torch.Tensor) -> torch.Tensor:
     if not isinstance(x, torch.Tensor):
         x = torch.tensor(x)
     return x + 1
+
+
+class Queue(nn.Module):
+    """A memory bank: autograd keeps what is multiplied until the backward pass, and the queue is written to before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("queue", torch.randn(128, 4096))
+        self.register_buffer("old", torch.randn(128, 4096))
+        self.position = 0
+
+    def enqueue(self, keys: torch.Tensor) -> None:
+        self.queue[:, self.position : self.position + len(keys)] = keys.T
+
+    def forward(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        positive = torch.einsum("nc,nc->n", query, keys)
+        negative = torch.einsum("nc,ck->nk", query, self.queue.clone().detach())
+        self.enqueue(keys)
+        return torch.cat([positive[:, None], negative], dim=1)
+
+    def scores(self, query: torch.Tensor) -> torch.Tensor:
+        return query @ self.queue.clone().detach()
+
+    def scores_without_gradient(self, query: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return query @ self.queue
+
+    def scores_of_old(self, query: torch.Tensor) -> torch.Tensor:
+        return query @ self.old
+
+    def spread(self) -> torch.Tensor:
+        return self.queue - 1
+
+
+def swapped(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    held = [x]
+    kept = x.clone()
+    held[0].mul_(2)
+    return y - kept
+
+
+def written_as_an_array(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    kept = x.clone()
+    x.numpy().fill(0)
+    return y - kept
+
+
+def written_in_the_same_expression(x: torch.Tensor) -> torch.Tensor:
+    return torch.sub(x.clone(), x.mul_(2))
+
+
+def replaced(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    kept = x.clone()
+    x.data = y
+    return y - kept
+
+
+def written_in_the_next_turn(x: torch.Tensor, steps: int) -> torch.Tensor:
+    kept, total = None, 0
+    for step in range(steps):
+        x += 1
+        if step % 2:
+            kept = x.clone()
+        if kept is not None:
+            total = total + (kept - 1)
+    return total
+
+
+def of_others(x: torch.Tensor):
+    kept = x.clone()
+    yield x
+    return x - kept
+
+
+BANK = torch.zeros(4)
+
+
+def of_the_file(advance, x: torch.Tensor) -> torch.Tensor:
+    kept = BANK.clone()
+    advance()
+    return x - kept
+
+
+def seen_by_a_closure(x: torch.Tensor, changes) -> torch.Tensor:
+    kept = x.clone()
+
+    def step():
+        x.add_(1)
+
+    changes(step)
+    return x - kept
+
+
+def kept_by_others(x: torch.Tensor) -> torch.Tensor:
+    global LAST
+    LAST = x.clone()
+    return LAST + 1

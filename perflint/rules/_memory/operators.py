@@ -1,0 +1,222 @@
+"""What operators of torch do with the memory of their operands: view it, read it, keep it for the backward pass."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.rules._methods import is_false
+from perflint.semantics import torch_api
+from perflint.semantics.model import Model
+from perflint.semantics.values import Tensor
+
+
+def _of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FACTS = _of(
+    "shape dtype device ndim layout is_cuda is_cpu requires_grad names itemsize nbytes is_sparse is_quantized is_meta"
+)
+"""Attributes that are the same for any tensor of the same values."""
+ASKS = _of(
+    "size dim numel nelement ndimension is_floating_point is_complex element_size get_device item tolist type_as_ "
+    "is_inference is_signed"
+)
+"""Methods that answer the same for any tensor of the same values."""
+ASKS_LAYOUT = _of("stride is_contiguous storage_offset")
+ASKS_IDENTITY = _of("data_ptr is_pinned is_leaf grad_fn grad retains_grad _version _base is_set_to untyped_storage")
+"""What tells a tensor from a copy of it."""
+ALIASES = _of("T mT H mH data real imag values indices")
+"""Attributes that share the tensor's memory."""
+_KEEP_ORDER = _of(
+    """unsqueeze detach expand expand_as type to type_as float half long int bool double bfloat16 short char byte cuda
+    cpu broadcast_to as_tensor asarray positive numpy conj resolve_conj identity pin_memory dropout dropout1d
+    dropout2d dropout3d alpha_dropout feature_alpha_dropout rename"""
+)
+VIEWS = _KEEP_ORDER | _of(
+    """squeeze transpose permute movedim moveaxis swapaxes swapdims t narrow select
+    diagonal unbind chunk split tensor_split hsplit vsplit dsplit split_with_sizes unfold adjoint view_as_real
+    view_as_complex atleast_1d atleast_2d atleast_3d broadcast_tensors as_strided as_subclass storage align_to
+    to_dense unsafe_chunk unsafe_split real imag"""
+)
+"""What may share the memory of its first operand."""
+LAYS_OUT = _of("view reshape flatten contiguous clone view_as reshape_as unflatten ravel")
+"""What asks for elements that follow one another; all but `clone` may share the memory."""
+MOVES = _of("to cuda cpu type_as")
+ELEMENTWISE = _of(
+    """cat concat concatenate stack hstack vstack dstack column_stack row_stack where gather scatter take_along_dim
+    take_along_axis index_select add sub subtract mul multiply div divide true_divide eq ne lt le gt ge greater less
+    equal maximum minimum fmax fmin logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not
+    masked_fill masked_select abs neg sign floor ceil round clamp clip isnan isinf isfinite zeros_like ones_like
+    empty_like full_like rand_like randn_like copy_ add_ sub_ mul_ div_ scatter_ masked_fill_ index_add_ nonzero
+    embedding one_hot any all"""
+)
+"""What gives the same, bit for bit, for operands of any strides."""
+JOINS = _of("cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag einsum")
+"""What takes its operands in a list."""
+MULTIPLIES = _of("linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d grid_sample")
+"""What lays out its operands before it multiplies them."""
+SAVES_NOTHING = _of(
+    """cat concat concatenate stack hstack vstack dstack column_stack row_stack add sub subtract eq ne lt le gt ge
+    greater less equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not neg sign
+    floor ceil round isnan isinf isfinite zeros_like ones_like empty_like full_like rand_like randn_like copy_ add_
+    sub_ sum mean any all argmax argmin nonzero flip roll tril triu one_hot allclose count_nonzero clone"""
+)
+"""What autograd keeps no operand of."""
+SAVES_OTHERS = _of("index_select masked_fill masked_fill_ scatter scatter_ index_add_")
+"""What autograd keeps the index or mask of, but not the first operand."""
+LAYOUT_OF_FIRST = _of("masked_fill masked_fill_ copy_ add_ sub_ mul_ div_ scatter scatter_ index_add_")
+"""What gives a tensor whose strides come from the first operand alone."""
+LAYOUT_OF_NONE = _of("gather take_along_dim index_select masked_select nonzero embedding one_hot any all equal item")
+"""What gives a tensor whose strides come from no operand."""
+RESHAPES = _of("""as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_""")
+"""Methods that give a tensor another shape while it keeps its name."""
+KEEPS = (
+    "torch.autograd.",
+    "torch.cuda.",
+    "torch.distributed.",
+    "torch.fx.",
+    "torch.func.",
+    "torch.jit.",
+    "torch.nn.Buffer",
+    "torch.nn.Module",
+    "torch.nn.Parameter",
+    "torch.nn.init.",
+    "torch.nn.parallel.",
+    "torch.nn.utils.",
+    "torch.onnx.",
+    "torch.overrides.",
+    "torch.save",
+    "torch.utils.",
+    "torch.vmap",
+)
+"""What may keep its arguments, change them, or call what does."""
+BINDS = _of("apply_ map_ register_hook backward share_memory_ requires_grad_ retain_grad")
+"""What they do holds for this tensor, and for no other of the same values."""
+GROWS = _of("append appendleft add insert extend update setdefault put push")
+"""Methods by which a container takes something in."""
+_CHANGES = (*KEEPS, "torch.optim.", "torch._foreach", "torch.Tensor.backward", "torch.Tensor.register_hook")
+_KNOWN = ("torch.", "builtins.", "math.", "numpy.", "typing.", "warnings.", "logging.", "operator.", "functools.")
+_RUNS_OTHERS = frozenset(
+    f"builtins.{name}" for name in ("next", "map", "filter", "exec", "eval", "setattr", "__import__", "super")
+) | {"functools.reduce", "functools.partial"}
+PASSES_ON = frozenset(f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "iter", "next", "reversed"))
+"""Functions of Python whose results hold what they are given."""
+_ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
+_ARRAY_FUNCTIONS = frozenset(
+    f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
+) | {"numpy.random.shuffle", "random.shuffle"}
+_FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
+_LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
+_MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
+FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".split()) | frozenset(
+    f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
+)
+"""What makes a tensor of its own, and keeps no hold on it for the backward pass."""
+_DECIDES = _of("argmax argmin eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not")
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
+
+
+def is_layer(model: Model, call: ast.Call) -> bool:
+    """Whether a call is one of a module, or of another object that is called as they are."""
+    return model.target(call).endswith(".__call__")
+
+
+def is_known(model: Model, call: ast.Call) -> bool:
+    """Whether a call is one of torch, of Python or of NumPy, which write to nothing but what their names say."""
+    target = model.target(call)
+    return target.startswith(_KNOWN) and not target.startswith(_CHANGES)
+
+
+def is_closed(model: Model, call: ast.Call) -> bool:
+    """Whether a known call also runs no code but its own."""
+    return is_known(model, call) and model.target(call) not in _RUNS_OTHERS
+
+
+def keeps_order(name: str) -> bool:
+    """Whether a view has its elements in the order of the tensor that it is of."""
+    return name in _KEEP_ORDER
+
+
+def shared(model: Model, node: ast.expr) -> ast.expr:
+    """The expression whose memory a view is of: `x` for `x.detach()[0].T`."""
+    while True:
+        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ALIASES):
+            node = node.value
+            continue
+        if not isinstance(node, ast.Call):
+            return node
+        head, _, leaf = torch_api.canonical(model.target(node)).rpartition(".")
+        if leaf == "clone" or (leaf not in VIEWS and leaf not in LAYS_OUT):
+            return node
+        if head == "torch.Tensor" and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        elif head in ("torch", "torch.nn.functional") and node.args:
+            node = node.args[0]
+        else:
+            return node
+
+
+def is_fresh(model: Model, node: ast.expr) -> bool:
+    """Whether an expression makes a tensor with memory of its own, which autograd does not keep."""
+    if isinstance(node, ast.BinOp):
+        both = [model.value(part) for part in (node.left, node.right)]
+        return isinstance(node.op, _ARITHMETIC) and any(isinstance(value, Tensor) for value in both)
+    if isinstance(node, ast.Compare):
+        operands = [model.value(part) for part in (node.left, *node.comparators)]
+        return len(operands) == 2 and any(isinstance(value, Tensor) for value in operands)
+    if not isinstance(node, ast.Call):
+        return False
+    if any(keyword.arg in ("requires_grad", "out", None) for keyword in node.keywords):
+        return False
+    target = model.target(node)
+    head, _, leaf = target.rpartition(".")
+    if target in FRESH:
+        return target != "torch.where" or len(node.args) != 1
+    return head in ("torch", "torch.Tensor") and leaf in _DECIDES
+
+
+def written(model: Model, node: ast.AST) -> list[ast.expr]:
+    """What a node writes to: stores, methods and functions that end in "_", `out` and `inplace`."""
+    if isinstance(node, ast.Subscript):
+        return [node.value] if isinstance(node.ctx, ast.Store) else []
+    if isinstance(node, ast.AugAssign):
+        return [] if isinstance(node.target, ast.Subscript) else [node.target]
+    if isinstance(node, ast.Attribute):
+        return [node.value] if node.attr in ALIASES and isinstance(node.ctx, ast.Store) else []
+    if not isinstance(node, ast.Call):
+        return []
+    found = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    in_place = any(keyword.arg == "inplace" and not is_false(keyword.value) for keyword in node.keywords)
+    if in_place or (name.endswith("_") and not name.endswith("__")):
+        found += node.args[:1]
+        if isinstance(node.func, ast.Attribute):
+            found.append(node.func.value)
+    elif name in _ARRAY_WRITES and isinstance(node.func, ast.Attribute):
+        if model.value(node.func.value).tensor is None:
+            found.append(node.func.value)
+    elif model.target(node) in _ARRAY_FUNCTIONS:
+        found += node.args[:1]
+    return found
+
+
+def records(model: Model, node: ast.AST) -> bool:
+    """Whether autograd may record what runs at a node: no `no_grad` or `inference_mode` is around it."""
+    for outer in model.ancestors(node):
+        contexts: list[ast.expr] = []
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            contexts = [item.context_expr for item in outer.items]
+        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            contexts = outer.decorator_list
+        for context in contexts:
+            called = context.func if isinstance(context, ast.Call) else context
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if name in ("no_grad", "inference_mode"):
+                given = context.args if isinstance(context, ast.Call) else []
+                return bool(given)
+            if name in ("enable_grad", "set_grad_enabled"):
+                return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return True
+    return True
