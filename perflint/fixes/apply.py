@@ -8,38 +8,30 @@ they leave. Rounds follow until one applies nothing.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from perflint.findings import Edit, Finding, Fix, Safety
-from perflint.fixes.comments import rescued
-from perflint.fixes.edits import in_newlines_of
-from perflint.fixes.imports import import_edits
-from perflint.fixes.layout import breaks
-from perflint.fixes.leftovers import tidied, without_unused_imports
-from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
+from perflint.fixes.rewrite import Offsets
+from perflint.fixes.trial import Group, Held, Relint, Taken, Trial
 from perflint.frozen import dataclass
 from perflint.source.text import Source
-
-Relint = Callable[[str], Sequence[Finding] | None]
-"""Checks a text as its file is checked, and says what is shown of it; None where a rule crashes."""
 
 Choice = Callable[[Finding, str], bool]
 """Whether to apply the fix of a finding; the text is the one that the finding is about, with earlier fixes in it."""
 
 _EFFECTS = re.compile(r":=|\b(?:await|yield)\b")
 
-Taken = Callable[[str], bool]
-"""Whether other files may use a name of the top level."""
-
 _MOST_ROUNDS = 50
 """Rounds end by themselves as long as what a fix leaves is no work for another."""
+_MOST_ATTEMPTS = 64
+"""In a round: enough to try each of 32 fixes alone, and to find some harmful ones among hundreds."""
+_PROOFS = 3
+"""How many fixes of a rule must do a harm alone for all that are blamed for it to be put aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ def apply_fixes(
     skipped: tuple[Skipped, ...] = ()
     for _ in range(_MOST_ROUNDS):
         offered = current if choice is None else [finding for finding in current if choice(finding, text)]
-        done = _round(_Round(Source("", text), current, relint, is_taken), offered, wanted)
+        done = _round(_Round(Trial(Source("", text), current, relint, is_taken)), offered, wanted)
         skipped = tuple(done.skipped)
         if not done.accepted:
             break
@@ -92,112 +84,86 @@ def apply_fixes(
     return Outcome(text, tuple(applied), skipped, current)
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """A fix and the findings that share it."""
-
-    fix: Fix
-    findings: list[Finding]
-
-
 @dataclass(slots=True)
 class _Round:
     """The state of a round: which fixes hold so far, and the text that they give."""
 
-    source: Source
-    before: Sequence[Finding]
-    relint: Relint
-    is_taken: Taken
+    trial: Trial
     text: str = ""
     findings: tuple[Finding, ...] = ()
-    accepted: list[_Group] = field(default_factory=list)
+    accepted: list[Group] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    attempts: int = 0
+    proven: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many fixes of a rule were tried alone and put aside for a reason."""
 
-    def settle(self, candidates: list[_Group]) -> None:
-        """Accept what holds of some fixes, by halving those that do not hold together."""
-        groups = [*self.accepted, *candidates]
-        tried = self.attempt(groups)
-        if not isinstance(tried, str):
-            self.accepted = groups
-            self.text, self.findings = tried
-        elif len(candidates) == 1:
-            self.skipped.extend(Skipped(finding, tried) for finding in candidates[0].findings)
-        else:
-            middle = len(candidates) // 2
-            self.settle(candidates[:middle])
-            self.settle(candidates[middle:])
+    def settle(self, candidates: Sequence[Group]) -> None:
+        """Accept some fixes as far as they do no harm together.
 
-    def attempt(self, groups: list[_Group]) -> tuple[str, tuple[Finding, ...]] | str:
-        """The text with some fixes and its findings, or why it must not be."""
-        edits = [_in_newlines(self.source, edit) for group in groups for edit in group.fix.edits]
-        changed = rewrite(self.source, edits)
-        if not _is_valid(changed.text, like=self.source.text):
-            return "it would leave invalid Python"
-        kept = rescued(self.source, changed)
-        if kept is None:
-            return "it would drop a comment"
-        if kept:
-            changed = rewrite(self.source, [*kept, *edits])
-        changed = tidied(self.source, changed)
-        statements = [statement for group in groups for statement in group.fix.imports]
-        if statements:
-            edited = Source(self.source.path, changed.text)
-            changed = changed.then(rewrite(edited, import_edits(edited, statements)))
-        edited = Source(self.source.path, changed.text)
-        changed = changed.then(without_unused_imports(self.source, edited, self.is_taken))
-        edited = Source(self.source.path, changed.text)
-        too_long = breaks(self.source, edited)
-        if too_long:
-            changed = changed.then(rewrite(edited, too_long))
-        if changed.text == self.source.text:
-            return "it changes nothing"
-        after = self.relint(changed.text)
-        if after is None:
-            return "perflint cannot check what it would leave"
-        return self.harm(groups, changed, after) or (changed.text, tuple(after))
+        Fixes whose place shows harm are put aside at once, others are found by halving. Each attempt takes as
+        long as checking the whole text, so that their number has a limit.
+        """
+        while candidates:
+            if self.attempts == _MOST_ATTEMPTS:
+                self.put_aside(candidates, "too many other fixes of this file do harm")
+                return
+            self.attempts += 1
+            groups = [*self.accepted, *candidates]
+            tried = self.trial.attempt(groups)
+            if isinstance(tried, Held):
+                self.accepted = groups
+                self.text, self.findings = tried.text, tried.findings
+                return
+            if len(candidates) == 1:
+                self.put_aside(candidates, tried.reason)
+                return
+            blamed = {
+                at: tried.blamed[known]
+                for at in range(len(candidates))
+                if (known := at + len(self.accepted)) in tried.blamed
+            }
+            if not blamed:
+                middle = len(candidates) // 2
+                self.settle(candidates[:middle])
+                candidates = candidates[middle:]
+            elif len(blamed) < len(candidates) or tried.proven:
+                candidates = self.without(candidates, blamed)
+            else:
+                candidates = self.try_alone(candidates, blamed)
 
-    def harm(self, groups: list[_Group], changed: Rewrite, after: Sequence[Finding]) -> str | None:
-        """Why the findings after a change speak against it."""
-        offsets = Offsets(self.source)
-        was = _located(self.before, offsets, changed.place_before)
-        cured = _located((f for group in groups for f in group.findings), offsets, changed.place_before)
-        now = _located(after, Offsets(Source(self.source.path, changed.text)), changed.place_after)
-        allowances = [_Allowance(group, offsets, changed) for group in groups if group.fix.leaves]
-        for (code, place), count in now.items():
-            more = count - was[code, place] + cured[code, place]
-            if more > 0 and not any(allowance.covers(code, place, more) for allowance in allowances):
-                return f"it would bring {code}" if count > was[code, place] else "it does not remove the finding"
-        return None
+    def try_alone(self, candidates: Sequence[Group], blamed: Mapping[int, str]) -> Sequence[Group]:
+        """Try one of some fixes that are all blamed, as a single one may be the culprit; gives those still to be tried.
 
+        When some of a rule have done the same harm alone, the others of the rule are taken to do it, too.
+        """
+        habits = [(group.findings[0].code, blamed[at]) for at, group in enumerate(candidates)]
+        enough = {at: blamed[at] for at, habit in enumerate(habits) if self.proven[habit] >= _PROOFS}
+        if enough:
+            return self.without(candidates, enough)
+        known = len(self.skipped)
+        self.settle(candidates[:1])
+        self.proven[habits[0]] += len(self.skipped) > known
+        return candidates[1:]
 
-class _Allowance:
-    """What a fix says it leaves, and where: in what it writes, or where a finding was that it cures."""
+    def without(self, candidates: Sequence[Group], harmful: Mapping[int, str]) -> list[Group]:
+        """Put aside those of some fixes that do harm, by their numbers, each for its reason; gives the others."""
+        for at, reason in harmful.items():
+            self.put_aside(candidates[at : at + 1], reason)
+        return [group for at, group in enumerate(candidates) if at not in harmful]
 
-    def __init__(self, group: _Group, offsets: Offsets, changed: Rewrite) -> None:
-        self._codes = Counter(group.fix.leaves)
-        ranges = {offsets.range(edit.span) for edit in group.fix.edits}
-        pieces = enumerate(changed.stages[0])
-        self._places = {(0, index) for index, piece in pieces if (piece.start, piece.end) in ranges}
-        for finding in group.findings:
-            self._places.add(changed.place_before(offsets.of(finding.span.line, finding.span.column)))
-
-    def covers(self, code: str, place: Place, count: int) -> bool:
-        """Whether it allows so many findings at a place; what it allows is used up."""
-        if place not in self._places or self._codes[code] < count:
-            return False
-        self._codes[code] -= count
-        return True
+    def put_aside(self, groups: Iterable[Group], reason: str) -> None:
+        """Leave out some fixes in this round."""
+        self.skipped.extend(Skipped(finding, reason) for group in groups for finding in group.findings)
 
 
 def _round(state: _Round, offered: Sequence[Finding], wanted: frozenset[Safety]) -> _Round:
-    offsets = Offsets(state.source)
+    offsets = Offsets(state.trial.source)
     waiting = []
     for group in _groups(offered, wanted):
         if _overlaps_itself(group, offsets):
-            state.skipped.extend(Skipped(finding, "its edits overlap") for finding in group.findings)
-        elif _drops_effect(state.source, group.fix):
-            reason = "it would drop a name that is bound there, or an `await` or `yield`"
-            state.skipped.extend(Skipped(finding, reason) for finding in group.findings)
+            state.put_aside([group], "its edits overlap")
+        elif _drops_effect(state.trial.source, group.fix):
+            state.put_aside([group], "it would drop a name that is bound there, or an `await` or `yield`")
         else:
             waiting.append(group)
     while waiting:
@@ -208,17 +174,17 @@ def _round(state: _Round, offered: Sequence[Finding], wanted: frozenset[Safety])
     return state
 
 
-def _groups(findings: Iterable[Finding], wanted: frozenset[Safety]) -> list[_Group]:
+def _groups(findings: Iterable[Finding], wanted: frozenset[Safety]) -> list[Group]:
     """The wanted fixes in the order of the file, each once."""
-    groups: dict[tuple[tuple[Edit, ...], tuple[str, ...]], _Group] = {}
+    groups: dict[tuple[tuple[Edit, ...], tuple[str, ...]], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: (finding.span, finding.code)):
         fix = finding.fix
         if fix is not None and fix.safety in wanted and fix.edits:
-            groups.setdefault((fix.edits, fix.imports), _Group(fix, [])).findings.append(finding)
-    return list(groups.values())
+            groups.setdefault((fix.edits, fix.imports), []).append(finding)
+    return [Group(found[0].fix, tuple(found)) for found in groups.values() if found[0].fix is not None]
 
 
-def _overlaps_itself(group: _Group, offsets: Offsets) -> bool:
+def _overlaps_itself(group: Group, offsets: Offsets) -> bool:
     ranges = sorted(offsets.range(edit.span) for edit in group.fix.edits)
     return any(start < end_before for (_, end_before), (start, _) in pairwise(ranges))
 
@@ -229,50 +195,40 @@ def _drops_effect(source: Source, fix: Fix) -> bool:
     return before > sum(len(_EFFECTS.findall(edit.text)) for edit in fix.edits)
 
 
-def _apart(offsets: Offsets, waiting: list[_Group], accepted: list[_Group]) -> tuple[list[_Group], list[_Group]]:
+def _apart(offsets: Offsets, waiting: list[Group], accepted: list[Group]) -> tuple[list[Group], list[Group]]:
     """The fixes that touch neither each other nor those accepted, and the others."""
-    taken = [offsets.range(edit.span) for group in accepted for edit in group.fix.edits]
-    chosen: list[_Group] = []
-    others: list[_Group] = []
+    taken = _Ranges()
+    for group in accepted:
+        taken.add(offsets.range(edit.span) for edit in group.fix.edits)
+    chosen: list[Group] = []
+    others: list[Group] = []
     for group in waiting:
         ranges = [offsets.range(edit.span) for edit in group.fix.edits]
-        if any(_touch(one, other) for one in ranges for other in taken):
+        if any(map(taken.touch, ranges)):
             others.append(group)
         else:
-            taken.extend(ranges)
+            taken.add(ranges)
             chosen.append(group)
     return chosen, others
 
 
-def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two ranges share a character, or an insertion borders on the other."""
-    if one[0] == one[1] or other[0] == other[1]:
-        return one[0] <= other[1] and other[0] <= one[1]
-    return one[0] < other[1] and other[0] < one[1]
+class _Ranges:
+    """Ranges that do not overlap, in order."""
 
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
 
-def _in_newlines(source: Source, edit: Edit) -> Edit:
-    return Edit(edit.span, in_newlines_of(source, edit.span.line, edit.text))
+    def add(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Add some ranges that overlap neither each other nor those here."""
+        for each in ranges:
+            insort(self._ranges, each)
 
-
-def _located(
-    findings: Iterable[Finding], offsets: Offsets, place: Callable[[int], Place]
-) -> Counter[tuple[str, Place]]:
-    return Counter((finding.code, place(offsets.of(finding.span.line, finding.span.column))) for finding in findings)
-
-
-def _is_valid(text: str, like: str) -> bool:
-    """Whether a text compiles; if `like` does not (a `return` outside a function), whether it parses."""
-    return _compiles(text, not _compiles(like, False))
-
-
-@lru_cache(maxsize=8)
-def _compiles(text: str, only_parse: bool) -> bool:
-    flags = ast.PyCF_ONLY_AST if only_parse else 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        try:
-            compile(text, "<fixed>", "exec", flags, dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
+    def touch(self, one: tuple[int, int]) -> bool:
+        """Whether one of the ranges shares a character with another range, or an insertion borders on the other."""
+        at = bisect_left(self._ranges, one[0], key=lambda other: other[1])
+        for other in islice(self._ranges, at, None):
+            if other[0] > one[1]:
+                return False
+            if one[0] == one[1] or other[0] == other[1] or (one[0] < other[1] and other[0] < one[1]):
+                return True
+        return False

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from perflint.findings import Edit
 from perflint.fixes.edits import in_newlines_of, indentation, insert
-from perflint.fixes.rewrite import Offsets, Piece, Rewrite
+from perflint.fixes.rewrite import Offsets, Piece, Rewrite, Stage
 from perflint.source.text import Source
 
 _FOR_TOOLS = re.compile(
@@ -19,22 +19,35 @@ _FOR_TOOLS = re.compile(
 """What a comment says that means its line, and no other."""
 
 
-def rescued(source: Source, changed: Rewrite) -> list[Edit] | None:
-    """Insertions of the comments that a rewrite of a source drops, above the statements that held them.
+def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
+    """Insertions of the comments that edits of a source drop, above the statements that held them.
 
-    Comments that go along with a deleted statement are none of them. None where one cannot be moved.
+    Comments that go along with a deleted statement are none of them. Also the pieces with comments that cannot
+    be moved.
     """
-    left = Counter(text for _, text in _comments(changed.text))
-    lost: dict[Piece, list[str]] = {}
-    for offset, text in sorted(_comments(source.text), key=lambda found: _piece(changed, found[0]) is not None):
-        piece = _piece(changed, offset)
-        if left[text]:
-            left[text] -= 1
-        elif piece is not None and not _deletes_statement(source, piece):
-            lost.setdefault(piece, []).append(text)
-    edits = [_above(source, changed, piece, texts) for piece, texts in lost.items()]
-    found = [edit for edit in edits if edit is not None]
-    return found if len(found) == len(edits) else None
+    stage = changed.stages[0]
+    left = Counter((stage.written(offset), text) for offset, text in _comments(changed.text))
+    waiting: list[tuple[int, str]] = []
+    for offset, text in _comments(source.text):
+        index = stage.replaced(offset)
+        if left[index, text]:
+            left[index, text] -= 1
+        elif index is not None:
+            waiting.append((index, text))
+    # What another edit of the fix wrote in its place counts, too.
+    moved: Counter[str] = Counter()
+    for (_, text), count in left.items():
+        moved[text] += count
+    offsets = Offsets(source)
+    dropped: dict[int, list[str]] = {}
+    for index, text in waiting:
+        if moved[text]:
+            moved[text] -= 1
+        elif not _deletes_statement(source, offsets, stage.pieces[index]):
+            dropped.setdefault(index, []).append(text)
+    edits = {index: _above(source, offsets, stage, index, texts) for index, texts in dropped.items()}
+    lost = [stage.pieces[index] for index, edit in edits.items() if edit is None]
+    return [edit for edit in edits.values() if edit is not None], lost
 
 
 def is_for_tools(comment: str) -> bool:
@@ -42,28 +55,23 @@ def is_for_tools(comment: str) -> bool:
     return _FOR_TOOLS.match(comment) is not None
 
 
-def _piece(changed: Rewrite, offset: int) -> Piece | None:
-    return next((piece for piece in changed.stages[0] if piece.start <= offset < piece.end), None)
-
-
-def _deletes_statement(source: Source, piece: Piece) -> bool:
+def _deletes_statement(source: Source, offsets: Offsets, piece: Piece) -> bool:
     """Whether a deletion starts where a statement does."""
     if piece.new_start < piece.new_end:
         return False
-    offsets = Offsets(source)
     line = bisect_right(offsets.starts, piece.start)
     before = source.text[offsets.starts[line - 1] : piece.start].strip()
     return _statement_line(source, line) == line and (not before or before.endswith((";", ":")))
 
 
-def _above(source: Source, changed: Rewrite, piece: Piece, texts: list[str]) -> Edit | None:
+def _above(source: Source, offsets: Offsets, stage: Stage, index: int, texts: list[str]) -> Edit | None:
     """Comments on lines of their own above the statement that a piece is in."""
-    offsets = Offsets(source)
-    line = _statement_line(source, bisect_right(offsets.starts, piece.start))
+    line = _statement_line(source, bisect_right(offsets.starts, stage.pieces[index].start))
     start = offsets.starts[line - 1]
     if any(map(is_for_tools, texts)):
         return None
-    if any(other.start < start < other.end for other in changed.stages[0]):
+    around = stage.replaced(start)
+    if around is not None and stage.pieces[around].start < start:
         return None
     text = "".join(f"{indentation(source, line)}{each}\n" for each in texts)
     return insert(line, 1, in_newlines_of(source, line, text))

@@ -25,7 +25,7 @@ def tidied(source: Source, changed: Rewrite) -> Rewrite:
     edited, starts = Source("", changed.text), Offsets(source).starts
     lines, line_of = Offsets(edited).starts, {start: line for line, start in enumerate(starts, 1)}
     found: dict[int, Edit] = {}
-    for piece in changed.stages[0]:
+    for piece in changed.stages[0].pieces:
         if piece.new_start == piece.new_end and piece.start < piece.end and {piece.start, piece.end} <= line_of.keys():
             below = bisect_left(lines, piece.new_start) + 1
             first = _first(edited, below, indentation(source, line_of[piece.start]))

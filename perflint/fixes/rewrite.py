@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from itertools import accumulate
 
@@ -25,12 +26,41 @@ class Piece:
     new_end: int
 
 
+class Stage:
+    """Edits that were made at once, in the order of the text, with the offsets that each side has of them."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = tuple(pieces)
+        self._ends = [piece.end for piece in pieces]
+        self._new_ends = [piece.new_end for piece in pieces]
+
+    def replaced(self, offset: int) -> int | None:
+        """The piece, by its index, that replaced what was at an offset of the text before."""
+        index = bisect_right(self._ends, offset)
+        return index if index < len(self.pieces) and self.pieces[index].start <= offset else None
+
+    def written(self, offset: int) -> int | None:
+        """The piece, by its index, that wrote what is at an offset of the text after."""
+        index = bisect_right(self._new_ends, offset)
+        return index if index < len(self.pieces) and self.pieces[index].new_start <= offset else None
+
+    def forwards(self, offset: int) -> int:
+        """Where what was left alone at an offset is now."""
+        index = bisect_right(self._ends, offset)
+        return offset + self._new_ends[index - 1] - self._ends[index - 1] if index else offset
+
+    def backwards(self, offset: int) -> int:
+        """Where what was left alone, and is at an offset now, was before."""
+        index = bisect_right(self._new_ends, offset)
+        return offset + self._ends[index - 1] - self._new_ends[index - 1] if index else offset
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """A text after one or more stages of edits."""
 
     text: str
-    stages: tuple[tuple[Piece, ...], ...]
+    stages: tuple[Stage, ...]
 
     def then(self, later: Rewrite) -> Rewrite:
         """This rewrite followed by one of its result."""
@@ -39,28 +69,21 @@ class Rewrite:
     def place_before(self, offset: int) -> Place:
         """The place of an offset of the text before."""
         at = offset
-        for stage, pieces in enumerate(self.stages):
-            moved = at
-            for index, piece in enumerate(pieces):
-                if piece.start <= at < piece.end:
-                    return stage, index
-                if piece.end <= at:
-                    moved = at + piece.new_end - piece.end
-            at = moved
+        for number, stage in enumerate(self.stages):
+            index = stage.replaced(at)
+            if index is not None:
+                return number, index
+            at = stage.forwards(at)
         return -1, offset
 
     def place_after(self, offset: int) -> Place:
         """The place of an offset of the text after."""
-        at = offset
-        for stage in reversed(range(len(self.stages))):
-            moved = at
-            for index, piece in enumerate(self.stages[stage]):
-                if piece.new_start <= at < piece.new_end:
-                    return stage, index
-                if piece.new_end <= at:
-                    moved = at + piece.end - piece.new_end
-            at = moved
-        return -1, at
+        for number in reversed(range(len(self.stages))):
+            index = self.stages[number].written(offset)
+            if index is not None:
+                return number, index
+            offset = self.stages[number].backwards(offset)
+        return -1, offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +122,4 @@ def rewrite(source: Source, edits: Iterable[Edit]) -> Rewrite:
         length += len(text)
         position = end
     parts.append(source.text[position:])
-    return Rewrite("".join(parts), (tuple(pieces),))
+    return Rewrite("".join(parts), (Stage(pieces),))

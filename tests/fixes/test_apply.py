@@ -48,6 +48,17 @@ def fix(text: str, *toys: Toy, safeties: Sequence[Safety] = (SAFE,)) -> Outcome:
     return apply_fixes(text, relint(text), relint, safeties)
 
 
+def attempts(text: str, *toys: Toy) -> tuple[Outcome, int]:
+    """The outcome, and how many texts were checked for it."""
+    checked: list[str] = []
+
+    def relint(now: str) -> list[Finding]:
+        checked.append(now)
+        return [found for toy in toys for found in toy(Source("x.py", now))]
+
+    return apply_fixes(text, relint(text), relint), len(checked)
+
+
 def reasons(outcome: Outcome) -> list[str]:
     return [skipped.reason for skipped in outcome.skipped]
 
@@ -92,6 +103,58 @@ def test_the_culprit_is_found_and_the_others_stay() -> None:
     outcome = fix(text, word("old", "new"), word("bad", "if", "TPF002"))
     assert outcome.text == text.replace("old", "new")
     assert [skipped.finding.code for skipped in outcome.skipped] == ["TPF002"]
+
+
+def many(*kinds: str) -> str:
+    return "".join(f"v{n} = {kinds[n % len(kinds)]}\n" for n in range(800))
+
+
+def test_fixes_that_do_harm_where_they_are_cost_few_checks() -> None:
+    outcome, checked = attempts(many("old", "stays"), word("old", "new"), word("stays", "stays + 0", "TPF002"))
+    assert outcome.text == many("new", "stays")
+    assert set(reasons(outcome)) == {"it does not remove the finding"} and len(outcome.skipped) == 400
+    assert checked < 15
+    outcome, checked = attempts(many("stays"), word("stays", "stays + 0", "TPF002"))
+    assert len(outcome.skipped) == 800 and checked < 15
+
+
+def test_fixes_that_drop_comments_are_put_aside_before_a_check() -> None:
+    def call(source: Source) -> list[Finding]:
+        starts = [number for number, line in enumerate(source.lines, 1) if "f(" in line]
+        spans = [Span(line, source.lines[line - 1].index("f(") + 1, line + 1, 3) for line in starts]
+        return [finding(span, "TPF002", Fix("f", SAFE, (Edit(span, "g(1)"),))) for span in spans]
+
+    text = many("f(  # why\n1)", "f(  # type: ignore\n1)", "old  # type: ignore", "f(\n1)  # type: ignore")
+    outcome, checked = attempts(text, call, word("old", "new"))
+    assert checked == 2
+    assert outcome.text.count("# why\nv") == outcome.text.count("g(1)  # type: ignore\n") == 200
+    assert outcome.text.count("f(  # type: ignore\n1)") == outcome.text.count("new") == 200
+    assert reasons(outcome) == ["it would drop a comment"] * 200
+
+
+def test_two_fixes_that_keep_each_other_from_curing() -> None:
+    def rivals(source: Source) -> list[Finding]:
+        found = word("old", "new")(source)
+        if source.text.count("new") == 2:
+            # Both stay where they were.
+            found += [finding(Span(n, 5, n, 8), "TPF001", None) for n in (1, 2)]
+        return found
+
+    outcome = fix("x = old\ny = old\n", rivals)
+    assert outcome.text == "x = new\ny = old\n"
+
+
+def test_a_search_for_fixes_that_do_no_harm_has_an_end() -> None:
+    outcome, checked = attempts(many("bad"), word("bad", "if"))
+    assert checked == 1 and outcome.text == many("bad")
+    assert set(reasons(outcome)) == {"it would leave invalid Python", "too many other fixes of this file do harm"}
+
+
+def test_a_few_culprits_among_many_are_found() -> None:
+    culprits = ("old",) * 131 + ("bad",)
+    outcome = fix(many(*culprits), word("old", "new"), word("bad", "if", "TPF002"))
+    assert outcome.text == many(*culprits).replace("old", "new")
+    assert reasons(outcome) == ["it would leave invalid Python"] * 6
 
 
 def test_fixes_that_only_hurt_together_are_not_both_applied() -> None:
