@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callees, loops_over, passed, repeats, workers
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import path_of
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -57,9 +60,10 @@ class PersistentWorkersOff(Rule):
     ```
 
     ## Fix safety
-    Unsafe: workers keep their copy of the data set and their random state, so that the random numbers
-    drawn in them differ from the second epoch on. The process itself draws one number less in each of
-    these epochs, which moves all that it draws later.
+    Risky: workers keep their copy of the data set and their random state, so that the random numbers
+    drawn in them differ from the second epoch on, and changes of the data set do not reach them. The process
+    itself draws one number less in each of these epochs, which moves all that it draws later. The fix is
+    offered where nothing but loaders and samplers gets the data set.
 
     ## How a GPU shows it
     A trace shows idle time of the device at the start of each epoch, in `DataLoader.__iter__`.
@@ -93,5 +97,32 @@ class PersistentWorkersOff(Rule):
             # Once an epoch.
             heat=Heat.WARM,
             help="Pass `persistent_workers=True`.",
-            fix=added(site, node, "persistent_workers=True", "Keep the workers") if count else None,
+            fix=_fix(site, node) if count else None,
         )
+
+
+def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
+    proof = "nothing but the loader gets the data set" if _is_only_loaded(site) else None
+    return added(site, node, "persistent_workers=True", "Keep the workers", safety=Safety.RISKY, proof=proof)
+
+
+def _is_only_loaded(site: CallSite) -> bool:
+    """Whether nothing in sight can change the data set between epochs: loaders, samplers and `len` get it alone."""
+    model, given = site.model, passed(site, "dataset")
+    path = "" if given is None else path_of(given)
+    if not path:
+        return isinstance(given, ast.Call)
+    nodes: list[ast.expr] = [*model.nodes(ast.Name), *model.nodes(ast.Attribute)]
+    uses = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and path_of(node) == path]
+    if "." not in path:
+        uses = [use for use in uses if model.function(use) is model.function(site.node)]
+    return all(_only_reads(model, model.parent(use)) for use in uses)
+
+
+def _only_reads(model: Model, taker: ast.AST | None) -> bool:
+    if isinstance(taker, ast.keyword):
+        taker = model.parent(taker)
+    if not isinstance(taker, ast.Call):
+        return False
+    target = model.target(taker)
+    return target == "builtins.len" or target in LOADERS or target.startswith("torch.utils.data.")

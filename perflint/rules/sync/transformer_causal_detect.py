@@ -13,6 +13,7 @@ from perflint.rules._methods import call_site
 from perflint.rules._since import IS_CAUSAL
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
@@ -95,7 +96,8 @@ class TransformerCausalDetect(Rule):
 
     ## Fix safety
     Unsafe, and only where the mask comes from `generate_square_subsequent_mask` in the same function:
-    `is_causal=True` is what torch would find out. A mask that is changed in between would be ignored.
+    `is_causal=True` is what torch would find out. There is none where anything but a module gets the mask, as
+    it may be changed then.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns in `_detect_is_causal_mask` of torch's `transformer.py`.
@@ -176,8 +178,24 @@ def _left_out(arguments: ast.arguments) -> set[str]:
     return {each.arg for each, value in pairs if isinstance(value, ast.Constant) and value.value is None}
 
 
+def _may_be_written(model: Model, mask: ast.Name) -> bool:
+    """Whether a mask may have other values than it was made with: something else than a call of a module gets it."""
+    function = model.function(mask) or model.module.tree
+    uses = (each for each in walk(function) if isinstance(each, ast.Name) and each.id == mask.id)
+    return any(isinstance(use.ctx, ast.Load) and not _is_given_to_module(model, use) for use in uses)
+
+
+def _is_given_to_module(model: Model, use: ast.Name) -> bool:
+    call = model.parent(use)
+    if isinstance(call, ast.keyword):
+        call = model.parent(call)
+    return isinstance(call, ast.Call) and call.func is not use and isinstance(model.value(call.func), Instance)
+
+
 def _fix(node: cst.CSTNode, site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
     made = alone(site.model, given) if isinstance(given, ast.Name) else given
+    if isinstance(given, ast.Name) and _may_be_written(site.model, given):
+        return None
     if not isinstance(made, ast.Call) or call_site(site.model, made).target != _CAUSAL:
         return None
     if site.argument(place.told, place.told_position) is not None or not isinstance(node, cst.Call):
