@@ -10,6 +10,7 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.findings import Confidence, Finding, Severity
 from perflint.rules.precision._region import Format, Region, region
+from perflint.rules.precision.channels_by_dtype import ChannelsByDtype
 from perflint.rules.precision.dims_not_multiple import DimsNotMultiple
 from perflint.rules.precision.vocab_not_padded import VocabNotPadded
 from perflint.rules.registry import RuleSet
@@ -61,6 +62,9 @@ def test_evidence(text: str, expected: Format) -> None:
     [
         "with torch.autocast('cpu', dtype=torch.int8): pass",
         "with torch.autocast('cuda', enabled=False): pass",
+        "with torch.autocast('cuda', dtype=torch.bfloat16, enabled=False): pass",
+        "with torch.autocast('cuda', torch.bfloat16, False): pass",
+        "with torch.autocast('cpu', dtype=torch.bfloat16): pass",
         "with torch.cuda.amp.autocast(False): pass",
         "if x.dtype == torch.float16: x = x.float()",
         "if x.dtype in (torch.float16, torch.bfloat16): x = x.float()",
@@ -110,7 +114,7 @@ def check(folder: Path, name: str, files: dict[str, str]) -> list[Finding]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     project = Project(folder / each for each in files)
-    rules = RuleSet([DimsNotMultiple(), VocabNotPadded()])
+    rules = RuleSet([DimsNotMultiple(), VocabNotPadded(), ChannelsByDtype()])
     source = Source(str(folder / name), files[name])
     return check_source(source, project, rules, Settings(profile=Profile("audit"))).findings
 
@@ -142,6 +146,7 @@ def test_a_file_that_does_not_import_the_model_tells_nothing(tmp_path: Path) -> 
         ('torch.set_float32_matmul_precision("high")', 768, "it is about 2.0 × slower in float32 with TF32 on an H200"),
         ("torch.set_default_dtype(torch.bfloat16)", 768, "it is about 3.1 × slower under bfloat16 autocast on an H200"),
         ('torch.set_float32_matmul_precision("high")', 770, "the kernels for such sizes are slower"),
+        ("torch.set_default_dtype(torch.float16)", 768, "the kernels for such sizes are slower"),
     ],
 )
 def test_a_head_is_held_against_the_measurements_of_its_format(
@@ -150,3 +155,45 @@ def test_a_head_is_held_against_the_measurements_of_its_format(
     text = f"import torch\nfrom torch import nn\n\n{setting}\nhead = nn.Linear({width}, 50257)\n"
     (found,) = [found for found in check(tmp_path, "head.py", {"head.py": text}) if found.code == "TPF352"]
     assert figure in found.message
+
+
+def test_a_layer_in_float16_quotes_no_figure_of_bfloat16(tmp_path: Path) -> None:
+    figures = {"bfloat16": "× slower under bfloat16", "float16": "the kernels for such sizes are slower"}
+    for dtype, figure in figures.items():
+        text = f"import torch\nfrom torch import nn\ntorch.set_default_dtype(torch.{dtype})\n"
+        text += "net = nn.Sequential(nn.Linear(1024, 1001), nn.Linear(1001, 1024))\n"
+        found = check(tmp_path, f"{dtype}.py", {f"{dtype}.py": text})
+        assert len(found) == 2
+        assert all(figure in each.message for each in found)
+
+
+TWO_FORMATS = """
+from torch import nn
+from torchao.float8 import convert_to_float8_training
+from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(1024, 1000)
+        self.second = nn.Linear(1000, 1008)
+        self.third = nn.Linear(1008, 1024)
+
+def build():
+    small = nn.Sequential(nn.Linear(1024, 1008), nn.Linear(1008, 1024))
+    large = Net()
+    other = nn.Sequential(nn.Linear(1024, 1002), nn.Linear(1002, 1024))
+    quantize_(small, Int8DynamicActivationInt8WeightConfig())
+    large = convert_to_float8_training(large)
+    return small, large, other
+"""
+
+
+def test_each_model_has_its_own_eight_bit_format(tmp_path: Path) -> None:
+    found = check(tmp_path, "two.py", {"two.py": TWO_FORMATS})
+    told = {
+        (each.span.line, *(word for word in ("INT8", "FP8") if f"in {word}" in each.message), each.confidence.value)
+        for each in found
+        if each.code == "TPF374"
+    }
+    assert told == {(9, "FP8", "medium"), (10, "FP8", "medium"), (14, "INT8", "medium"), (16, "INT8", "low")}

@@ -52,11 +52,16 @@ class Region:
 
     @property
     def eight_bits(self) -> Format | None:
-        """INT8 or FP8, where the file computes in one of them."""
+        """INT8 or FP8, where the file computes in one of them; INT8 where it computes in both."""
         for format in (Format.INT8, Format.FLOAT8):
             if format in self.formats:
                 return format
         return None
+
+    @property
+    def both_eight_bits(self) -> bool:
+        """Whether the file computes in INT8 and in FP8, in each of them with other models."""
+        return {Format.INT8, Format.FLOAT8} <= self.formats
 
 
 def mentions_eight_bits(text: str) -> bool:
@@ -87,9 +92,10 @@ def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
 
 
 def _of_values(tree: ast.Module, names: Names) -> Iterator[Evidence]:
+    unused = _dtypes_of_disabled(tree, names)
     for node in walk(tree):
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Attribute):
+            if isinstance(child, ast.Attribute) and child not in unused:
                 yield from _of_dtype(child, node, names)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from _of_import(node)
@@ -133,10 +139,21 @@ def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
     on_host = isinstance(device, ast.Constant) and device.value == "cpu"
     if on_host or is_false(_keyword(call, "enabled")):
         return
-    if names.full_name(call.func) == "torch.cuda.amp.autocast" and call.args and is_false(call.args[0]):
+    position = 0 if names.full_name(call.func) == "torch.cuda.amp.autocast" else 2
+    if len(call.args) > position and is_false(call.args[position]):
         return
     dtypes = [_DTYPES.get(names.full_name(each)) for each in (*call.args, *(k.value for k in call.keywords))]
     yield Evidence(next((dtype for dtype in dtypes if dtype), Format.FLOAT16), call)
+
+
+def _dtypes_of_disabled(tree: ast.Module, names: Names) -> set[ast.AST]:
+    """The dtypes that are passed to an autocast which is off, or of the CPU: nothing computes in them."""
+    found: set[ast.AST] = set()
+    for call in walk(tree):
+        if isinstance(call, ast.Call) and names.full_name(call.func) in _AUTOCAST:
+            if not any(_of_autocast(call, names)):
+                found.update((*call.args, *(keyword.value for keyword in call.keywords)))
+    return found
 
 
 def _of_options(call: ast.Call) -> Iterator[Evidence]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
@@ -9,7 +10,9 @@ from perflint.rules._importers import is_published
 from perflint.rules.base import Rule
 from perflint.rules.precision._region import Format, mentions_eight_bits, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
+from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.source.concrete import cst
 
 
@@ -81,13 +84,16 @@ class ChannelsByDtype(Rule):
         text = site.model.source.text
         if not mentions_eight_bits(text) or ("Linear" not in text and "Conv" not in text):
             return
-        format = region(site.model).eight_bits
-        if format is None:
+        around = region(site.model)
+        if around.eight_bits is None:
             return
         published = is_published(site.model)
         found = layers(site.model)
-        multiple = 32 if format is Format.INT8 else 16
+        converted = _converted(site.model) if around.both_eight_bits else {}
         for layer in found.all:
+            own = _format_of(site.model, layer, converted) if around.both_eight_bits else around.eight_bits
+            format = own or around.eight_bits
+            multiple = 32 if format is Format.INT8 else 16
             misfits = _misfits(layer, found, format, multiple)
             if not misfits:
                 continue
@@ -98,8 +104,41 @@ class ChannelsByDtype(Rule):
                 # It is built once, but runs with each forward pass.
                 heat=Heat.HOT,
                 severity=Severity.INFO if layer.kind == "convolution" else self.severity,
-                confidence=Confidence.LOW if published else Confidence.MEDIUM,
+                confidence=Confidence.LOW if published or own is None else Confidence.MEDIUM,
             )
+
+
+def _converted(model: Model) -> dict[str, set[Format]]:
+    """The formats that a file converts models to, by their names: `quantize_(first, Int8…Config())`."""
+    found: dict[str, set[Format]] = {}
+    for call in model.nodes(ast.Call):
+        path = path_of(call.args[0]) if call.args else ""
+        if path:
+            others = [call.func, *call.args[1:], *(keyword.value for keyword in call.keywords)]
+            words = {name.lower() for part in others for name in _words(part)}
+            for format, word in ((Format.INT8, "int8"), (Format.FLOAT8, "float8")):
+                if any(word in name for name in words):
+                    found.setdefault(path, set()).add(format)
+    return found
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    for part in walk(node):
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            yield part.id if isinstance(part, ast.Name) else part.attr
+
+
+def _format_of(model: Model, layer: Layer, converted: dict[str, set[Format]]) -> Format | None:
+    """The format of the model that a layer is a part of; None if the file does not show it."""
+    formats: set[Format] = set()
+    for outer in model.ancestors(layer.call):
+        if isinstance(outer, ast.ClassDef):
+            made = [each for each in model.nodes(ast.Assign) if last_name(each.value) == outer.name]
+            names = [path_of(target) for each in made for target in each.targets]
+        else:
+            names = [path_of(target) for target in outer.targets] if isinstance(outer, ast.Assign) else []
+        formats |= {format for name in names for format in converted.get(name, ())}
+    return formats.pop() if len(formats) == 1 else None
 
 
 def _misfits(layer: Layer, found: Layers, format: Format, multiple: int) -> list[Size]:

@@ -126,11 +126,13 @@ class DimsNotMultiple(Rule):
         sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
         cures = " and ".join(dict.fromkeys(str(padded(size.value, 8)) for size in misfits))
         estimate = _estimate(layer, format, misfits)
+        # The layers were measured in bfloat16, which says how much the size matters, not how slow float16 is.
+        figure = None if format is Format.FLOAT16 else estimate
         many = "is no multiple" if len(misfits) == 1 else "are no multiples"
         return self.finding(
             site,
             f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, use {cures}: "
-            f"{_says(estimate)}",
+            f"{_says(figure)}",
             span=site.model.source.span(layer.call),
             # It is built once, but runs with each forward pass.
             heat=Heat.HOT,

@@ -176,7 +176,8 @@ def _message(site: FileSite, table: _Table, around: Setting) -> str:
     size = table.size.value
     better = padded(size, 64)
     half = around.region.half is not None or Format.TF32 not in around.region.formats
-    measured = _measured(table, "bfloat16" if half else "tf32")
+    is_float16 = around.region.half is Format.FLOAT16
+    measured = None if is_float16 else _measured(table, "bfloat16" if half else "tf32")
     ratio = measured.ratio(table.width.value, better) if measured is not None and table.width is not None else None
     figure = "the kernels for such sizes are slower"
     if measured is not None and ratio is not None:
