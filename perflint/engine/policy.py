@@ -51,6 +51,18 @@ def _where_data_are_prepared(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _in_other_code_of_the_cpu(finding: Finding, site: Site) -> Finding:
+    """Drivers and the helpers of datasets work on the CPU: low confidence if the tensor's device is a guess."""
+    if (
+        finding.effect in _OF_THE_DEVICE
+        and finding.confidence is Confidence.MEDIUM
+        and not isinstance(site, FileSite)
+        and site.model.host_code.holds(site.node)
+    ):
+        return replace(finding, confidence=Confidence.LOW)
+    return finding
+
+
 def _works_on_results(site: Site) -> bool:
     functions = (outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.FunctionDef))
     return any("post" in function.name.split("_") for function in functions)
@@ -73,6 +85,7 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _while_a_module_is_made,
     _where_data_are_prepared,
+    _in_other_code_of_the_cpu,
     _of_a_few_numbers,
     _needed_on_cpu,
 )

@@ -306,6 +306,16 @@ def asks_for_cpu(name: str) -> str:
     return "" if name.startswith(("is_", "has_")) else concept("asks-for-cpu").why(name)
 
 
+def is_dataset(name: str) -> str:
+    """Why a class belongs to a loader's work, by the name of its base."""
+    return concept("dataset").why(name)
+
+
+def is_worker_group(name: str) -> str:
+    """Why an attribute stands for other processes."""
+    return concept("worker-group").why(name)
+
+
 def is_environment(name: str) -> str:
     """Why a value is an environment."""
     return concept("environment").why(name.lower().rpartition("_")[2])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from perflint.semantics.demand import Demand
     from perflint.semantics.destinations import Destinations
     from perflint.semantics.frame import Names, Recorder
+    from perflint.semantics.host_code import HostCode
     from perflint.semantics.origins import Origins
     from perflint.semantics.project import Module, Project
     from perflint.semantics.regions import Compiled
@@ -156,6 +157,13 @@ class Model:
         from perflint.semantics.destinations import Destinations
 
         return Destinations(self)
+
+    @cached_property
+    def host_code(self) -> HostCode:
+        """The functions of the file that work on the CPU."""
+        from perflint.semantics.host_code import HostCode
+
+        return HostCode(self)
 
     @cached_property
     def demand(self) -> Demand:

@@ -177,3 +177,66 @@ def test_a_few_numbers_count_only_where_their_copy_is_repeated() -> None:
         ("TPF118", 8, "info"),
         ("TPF116", 13, "warning"),
     ]
+
+
+DRIVER = """\
+import torch
+{imports}
+
+
+{decorator}class Trainer{bases}:
+    def fit(self, loader):
+        for batch in loader:
+            out = {call}
+            self.report(out.values)
+
+    def report(self, values: torch.Tensor):
+        print(torch.unique(values))
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "decorator", "bases", "call", "confidence"),
+    [
+        ("import ray", "", "", "ray.get(self.actor.run.remote(batch))", "low"),
+        ("import ray", "", "", "self.actor_wg.generate(batch)", "low"),
+        ("from ray.util import ActorPool", "", "(Base)", "self.worker_group.generate(batch)", "low"),
+        ("import ray", "@ray.remote\n", "", "ray.get(self.actor.run.remote(batch))", "medium"),
+        ("import ray", "@ray.remote(num_gpus=1)\n", "", "self.actor_wg.generate(batch)", "medium"),
+        ("import ray", "", "", "ray.get(self.actor.run.remote(batch.cuda()))", "medium"),
+        ("import ray", "", "", "self.model(batch)", "medium"),
+        ("", "", "", "self.actor_wg.generate(batch)", "medium"),
+    ],
+)
+def test_drivers_of_other_processes_work_on_the_cpu(
+    imports: str, decorator: str, bases: str, call: str, confidence: str
+) -> None:
+    text = DRIVER.format(imports=imports, decorator=decorator, bases=bases, call=call)
+    found = [finding.confidence.value for finding in audited(text) if finding.code == "TPF113"]
+    assert found == [confidence]
+
+
+HELPER = "import torch\n\n\ndef ids(labels: torch.Tensor):\n    return torch.unique(labels)\n"
+
+
+@pytest.mark.parametrize(
+    ("user", "confidence"),
+    [
+        ("class Pairs(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        ids(i)\n", "low"),
+        ("class Pairs(IterableDataset):\n    def load(self):\n        return ids(self.x)\n", "low"),
+        ("def collate_fn(batch):\n    return ids(batch)\n", "low"),
+        ("def step(model, batch):\n    return model(ids(batch))\n", "medium"),
+        ("def collate_fn(batch):\n    return ids(batch)\ndef step(model, x):\n    return ids(model(x))\n", "medium"),
+        ("ids(x)\n", "medium"),
+        ("", "medium"),
+    ],
+)
+def test_what_only_datasets_of_other_files_call_is_on_the_cpu(tmp_path: Path, user: str, confidence: str) -> None:
+    files = {"p/__init__.py": "", "p/labels.py": HELPER, "p/pairs.py": f"from p.labels import ids\n{user}"}
+    paths = [tmp_path / name for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    source = Source(str(paths[1]), HELPER)
+    report = check_source(source, Project(paths), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
+    assert [each.confidence.value for each in report.findings if each.code == "TPF113"] == [confidence]
