@@ -5,54 +5,131 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.structure import last_name, walk
 
-_SUSPENDS = re.compile(
-    r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE
-)
+SUSPENDS = re.compile(r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE)
 _EVALUATES = re.compile(r"eval|infer", re.IGNORECASE)
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
-_MOST_CALLERS_UP = 4
+_DEEPEST = 4
+"""So many calls may lie between a context and the code that it holds for."""
 
 
 def speaks_of_autograd(node: ast.AST) -> bool:
-    """Whether a name in an expression is one that suspends autograd, such as `torch.no_grad`."""
+    """Whether a name in an expression suspends autograd, such as `torch.no_grad`."""
     for inner in walk(node):
         name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-        if name and _SUSPENDS.search(name):
+        if name and SUSPENDS.search(name):
             return True
     return False
 
 
-def suspended(survey: Survey, scope: Scope, node: ast.AST) -> bool:
-    """Whether autograd is off, or is switched by a variable, where `node` runs in `scope`."""
-    return suspended_in_text(survey, scope, node) or _suspended_by_callers(survey, scope, _MOST_CALLERS_UP)
+class Contexts:
+    """The contexts, decorators and switches of a file that concern autograd."""
 
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._suspending: dict[ast.AST, bool] = {}
+        self._switched: dict[Scope, bool] = {}
+        self._names: dict[str, bool] = {}
 
-def in_context_that_evaluates(survey: Survey, node: ast.AST) -> bool:
-    """Whether a context manager or decorator around a node is named for evaluation, and is none of torch's own."""
-    for context in _contexts_around(survey, node):
-        name = last_name(context)
-        if _EVALUATES.search(name) and name not in _TORCHS_OWN:
+    def suspended(self, scope: Scope, node: ast.AST) -> bool:
+        """Whether autograd is off, or is switched by a variable, where `node` runs in `scope`."""
+        return self.suspended_in_text(scope, node) or scope in self._called_suspended
+
+    def suspended_in_text(self, scope: Scope, node: ast.AST) -> bool:
+        """The same, as far as the code around the node shows it."""
+        if any(self._suspends(outer) for outer in self._around(node)):
             return True
-    return False
+        return any(self._switches_off(outer) for outer in scope.chain)
+
+    def evaluates(self, node: ast.AST) -> bool:
+        """Whether a context manager or decorator around a node is named for evaluation and is not one of torch's."""
+        for outer in self._around(node):
+            for context in _contexts_of(outer):
+                name = last_name(context)
+                if _EVALUATES.search(name) and name not in _TORCHS_OWN:
+                    return True
+        return False
+
+    @cached_property
+    def _called_suspended(self) -> set[Scope]:
+        """The functions that the file calls, directly or through others, with autograd off; and those inside them."""
+        found: set[Scope] = set()
+        callees: dict[Scope, list[Scope]] = {}
+        called: list[Scope] = []
+        for scope, calls in self._survey.callers.items():
+            for caller, call in calls:
+                if caller is not scope:
+                    callees.setdefault(caller, []).append(scope)
+                    if self.suspended_in_text(caller, call):
+                        called.append(scope)
+        for _ in range(_DEEPEST):
+            new: list[Scope] = []
+            while called:
+                scope = called.pop()
+                if scope not in found:
+                    found.add(scope)
+                    new.append(scope)
+                    called += self._survey.nested(scope)
+            called = [callee for scope in new for callee in callees.get(scope, ())]
+        return found
+
+    def _around(self, node: ast.AST) -> Iterable[ast.AST]:
+        for outer in (node, *self._survey.model.ancestors(node)):
+            if isinstance(outer, (ast.With, ast.AsyncWith, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield outer
+
+    def _suspends(self, outer: ast.AST) -> bool:
+        known = self._suspending.get(outer)
+        if known is None:
+            scope = self._survey.scope_around(outer)
+            known = any(self._is_suspending(scope, context) for context in _contexts_of(outer))
+            self._suspending[outer] = known
+        return known
+
+    def _is_suspending(self, scope: Scope, expression: ast.expr) -> bool:
+        if speaks_of_autograd(expression):
+            return True
+        name = last_name(expression)
+        if isinstance(expression, ast.Call) or not isinstance(expression, ast.Name):
+            return self._is_suspending_name(name)
+        assigned = (value for value in self._survey.assigned.get(name, ()) if self._is_around(value, scope))
+        return any(speaks_of_autograd(value) for value in assigned) or self._is_suspending_name(name)
+
+    def _is_around(self, value: ast.expr, scope: Scope) -> bool:
+        home = self._survey.scope_around(value)
+        return any(around is home for around in scope.chain)
+
+    def _is_suspending_name(self, name: str) -> bool:
+        """A context manager or decorator of the project: by what it does, or by its name if it is not seen."""
+        found = self._names.get(name)
+        if found is None:
+            known = self._survey.by_name.get(name, ())
+            found = any(speaks_of_autograd(statement) for scope in known for statement in scope.node.body)
+            found = self._names[name] = found if known else bool(_EVALUATES.search(name))
+        return found
+
+    def _switches_off(self, scope: Scope) -> bool:
+        """Whether a function switches autograd itself, by a call or by a context on an exit stack."""
+        known = self._switched.get(scope)
+        if known is None:
+            known = self._switched[scope] = any(map(_switched_off, scope.calls))
+        return known
 
 
-def suspended_in_text(survey: Survey, scope: Scope, node: ast.AST) -> bool:
-    """The same, as far as the code around the node shows it."""
-    if any(_is_suspending(survey, scope, context) for context in _contexts_around(survey, node)):
-        return True
-    return any(_switched_off(call) for around_it in scope.chain for call in around_it.calls)
+@lru_cache(maxsize=1)
+def contexts(survey: Survey) -> Contexts:
+    """The contexts of a file."""
+    return Contexts(survey)
 
 
-def _contexts_around(survey: Survey, node: ast.AST) -> Iterable[ast.expr]:
-    for outer in (node, *survey.model.ancestors(node)):
-        if isinstance(outer, (ast.With, ast.AsyncWith)):
-            yield from (item.context_expr for item in outer.items)
-        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield from outer.decorator_list
+def _contexts_of(outer: ast.AST) -> list[ast.expr]:
+    if isinstance(outer, (ast.With, ast.AsyncWith)):
+        return [item.context_expr for item in outer.items]
+    return list(getattr(outer, "decorator_list", ()))
 
 
 def _switched_off(call: ast.Call) -> bool:
@@ -61,40 +138,3 @@ def _switched_off(call: ast.Call) -> bool:
     if name == "enter_context":
         return any(speaks_of_autograd(argument) for argument in call.args)
     return name in ("set_grad_enabled", "_set_grad_enabled")
-
-
-def _is_suspending(survey: Survey, scope: Scope, expression: ast.expr) -> bool:
-    if speaks_of_autograd(expression):
-        return True
-    name = last_name(expression)
-    if isinstance(expression, ast.Call) or not isinstance(expression, ast.Name):
-        return _is_suspending_name(survey, name)
-    assigned = [value for around in scope.chain for value in _assigned_to(around, name)]
-    return any(speaks_of_autograd(value) for value in assigned) or _is_suspending_name(survey, name)
-
-
-def _is_suspending_name(survey: Survey, name: str) -> bool:
-    """A context manager or decorator of the project: by what it does, or by its name where that is not seen."""
-    known = survey.by_name.get(name)
-    if known:
-        return any(speaks_of_autograd(statement) for scope in known for statement in scope.node.body)
-    return bool(_EVALUATES.search(name))
-
-
-def _assigned_to(scope: Scope, name: str) -> Iterable[ast.expr]:
-    for node in scope.nodes:
-        if isinstance(node, ast.Assign) and any(dotted(target) == name for target in node.targets):
-            yield node.value
-
-
-def _suspended_by_callers(survey: Survey, scope: Scope, depth: int) -> bool:
-    """Whether somebody in the file calls the function, or one around it, with autograd off."""
-    if depth == 0:
-        return False
-    for inner in scope.chain:
-        for caller, call in survey.callers.get(inner, ()):
-            if caller is inner:
-                continue
-            if suspended_in_text(survey, caller, call) or _suspended_by_callers(survey, caller, depth - 1):
-                return True
-    return False

@@ -1,4 +1,4 @@
-"""Fixes that turn autograd off."""
+"""Fixes that turn autograd off, where it is proven that no gradient is lost."""
 
 from __future__ import annotations
 
@@ -7,66 +7,88 @@ import ast
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert
 from perflint.rules._since import INFERENCE_MODE
-from perflint.rules.evaluation._gradients import carries
-from perflint.rules.evaluation._loops import Region
-from perflint.rules.evaluation._modules import modules
-from perflint.rules.evaluation._scopes import Survey
+from perflint.rules._statements import statement_of
+from perflint.rules.evaluation._graph import Fate
+from perflint.rules.evaluation._inference import may_be_compiled
+from perflint.rules.evaluation._leaving import may_leave
+from perflint.rules.evaluation._proof import proofs
+from perflint.rules.evaluation._regions import Region
+from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.semantics.structure import last_name, walk
 from perflint.source.concrete import code, cst
 from perflint.source.text import Source
 
 _COMPILED = frozenset({"compile", "script", "export", "script_method"})
+_FURTHER = ("TPF502",)
+"""Where no_grad is right, inference mode may be better still."""
+_NOTHING_LEAVES = "no value that has a gradient leaves the function"
+_NOTHING_USED = "no gradient of what the statement computes is used"
+_NOTHING_COMES_IN = "no optimizer gets the parameters of the model, and its input has no gradient"
 
 
-def decorate(region: Region, context: str) -> Fix | None:
-    """Put `@torch.<context>()` above a function that only evaluates.
+def decorate(region: Region) -> Fix | None:
+    """Put `@torch.inference_mode()`, or `@torch.no_grad()` if tensors leave, above a function that only evaluates.
 
-    None for loops inside other code, for coroutines (a decorator would end before they
-    run) and for functions that a compiler reads.
+    None for loops inside other code, for coroutines and generators, for functions that a compiler reads, and
+    for all of which it is not proven that no gradient is lost.
     """
-    function = region.scope.node
-    if region.loop is not None or not isinstance(function, ast.FunctionDef):
+    survey, scope = region.survey, region.scope
+    function = scope.node
+    if region.loop is not None or not isinstance(function, ast.FunctionDef) or _is_generator(scope):
         return None
     if any(last_name(decorator) in _COMPILED for decorator in function.decorator_list):
         return None
-    spelling, imports = torch_name(region.survey, context)
-    source = region.survey.model.source
+    if not proofs(survey).function(scope, is_evaluation=region.switched):
+        return None
+    context = context_of(region)
+    spelling, imports = torch_name(survey, context)
+    source = survey.model.source
     column = source.column(function.lineno, function.col_offset)
     line = source.lines[function.lineno - 1]
     decorator = cst.Decorator(cst.parse_expression(f"{spelling}()"))
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
     since = INFERENCE_MODE if context == "inference_mode" else None
-    edits = (Edit(place, text),)
-    return Fix(f"decorate `{function.name}` with `@{spelling}()`", Safety.RISKY, edits, imports, since=since)
+    message, edits = f"decorate `{function.name}` with `@{spelling}()`", (Edit(place, text),)
+    return Fix(message, Safety.RISKY, edits, imports, _FURTHER, since, _NOTHING_LEAVES)
 
 
-def under_no_grad(survey: Survey, call: ast.Call) -> Fix | None:
+def _is_generator(scope: Scope) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in scope.nodes)
+
+
+def context_of(region: Region) -> str:
+    """The context to evaluate in: inference mode where no tensor leaves that code which is not seen may use later."""
+    survey, scope = region.survey, region.scope
+    if may_be_compiled(survey, region.node):
+        return "no_grad"
+    leaves = may_leave(survey, scope, region.node, Fate.RETURNED | Fate.STORED | Fate.PASSED)
+    return "no_grad" if leaves else "inference_mode"
+
+
+def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bool) -> Fix | None:
     """Put the statement around a run under `with torch.no_grad():`.
 
-    None where something else in it may carry a gradient, or where it is no plain statement on
-    lines of its own.
+    None unless it is a plain statement on lines of its own, and it is proven that no gradient is lost.
     """
-    source, inner = survey.model.source, call
-    around: ast.AST = call
-    for around in survey.model.ancestors(call):
-        if isinstance(around, ast.stmt):
-            break
-        beside = [child for child in ast.iter_child_nodes(around) if child is not inner and isinstance(child, ast.expr)]
-        if any(carries(survey, modules(survey), child) for child in beside):
-            return None
-        inner = around  # type: ignore[assignment]
-    if not isinstance(around, (ast.Assign, ast.AnnAssign, ast.Return)) or inner is not around.value:
+    statement = statement_of(survey.model, call)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)):
         return None
-    edits = _indented(source, around)
+    if statement.value is None or not any(node is call for node in walk(statement.value)):
+        return None
+    if not proofs(survey).statement(scope, statement):
+        return None
+    source = survey.model.source
+    edits = _indented(source, statement)
     if edits is None:
         return None
     spelling, imports = torch_name(survey, "no_grad")
     first, *rest = edits
-    before = indentation(source, around.lineno)
-    opening = in_newlines_of(source, around.lineno, f"with {spelling}():\n{before}")
-    text = f"put it under `with {spelling}():`"
-    return Fix(text, Safety.RISKY, (Edit(first.span, opening + first.text), *rest), imports)
+    before = indentation(source, statement.lineno)
+    opening = in_newlines_of(source, statement.lineno, f"with {spelling}():\n{before}")
+    text, proof = f"put it under `with {spelling}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
+    edits = [Edit(first.span, opening + first.text), *rest]
+    return Fix(text, Safety.RISKY, tuple(edits), imports, _FURTHER, proof=proof)
 
 
 def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:

@@ -6,10 +6,10 @@ import ast
 import re
 
 from perflint.findings import Confidence
-from perflint.rules.evaluation._escape import escapes
-from perflint.rules.evaluation._loops import EVALUATING_WORDS, GENERATING_WORDS, wants_gradient
-from perflint.rules.evaluation._runs import modes
+from perflint.rules.evaluation._leaving import leaves
+from perflint.rules.evaluation._regions import GENERATING_WORDS
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, words
+from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
 from perflint.semantics.structure import last_name, walk
 
 _FEEDS_OTHERS = frozenset(
@@ -27,18 +27,26 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
     High where no tensor leaves it, low where tensors may, by a function that is named as
     evaluations or generators are.
     """
-    calls = [node for node in walk(within) if isinstance(node, ast.Call)]
-    if any(last_name(call) in _TRACES for call in calls):
+    if _traces(within):
         return None
     named = {word for around in scope.chain for word in words(around.name)}
-    if escapes(survey, scope, within):
+    if leaves(survey, scope, within):
         if _trains_around(survey, scope, within):
             return None
-        switched = any(mode.evaluating for mode in modes(survey, scope))
+        switched = any(each.to_evaluation for each in survey.switched(scope))
         if named & _FEEDS_OTHERS or not (switched or named & (EVALUATING_WORDS | GENERATING_WORDS)):
             return None
         return Confidence.LOW
     return Confidence.LOW if _COMPILES.search(survey.model.source.text) else Confidence.HIGH
+
+
+def may_be_compiled(survey: Survey, within: ast.AST) -> bool:
+    """Whether code may be compiled or traced, which some versions of torch cannot do in inference mode."""
+    return _traces(within) or _COMPILES.search(survey.model.source.text) is not None
+
+
+def _traces(within: ast.AST) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node) in _TRACES for node in walk(within))
 
 
 def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:

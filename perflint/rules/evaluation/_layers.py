@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from perflint.rules.evaluation._runs import Run, full_name
 from perflint.rules.evaluation._scopes import Survey, dotted
@@ -20,56 +21,78 @@ _GRAPHS = "torch_geometric.nn."
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 
 
-def mode_matters(file: Survey, run: Run) -> bool:
-    """Whether the mode may change what a model does: not where its class is seen to lack such layers.
+class Layers:
+    """The layers of a file's models that behave differently in training."""
 
-    What a parameter holds is taken from what the file assigns to the same name elsewhere.
-    """
-    made = _objects(file.model.value(run.call.func))
-    if not made:
-        values = [node.value for node in file.all(ast.Assign) if run.receiver in map(dotted, node.targets)]
-        made = [each for value in values for each in _objects(file.model.value(value))]
-    return not made or any(_is_changed_by_mode(file, instance) for instance in made)
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._by_receiver: dict[str, bool] = {}
+        self._by_class: dict[tuple[str, bool], bool] = {}
+
+    def mode_matters(self, run: Run) -> bool:
+        """Whether the mode may change what a model does: not if its class is seen to lack such layers.
+
+        The value of a parameter is taken from what the file assigns to the same name elsewhere.
+        """
+        made = _objects(self._survey.model.value(run.call.func))
+        if made:
+            return any(map(self._is_changed, made))
+        known = self._by_receiver.get(run.receiver)
+        if known is None:
+            values = self._survey.assigned.get(run.receiver, ())
+            made = [each for value in values for each in _objects(self._survey.model.value(value))]
+            known = self._by_receiver[run.receiver] = not made or any(map(self._is_changed, made))
+        return known
+
+    def surely_differs(self, run: Run) -> bool:
+        """Whether the class of a model that is run is seen to hold a layer that the mode changes."""
+        made = _objects(self._survey.model.value(run.call.func))
+        return bool(made) and all(map(self._surely_changes, made))
+
+    def _surely_changes(self, instance: Instance) -> bool:
+        if instance.cls.startswith("torch.nn."):
+            return self._is_changed(instance)
+        return self._holds(instance.cls, unseen=False)
+
+    def _is_changed(self, instance: Instance, depth: int = 4) -> bool:
+        """Whether a module is a layer that the mode changes, or may hold one."""
+        if instance.cls == "torch.nn.Module":
+            # Some module of an unknown class.
+            return True
+        if instance.cls.startswith(_GRAPHS):
+            asked = None if instance.arguments is None else [name for name, _ in instance.arguments]
+            return _is_changed_graph_layer(instance.cls, asked)
+        if not instance.cls.startswith("torch.nn."):
+            return self._holds(instance.cls, unseen=True)
+        if instance.cls.rpartition(".")[2] in _CONTAINERS:
+            if not depth or instance.arguments is None:
+                return True
+            parts = [part for _, value in instance.arguments for part in _parts(value)]
+            return any(not isinstance(part, Instance) or self._is_changed(part, depth - 1) for part in parts)
+        if _DROPS_IF_ASKED.search(instance.cls):
+            rate = instance.argument("dropout")
+            return instance.arguments is None or (rate is not None and rate not in (Const(0), Const(0.0)))
+        return _MODAL.search(instance.cls) is not None
+
+    def _holds(self, cls: str, unseen: bool) -> bool:
+        """Whether a class of the project holds such layers; `unseen` stands for classes and parts that are not seen."""
+        known = self._by_class.get((cls, unseen))
+        if known is None:
+            found = _class(self._survey, cls)
+            known = unseen if found is None else _holds_modal_layer(*found, unseen=unseen)
+            self._by_class[cls, unseen] = known
+        return known
 
 
-def surely_differs(file: Survey, run: Run) -> bool:
-    """Whether the class of a model that is run is seen to hold a layer that the mode changes."""
-    made = _objects(file.model.value(run.call.func))
-    return bool(made) and all(_surely_changes(file, each) for each in made)
-
-
-def _surely_changes(file: Survey, instance: Instance) -> bool:
-    if instance.cls.startswith("torch.nn."):
-        return _is_changed_by_mode(file, instance)
-    found = _class(file, instance.cls)
-    return found is not None and _holds_modal_layer(*found, unseen=False)
+@lru_cache(maxsize=1)
+def layers(survey: Survey) -> Layers:
+    """The layers of the models of a file."""
+    return Layers(survey)
 
 
 def _objects(value: Value) -> list[Instance]:
     """The objects of known classes that a value may be."""
     return [each for each in value.members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]
-
-
-def _is_changed_by_mode(file: Survey, instance: Instance, depth: int = 4) -> bool:
-    """Whether a module is a layer that the mode changes, or may hold one."""
-    if instance.cls == "torch.nn.Module":
-        # Some module: nobody has seen which.
-        return True
-    if instance.cls.startswith(_GRAPHS):
-        asked = None if instance.arguments is None else [name for name, _ in instance.arguments]
-        return _is_changed_graph_layer(instance.cls, asked)
-    if not instance.cls.startswith("torch.nn."):
-        found = _class(file, instance.cls)
-        return found is None or _holds_modal_layer(*found)
-    if instance.cls.rpartition(".")[2] in _CONTAINERS:
-        if not depth or instance.arguments is None:
-            return True
-        parts = [part for _, value in instance.arguments for part in _parts(value)]
-        return any(not isinstance(part, Instance) or _is_changed_by_mode(file, part, depth - 1) for part in parts)
-    if _DROPS_IF_ASKED.search(instance.cls):
-        rate = instance.argument("dropout")
-        return instance.arguments is None or (rate is not None and rate not in (Const(0), Const(0.0)))
-    return _MODAL.search(instance.cls) is not None
 
 
 def _is_changed_graph_layer(name: str, asked: list[str | None] | list[str] | None) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from perflint.rules._methods import in_tests
-from perflint.rules.evaluation._layers import mode_matters
-from perflint.rules.evaluation._loops import is_foreign, is_other_code, trains, wants_gradient
+from perflint.rules.evaluation._layers import layers
 from perflint.rules.evaluation._modules import is_pretrained, modules
+from perflint.rules.evaluation._regions import is_foreign, is_other_code
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
+from perflint.rules.evaluation._training import trains, wants_gradient
 from perflint.semantics.structure import last_name, names_in
 
 SET_ELSEWHERE = re.compile(
@@ -37,7 +39,7 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
     if switches or wants_gradient(file, file.model.source.tree):
         yield from _runs_of_local(file)
         return
-    loaded = _loaded(file)
+    loaded = set(_loaded(file))
     for scope in file.scopes:
         if is_other_code(file, scope) or samples_on_purpose(scope) or file.is_module_class(scope.klass):
             continue
@@ -45,8 +47,8 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
             continue
         for call in scope.calls:
             run = Run(call, dotted(call.func), Surety.PROVEN)
-            if run.receiver in loaded and mode_matters(file, run):
-                loaded = loaded - {run.receiver}
+            if run.receiver in loaded and layers(file).mode_matters(run):
+                loaded.discard(run.receiver)
                 yield call
 
 
@@ -62,7 +64,7 @@ def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
             made = any(isinstance(use, ast.Name) and isinstance(use.ctx, ast.Store) for use in uses)
             if run is None or not made or not all(_stays_here(file, use) for use in uses):
                 continue
-            if mode_matters(file, Run(run, name, Surety.PROVEN)):
+            if layers(file).mode_matters(Run(run, name, Surety.PROVEN)):
                 yield run
 
 
@@ -106,6 +108,7 @@ def _loaded(file: Survey) -> frozenset[str]:
     return frozenset(found | pretrained(file)) - {"", "self"}
 
 
+@lru_cache(maxsize=1)
 def pretrained(file: Survey) -> frozenset[str]:
     """The names of models that torchvision or timm make with weights: all of them drop or normalise."""
     found: set[str] = set()

@@ -1,19 +1,18 @@
-"""Which names of a file hold modules, and what it does with their parameters: trains, copies, freezes."""
+"""The modules of a file, and what it does with their parameters: it trains, copies or freezes them."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from perflint.frozen import dataclass
 from perflint.rules._statements import statement_of
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted, words
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
 _FREEZES = re.compile(r"freeze|frozen|requires_?grad|no_?grad|disable_?grad", re.IGNORECASE)
 _UPDATES = frozenset(
@@ -40,11 +39,14 @@ class Modules:
 
     def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._bound: dict[Scope, frozenset[str]] = {}
-        self._by_path: dict[str, list[ast.expr]] = {}
-        self._uses: dict[Holder, list[ast.expr]] = {}
+        self._uses: dict[str, dict[Holder, list[ast.expr]]] = {}
+        self._frozen: dict[Holder, bool] = {}
+        self._following: dict[Holder, bool] = {}
+        self._staying: dict[Holder, bool] = {}
+        self._freezing: dict[ast.AST, bool] = {}
+        self._copying: dict[ast.AST, bool] = {}
         self.held: set[Holder] = set()
-        """What is seen to be a module, by what is asked of it."""
+        """Those that are seen to be modules: their parameters are asked for."""
         self.trained: set[Holder] = set()
         """Those whose parameters an optimizer gets."""
         for call in survey.all(ast.Call):
@@ -58,29 +60,12 @@ class Modules:
         if root in ("self", "cls") and scope.klass is not None:
             return Holder(scope.klass, path)
         for around in scope.chain:
-            if not isinstance(around.node, ast.Module) and root in self._names(around):
+            if not isinstance(around.node, ast.Module) and root in around.names:
                 return Holder(around.node, path)
         return Holder(survey.model.source.tree, path)
 
-    def _names(self, scope: Scope) -> frozenset[str]:
-        """The names that a function binds."""
-        found = self._bound.get(scope)
-        if found is None:
-            assert not isinstance(scope.node, ast.Module)
-            args = scope.node.args
-            every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-            names = {arg.arg for arg in every if arg is not None}
-            shared: set[str] = set()
-            for node in scope.nodes:
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    names.add(node.id)
-                elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                    shared.update(node.names)
-            found = self._bound[scope] = frozenset(names - shared)
-        return found
-
     def _note(self, call: ast.Call) -> None:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _PARAMETERS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in PARAMETERS:
             path = dotted(call.func.value)
             if path:
                 self.held.add(self.holder(call, path))
@@ -92,33 +77,47 @@ class Modules:
     def _note_trained(self, call: ast.Call, node: ast.Name | ast.Attribute) -> None:
         """Modules in the arguments of an optimizer, or in what was assigned to a name among them."""
         path = dotted(node)
-        if isinstance(node, ast.Attribute) and node.attr in _PARAMETERS:
+        if isinstance(node, ast.Attribute) and node.attr in PARAMETERS:
             path = dotted(node.value)
             self.trained.add(self.holder(call, path))
         elif isinstance(node, ast.Name) and path:
             for value in self._assigned(call, path):
                 for inner in walk(value):
-                    if isinstance(inner, ast.Attribute) and inner.attr in _PARAMETERS:
+                    if isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS:
                         self.trained.add(self.holder(call, dotted(inner.value)))
 
-    def _assigned(self, node: ast.AST, name: str) -> Iterator[ast.expr]:
+    def _assigned(self, node: ast.AST, name: str) -> list[ast.expr]:
+        """What is assigned to a name, or added to it, in the function around a node and those around that."""
+        found: list[ast.expr] = []
         for around in self._survey.scope_around(node).chain:
-            for inner in around.nodes:
-                if isinstance(inner, (ast.Assign, ast.AugAssign)):
-                    targets = inner.targets if isinstance(inner, ast.Assign) else [inner.target]
-                    if any(dotted(target) == name for target in targets):
-                        yield inner.value
+            found += self._assignments.get((around, name), ())
+        return found
+
+    @cached_property
+    def _assignments(self) -> dict[tuple[Scope, str], list[ast.expr]]:
+        found: dict[tuple[Scope, str], list[ast.expr]] = {}
+        statements: list[ast.Assign | ast.AugAssign] = [*self._survey.all(ast.Assign), *self._survey.all(ast.AugAssign)]
+        for node in statements:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    found.setdefault((self._survey.scope_around(node), target.id), []).append(node.value)
+        return found
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[ast.expr]]:
+        found: dict[str, list[ast.expr]] = {}
+        for node in (*self._survey.all(ast.Name), *self._survey.all(ast.Attribute)):
+            found.setdefault(dotted(node), []).append(node)
+        return found
 
     def uses(self, holder: Holder) -> list[ast.expr]:
         """All places where a variable is read or written."""
-        if not self._by_path:
-            for node in (*self._survey.all(ast.Name), *self._survey.all(ast.Attribute)):
-                self._by_path.setdefault(dotted(node), []).append(node)
-        found = self._uses.get(holder)
-        if found is None:
-            spelled = self._by_path.get(holder.path, ()) if holder.path else ()
-            found = self._uses[holder] = [node for node in spelled if self.holder(node, holder.path) == holder]
-        return found
+        by_home = self._uses.get(holder.path)
+        if by_home is None:
+            by_home = self._uses[holder.path] = {}
+            for node in self._by_path.get(holder.path, ()) if holder.path else ():
+                by_home.setdefault(self.holder(node, holder.path), []).append(node)
+        return by_home.get(holder, [])
 
     def is_made(self, holder: Holder) -> bool:
         """Whether an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""
@@ -132,29 +131,40 @@ class Modules:
 
     def is_frozen(self, holder: Holder) -> bool:
         """Whether the file takes the gradients of a module's parameters away somewhere."""
-        uses = list(self.uses(holder))
-        if holder.path == "self":
-            # A method may freeze parts of it; its constructor would freeze it.
-            uses = [use for use in uses if self._survey.scope_around(use).name == "__init__"]
+        known = self._frozen.get(holder)
+        if known is None:
+            known = self._frozen[holder] = any(map(self._freezes, self._uses_to_freeze(holder)))
+        return known
+
+    def _uses_to_freeze(self, holder: Holder) -> Iterator[ast.expr]:
+        for use in self.uses(holder):
+            # A method may freeze parts of its object; the constructor would freeze all of it.
+            if holder.path != "self" or self._survey.scope_around(use).name == "__init__":
+                yield use
         root, _, attribute = holder.path.rpartition(".")
         if root and root not in ("self", "cls"):
             # A part of an object, which its own class may freeze.
-            for other in self._uses:
-                if other.path == f"self.{attribute}" and isinstance(other.home, ast.ClassDef):
-                    uses += self._uses[other]
-        return any(self._freezes(use) for use in uses)
+            yield from self._by_path.get(f"self.{attribute}", ())
 
     def _freezes(self, use: ast.expr) -> bool:
         """`m.requires_grad_(False)`, `freeze(m)`, a loop over its parameters, a copy that is made without gradients."""
-        model = self._survey.model
-        statement = statement_of(model, use)
-        if isinstance(statement, (ast.For, ast.AsyncFor)):
-            within = any(inner is use for inner in walk(statement.iter))
-            return within and any(_speaks_of_freezing(inner) for inner in walk(statement))
-        return statement is not None and any(_speaks_of_freezing(inner) for inner in _own(statement))
+        statement = statement_of(self._survey.model, use)
+        if statement is None:
+            return False
+        known = self._freezing.get(statement)
+        if known is None:
+            parts = walk(statement) if isinstance(statement, (ast.For, ast.AsyncFor)) else _own(statement)
+            known = self._freezing[statement] = any(map(_speaks_of_freezing, parts))
+        return known
 
     def follows(self, holder: Holder) -> bool:
         """Whether a module is only ever a copy of another that is trained: no optimizer gets its parameters."""
+        known = self._following.get(holder)
+        if known is None:
+            known = self._following[holder] = self._follows(holder)
+        return known
+
+    def _follows(self, holder: Holder) -> bool:
         uses = self.uses(holder)
         if holder in self.trained or not all(self._is_harmless(use) for use in uses):
             return False
@@ -163,6 +173,12 @@ class Modules:
 
     def stays(self, holder: Holder) -> bool:
         """Whether a module keeps the weights that it was loaded with, while the file trains others: a teacher."""
+        known = self._staying.get(holder)
+        if known is None:
+            known = self._staying[holder] = self._stays(holder)
+        return known
+
+    def _stays(self, holder: Holder) -> bool:
         uses = self.uses(holder)
         if holder in self.trained or not self.trained or not all(self._is_harmless(use) for use in uses):
             return False
@@ -187,7 +203,7 @@ class Modules:
         if not isinstance(getattr(use, "ctx", None), ast.Load):
             return True
         if isinstance(around, ast.Attribute):
-            if around.attr in _PARAMETERS:
+            if around.attr in PARAMETERS:
                 return self._is_copied_to(around)
             return around.attr in _HARMLESS_METHODS or self._is_method_of_its_own(around)
         if isinstance(around, ast.Call) and around.func is use:
@@ -209,12 +225,19 @@ class Modules:
                 if last_name(outer) not in ("list", "enumerate", "tuple", "next"):
                     return False
             if isinstance(outer, (ast.For, ast.AsyncFor)):
-                inside = list(walk(outer))
-                steps = any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
-                return not steps and any(_writes_parameter(node) for node in inside)
+                return self._copies(outer)
             if isinstance(outer, ast.stmt):
                 return last_name(getattr(outer, "value", outer)) == "next"
         return False
+
+    def _copies(self, loop: ast.AST) -> bool:
+        """Whether a loop writes parameters, and not by their gradients."""
+        known = self._copying.get(loop)
+        if known is None:
+            inside = list(walk(loop))
+            steps = any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
+            known = self._copying[loop] = not steps and any(_writes_parameter(node) for node in inside)
+        return known
 
     def _leaders(self, use: ast.expr) -> Iterator[Holder]:
         """The modules that a use of another copies: by state, as a whole, or by a loop over parameters."""
@@ -228,9 +251,9 @@ class Modules:
             for node in walk(around.value):
                 if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args:
                     yield self.holder(node, dotted(node.args[0]))
-        elif isinstance(around, ast.Attribute) and around.attr in _PARAMETERS and self._is_copied_to(around):
+        elif isinstance(around, ast.Attribute) and around.attr in PARAMETERS and self._is_copied_to(around):
             statement = next(each for each in model.ancestors(use) if isinstance(each, ast.stmt))
-            yield from self._asked(statement, _PARAMETERS)
+            yield from self._asked(statement, PARAMETERS)
         elif isinstance(around, ast.Call) and use in around.args and _UPDATES & set(words(last_name(around))):
             for argument in around.args:
                 if dotted(argument):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from functools import lru_cache
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Mode, Scope, Survey, assigned_to, dotted, words
-from perflint.semantics.bindings import How, definitions
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
@@ -27,6 +28,10 @@ _RUNNING_METHODS = frozenset(
 )
 _RUNNING_WORDS = frozenset({"compute", "decode", "encode", "extract", "get"})
 _RESULT_WORDS = frozenset({"embeddings", "feature", "features", "image", "logits", "loss", "text", "outputs", "output"})
+
+
+_Names = Sequence[frozenset[str]]
+"""The texts of modules that the code switches between training and evaluation."""
 
 
 class Surety(IntEnum):
@@ -50,9 +55,22 @@ class Run:
     surety: Surety
 
 
-def runs(survey: Survey, scope: Scope) -> Iterator[Run]:
-    """The calls of a scope that run a model, in source order."""
-    modules = {mode.receiver for mode in modes(survey, scope)}
+def runs(survey: Survey, scope: Scope) -> tuple[Run, ...]:
+    """The calls of a function that run a model, in source order."""
+    known = _runs(survey)
+    if scope not in known:
+        known[scope] = tuple(_found(survey, scope))
+    return known[scope]
+
+
+@lru_cache(maxsize=1)
+def _runs(survey: Survey) -> dict[Scope, tuple[Run, ...]]:
+    """The runs of the functions of a file that have been asked for."""
+    return {}
+
+
+def _found(survey: Survey, scope: Scope) -> Iterator[Run]:
+    modules = [each.at_all for each in survey.switched(scope)]
     inside = survey.is_module_class(scope.klass)
     for call in scope.calls:
         if inside and dotted(call.func) in ("self", "self.forward"):
@@ -63,27 +81,24 @@ def runs(survey: Survey, scope: Scope) -> Iterator[Run]:
             yield run
 
 
-def modes(survey: Survey, scope: Scope) -> list[Mode]:
-    """The switches that may concern the models of a scope: its own, those around it, its class's."""
-    found = [mode for around in scope.chain for mode in around.modes]
-    for sibling in survey.siblings(scope):
-        if sibling is not scope:
-            found.extend(mode for mode in sibling.modes if mode.receiver.startswith("self."))
-    return found
-
-
 def mode_before(scope: Scope, run: Run) -> bool | None:
     """Whether the last switch of the model before the run, in the same function, was to evaluation."""
-    last: bool | None = None
-    for mode in scope.modes:
-        if mode.line <= run.call.lineno and mode.receiver == run.receiver:
-            last = mode.evaluating
-    return last
+    found = scope.modes_of(run.receiver)
+    index = bisect_right(found, run.call.lineno, key=lambda mode: mode.line)
+    return found[index - 1].evaluating if index else None
 
 
-def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
+def _is_among(name: str, modules: _Names) -> bool:
+    return any(name in names for names in modules)
+
+
+def _is_switched(name: str, modules: _Names) -> bool:
+    return name == "self.model" or _is_among(name, modules)
+
+
+def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     receiver, target = dotted(call.func), survey.model.target(call)
-    if modules.intersection(assigned_to(survey.model, call)):
+    if any(_is_among(name, modules) for name in assigned_to(survey.model, call)):
         # What is switched later is a module: the call makes it.
         return None
     if target == _MODULE_CALL:
@@ -92,9 +107,9 @@ def _run(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     unseen = calls_unseen_object(survey, call) or _calls_unseen_method(survey, call, modules)
     if target and not target.startswith("torch.nn.Module.") and not unseen:
         return None
-    if receiver in modules:
+    if _is_among(receiver, modules):
         return Run(call, receiver, Surety.PROVEN)
-    if isinstance(call.func, ast.Attribute) and dotted(call.func.value) in modules | {"self.model"}:
+    if isinstance(call.func, ast.Attribute) and _is_switched(dotted(call.func.value), modules):
         return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call.func.attr) else None
     if receiver and is_named_as_model(survey, call.func):
         return Run(call, receiver, Surety.NAMED)
@@ -109,9 +124,9 @@ def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
     return bool(made) and not any(_is_seen(survey, name) or name.endswith(_NO_MODEL) for name in made)
 
 
-def _calls_unseen_method(survey: Survey, call: ast.Call, modules: set[str]) -> bool:
+def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> bool:
     """Whether what is switched to evaluation is run by a method of a class that nobody has seen."""
-    if not isinstance(call.func, ast.Attribute) or dotted(call.func.value) not in modules:
+    if not isinstance(call.func, ast.Attribute) or not _is_among(dotted(call.func.value), modules):
         return False
     holder = survey.model.value(call.func.value)
     return isinstance(holder, Instance) and not _is_seen(survey, holder.cls)
@@ -148,12 +163,19 @@ def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
 
 def full_name(home: Module, name: str) -> str:
     """The full name of a class by the name that its module uses for it."""
+    return _imported_names(home).get(name) or f"{home.name}.{name}"
+
+
+@lru_cache(maxsize=4)
+def _imported_names(home: Module) -> dict[str, str]:
+    """The full names of what a module imports by name, anywhere in it."""
+    found: dict[str, str] = {}
     for node in home.structure.nodes.get(ast.ImportFrom, ()):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return f"{home.absolute(node.module, node.level)}.{alias.name}"
-    return f"{home.name}.{name}"
+                full = f"{home.absolute(node.module, node.level)}.{alias.name}"
+                found.setdefault(alias.asname or alias.name, full)
+    return found
 
 
 def _is_running_method(name: str) -> bool:
@@ -175,14 +197,11 @@ def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
 
 
 def _is_rebound(survey: Survey, name: ast.expr) -> bool:
-    """Whether the import of a name is over where it is used: `model = model.Transformer()`."""
-    if not isinstance(name, ast.Name):
-        return False
-    found = definitions(name, survey.model.ancestors(name), name.id)
-    return bool(found.bindings) and all(binding.how is How.ASSIGNED for binding in found.bindings)
+    """Whether an imported name is assigned to as well: `model = model.Transformer()`."""
+    return isinstance(name, ast.Name) and any(name.id in scope.names for scope in survey.scope_around(name).chain)
 
 
-def _passed(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
+def _passed(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     """A model handed to something that is not seen and whose result is used: `self.step(self.model, batch)`."""
     if survey.called(call) or _VERBS.intersection(words(last_name(call))):
         return None
@@ -193,6 +212,6 @@ def _passed(survey: Survey, call: ast.Call, modules: set[str]) -> Run | None:
     for argument in (*call.args, *call.keywords):
         text = dotted(argument.value if isinstance(argument, ast.keyword) else argument)
         named = isinstance(argument, ast.keyword) and argument.arg == "model"
-        if text and text not in kept and (named or (text in modules and isinstance(call.func, ast.Attribute))):
+        if text and text not in kept and (named or (_is_among(text, modules) and isinstance(call.func, ast.Attribute))):
             return Run(call, text, Surety.PASSED)
     return None

@@ -1,24 +1,32 @@
-"""The functions of a file as the evaluation rules see them: calls, loops and train/eval switches."""
+"""The functions of a file for the evaluation rules: their calls, names, and train/eval switches."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from perflint.frozen import dataclass
+from perflint.rules._methods import is_self_or_cls
+from perflint.semantics.bindings import parameters
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name
+from perflint.semantics.reaching import Reaching, reaching
+from perflint.semantics.structure import children, last_name, walk
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+PARAMETERS = frozenset({"parameters", "named_parameters"})
+"""The methods of a module that give its parameters."""
 _MODULE_BASES = ("Module", "Model", "Net", "Network", "Layer", "Block", "Head", "Backbone", "Mixin")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
+_MOST_OF_A_NAME = 8
+"""A method that so many classes of a file define may be any of them; a call of more is followed nowhere."""
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -49,6 +57,26 @@ class Mode:
     evaluating: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The modules that some code switches, by their text."""
+
+    at_all: frozenset[str]
+    to_evaluation: frozenset[str]
+    perhaps_to_evaluation: frozenset[str]
+    """To evaluation, or to a mode that a variable decides."""
+
+    @staticmethod
+    def by(modes: Iterable[Mode]) -> Switched:
+        """Those of some switches."""
+        all_modes = list(modes)
+        return Switched(
+            frozenset(mode.receiver for mode in all_modes),
+            frozenset(mode.receiver for mode in all_modes if mode.evaluating),
+            frozenset(mode.receiver for mode in all_modes if mode.evaluating is not False),
+        )
+
+
 @dataclass(slots=True, eq=False)
 class Scope:
     """A function, or the top level of a file, without the functions that are nested in it."""
@@ -59,6 +87,8 @@ class Scope:
     calls: list[ast.Call] = field(default_factory=list)
     modes: list[Mode] = field(default_factory=list)
     _nodes: list[ast.AST] = field(default_factory=list)
+    _names: frozenset[str] | None = None
+    _modes_by_receiver: dict[str, list[Mode]] | None = None
 
     @property
     def nodes(self) -> list[ast.AST]:
@@ -73,6 +103,32 @@ class Scope:
                     self._nodes.append(node)
                     stack.extend(reversed(children(node)))
         return self._nodes
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it binds for itself."""
+        if self._names is None:
+            found: set[str] = set()
+            shared: set[str] = set()
+            if not isinstance(self.node, ast.Module):
+                args = self.node.args
+                every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+                found.update(arg.arg for arg in every if arg is not None)
+            for node in self.nodes:
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    found.add(node.id)
+                elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                    shared.update(node.names)
+            self._names = frozenset(found - shared)
+        return self._names
+
+    def modes_of(self, receiver: str) -> list[Mode]:
+        """The switches of one module, by line."""
+        if self._modes_by_receiver is None:
+            self._modes_by_receiver = {}
+            for mode in sorted(self.modes, key=lambda mode: mode.line):
+                self._modes_by_receiver.setdefault(mode.receiver, []).append(mode)
+        return self._modes_by_receiver.get(receiver, [])
 
     @property
     def name(self) -> str:
@@ -98,6 +154,8 @@ class Survey:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._reaching: dict[Scope, Reaching] = {}
+        self._switched: dict[Scope | ast.ClassDef, Switched] = {}
         self.scopes = [Scope(model.source.tree, None, None)]
         self._by_node: dict[ast.AST, Scope] = {model.source.tree: self.scopes[0]}
         self.classes = {node.name: node for node in self.all(ast.ClassDef)}
@@ -143,12 +201,58 @@ class Survey:
 
     def called(self, call: ast.Call) -> list[Scope]:
         """The functions of the file that a call may mean: methods by attribute, others by their plain name."""
-        if _switch(call) is not None:
+        named = self.by_name.get(last_name(call))
+        if not named or _switch(call) is not None:
             return []
         is_method = isinstance(call.func, ast.Attribute)
         if is_method and dotted(call.func).split(".", 1)[0] in self.imported:
             return []
-        return [scope for scope in self.by_name.get(last_name(call), ()) if (scope.owner is not None) is is_method]
+        if len(named) > _MOST_OF_A_NAME:
+            own = self.own_method(call)
+            return [] if own is None else [own]
+        return [scope for scope in named if (scope.owner is not None) is is_method]
+
+    def own_method(self, call: ast.Call) -> Scope | None:
+        """The method of its own class that `self.name(…)` calls."""
+        if not isinstance(call.func, ast.Attribute) or not is_self_or_cls(call.func.value):
+            return None
+        klass = self.scope_around(call).klass
+        return self._methods.get((klass, call.func.attr)) if klass is not None else None
+
+    @cached_property
+    def _methods(self) -> Mapping[tuple[ast.ClassDef, str], Scope]:
+        return {(scope.owner, scope.name): scope for scope in self.scopes if scope.owner is not None}
+
+    def nested(self, scope: Scope) -> list[Scope]:
+        """The functions directly inside a function."""
+        return self._nested.get(scope, [])
+
+    @cached_property
+    def _nested(self) -> Mapping[Scope, list[Scope]]:
+        found: dict[Scope, list[Scope]] = {}
+        for scope in self.scopes:
+            if scope.outer is not None:
+                found.setdefault(scope.outer, []).append(scope)
+        return found
+
+    @cached_property
+    def captured(self) -> Mapping[Scope, Set[str]]:
+        """The names of each function that functions and lambdas inside it read."""
+        found: dict[Scope, set[str]] = {}
+        for scope in self.scopes:
+            inner: set[ast.AST] = set()
+            for node in scope.nodes:
+                if isinstance(node, ast.Lambda) and node not in inner:
+                    bound = set(parameters(node))
+                    for each in walk(node.body):
+                        inner.add(each)
+                        if isinstance(each, ast.Name) and each.id not in bound and each.id in scope.names:
+                            found.setdefault(scope, set()).add(each.id)
+                elif isinstance(node, ast.Name) and node.id not in scope.names:
+                    home = next((each for each in scope.chain if node.id in each.names), None)
+                    if home is not None:
+                        found.setdefault(home, set()).add(node.id)
+        return found
 
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
         """Whether a class is a torch.nn.Module, by its bases in the file and by their names."""
@@ -165,7 +269,48 @@ class Survey:
     def siblings(self, scope: Scope) -> Iterator[Scope]:
         """The methods of the class that a method belongs to, itself included."""
         if scope.owner is not None:
-            yield from (other for other in self.scopes if other.owner is scope.owner)
+            yield from self._by_class[scope.owner]
+
+    @cached_property
+    def assigned(self) -> Mapping[str, list[ast.expr]]:
+        """What the file assigns to each name and attribute."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.all(ast.Assign):
+            for target in node.targets:
+                path = dotted(target)
+                if path:
+                    found.setdefault(path, []).append(node.value)
+        return found
+
+    def reaching(self, scope: Scope) -> Reaching:
+        """The definitions that reach the loads of a function."""
+        found = self._reaching.get(scope)
+        if found is None:
+            found = self._reaching[scope] = reaching(scope.node)
+        return found
+
+    def switched(self, scope: Scope) -> list[Switched]:
+        """The switches that may concern the models of a function: its own, those around it, those of its class."""
+        found = []
+        for around in scope.chain:
+            if around not in self._switched:
+                self._switched[around] = Switched.by(around.modes)
+            found.append(self._switched[around])
+        if scope.owner is not None:
+            if scope.owner not in self._switched:
+                of_class = (mode for other in self._by_class[scope.owner] for mode in other.modes)
+                of_self = (mode for mode in of_class if mode.receiver.startswith("self."))
+                self._switched[scope.owner] = Switched.by(of_self)
+            found.append(self._switched[scope.owner])
+        return found
+
+    @cached_property
+    def _by_class(self) -> Mapping[ast.ClassDef, list[Scope]]:
+        found: dict[ast.ClassDef, list[Scope]] = {}
+        for scope in self.scopes:
+            if scope.owner is not None:
+                found.setdefault(scope.owner, []).append(scope)
+        return found
 
 
 @lru_cache(maxsize=1)

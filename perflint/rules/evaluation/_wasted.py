@@ -9,22 +9,22 @@ from enum import Enum
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules.evaluation._contexts import speaks_of_autograd, suspended
-from perflint.rules.evaluation._gradients import carries
-from perflint.rules.evaluation._loops import is_foreign, is_other_code, wants_gradient
-from perflint.rules.evaluation._modules import Holder, Modules, modules
+from perflint.rules.evaluation._callees import MODULE_CALL, arguments
+from perflint.rules.evaluation._carried import Carry, carriers
+from perflint.rules.evaluation._contexts import contexts, speaks_of_autograd
+from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._graph import ESCAPES, Fate
+from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._parameters import may_have_parameters
+from perflint.rules.evaluation._regions import is_foreign, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.rules.evaluation._uses import Fate, fate
-from perflint.semantics.structure import walk
+from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
 from perflint.semantics.values import Instance
-
-_MODULE_CALL = "torch.nn.Module.__call__"
 
 
 class Why(Enum):
-    """Why nobody needs the graph of a run."""
+    """Why the graph of a run is not needed."""
 
     READ = "read"
     """The host reads the result, or it is detached, and nothing else happens to it."""
@@ -43,10 +43,6 @@ class Wasted:
     is_alone: bool
     """Whether the function around it runs models for nothing only: it does not train."""
 
-    def is_inside(self, node: ast.AST) -> bool:
-        """Whether the run is part of a function or a statement."""
-        return any(inner is self.call for inner in walk(node))
-
 
 def wasted(survey: Survey) -> list[Wasted]:
     """The runs of a file that autograd records for nothing, in source order of each function."""
@@ -59,7 +55,7 @@ def wasted(survey: Survey) -> list[Wasted]:
 class _Finder:
     def __init__(self, survey: Survey) -> None:
         self.survey, self.model = survey, survey.model
-        self.modules: Modules = modules(survey)
+        self.modules, self.flows, self.carriers = modules(survey), flows(survey), carriers(survey)
 
     def of(self, scope: Scope) -> Iterator[Wasted]:
         named = {run.call for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
@@ -68,27 +64,28 @@ class _Finder:
             if holder is None:
                 continue
             found = self._judge(scope, call, holder)
-            if found is not None and not suspended(self.survey, scope, call):
+            if found is not None and not contexts(self.survey).suspended(scope, call):
                 yield found
 
     def _judge(self, scope: Scope, call: ast.Call, holder: Holder) -> Wasted | None:
         if self.modules.is_frozen(holder) or not may_have_parameters(self.survey, self.model.value(call.func)):
             return None
-        if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
-            return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, not wants_gradient(self.survey, scope.node))
-        found = fate(self.survey, call)
-        if not found.is_wasted:
+        if any(forward.stores or forward.suspends or forward.asks for forward in self.flows.callees.classes(call.func)):
             return None
-        trains = wants_gradient(self.survey, scope.node)
+        trains = wants_gradient(self.survey, scope.node) or gets_optimizer(scope)
+        if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
+            return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, not trains)
+        found = self.flows.fate(call)
+        if Fate.READ not in found or found & (ESCAPES | Fate.ARRAY):
+            return None
         return Wasted(scope, call, Why.READ, self._confidence(scope, trains, found), not trains)
 
     def _feeds(self, call: ast.Call) -> bool:
-        """Whether a gradient may come through an argument of a run."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(carries(self.survey, self.modules, each) for each in given)
+        """Whether a gradient is seen to come through an argument of a run."""
+        return any(Carry.TRAINED in self.carriers.of(given) for given in arguments(call))
 
     def _confidence(self, scope: Scope, trains: bool, found: Fate) -> Confidence:
-        """How sure it is that autograd records: it does in code that trains, and where somebody detaches.
+        """How sure it is that autograd records: it does in code that trains, and where the result is detached.
 
         Methods of modules, and of classes of a framework, are called by code that may turn it off.
         """
@@ -96,15 +93,15 @@ class _Finder:
         if trains or (scope in survey.callers and not is_foreign(survey, scope)):
             return Confidence.MEDIUM
         is_part = is_foreign(survey, scope) or survey.is_module_class(scope.klass)
-        return Confidence.MEDIUM if found.detached and not is_part else Confidence.LOW
+        return Confidence.MEDIUM if Fate.DETACHED in found and not is_part else Confidence.LOW
 
     def _ran(self, call: ast.Call, named: bool) -> Holder | None:
-        """The model that a call runs; None where it runs none that is seen."""
+        """The model that a call runs; None if it is not seen to run one."""
         path, target = dotted(call.func), self.model.target(call)
         if not path:
             return None
         holder = self.modules.holder(call, path)
-        if target == _MODULE_CALL:
+        if target == MODULE_CALL:
             return holder if is_model(self.survey, self.model.value(call.func)) else None
         if holder in self.modules.held and (not target or target.endswith(".__call__")):
             return holder
@@ -129,7 +126,7 @@ class _Finder:
         if speaks_of_autograd(scope.node):
             return False
         for call in scope.calls:
-            if self.model.target(call) == _MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
+            if self.model.target(call) == MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
                 return True
             if depth and dotted(call.func).startswith("self."):
                 if any(self._runs_recorded(each, depth - 1) for each in self.survey.called(call) if each is not scope):

@@ -8,21 +8,23 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Rule
-from perflint.rules.evaluation._contexts import suspended
-from perflint.rules.evaluation._fix import decorate, under_no_grad
-from perflint.rules.evaluation._inference import fits
-from perflint.rules.evaluation._loops import (
-    EVALUATING_WORDS,
+from perflint.rules.evaluation._contexts import contexts
+from perflint.rules.evaluation._differentiated import differentiated
+from perflint.rules.evaluation._fix import context_of, decorate, under_no_grad
+from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._graph import Fate
+from perflint.rules.evaluation._modules import modules
+from perflint.rules.evaluation._regions import (
     GENERATING_WORDS,
     Region,
     confidence,
     defines,
-    is_frozen,
     loops_over_data,
     regions,
 )
 from perflint.rules.evaluation._runs import Run
 from perflint.rules.evaluation._scopes import Survey, survey
+from perflint.rules.evaluation._training import EVALUATING_WORDS
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
@@ -33,13 +35,15 @@ class EvalWithoutNoGrad(Rule):
 
     ## What it does
     Looks for functions and loops that evaluate: they put a model into evaluation mode, or
-    are named for evaluation, and run it, with no `backward()`, optimizer or
+    are named for evaluation, and run it, with no `backward()`, optimizer, gradient scaler or
     `torch.autograd.grad` in sight, outside `torch.no_grad()`, `torch.inference_mode()` and
-    `torch.set_grad_enabled(False)`. Callers in the same file that turn autograd off count.
+    `torch.set_grad_enabled(False)`. Callers in the same file count: those that turn autograd off,
+    and those that call `backward()` on the result.
 
-    In any code, training too, it also follows what a model puts out. It reports runs whose result
+    In any code, training too, it also follows the results of models. It reports runs whose result
     only reaches the host, `detach()` or operations without a gradient: actions in an environment,
-    samples that are saved, the generator in the step of its discriminator. And it reports target
+    samples that are saved, the generator in the step of its discriminator. A result that is
+    returned, stored or passed to unknown code may be trained on, and is not reported. And it reports target
     networks, averages and teachers: modules that only copy the parameters of one that is trained,
     or that stay as they were loaded while others are trained, run on inputs that carry no gradient.
 
@@ -87,13 +91,14 @@ class EvalWithoutNoGrad(Rule):
     ```
 
     ## Fix safety
-    Risky: nothing could be trained through the function any more. The fix decorates the function with
-    `@torch.inference_mode()` where no tensor is seen to leave it or where its name says that it predicts or
-    generates, and with `@torch.no_grad()` otherwise. What the function returns then has no `grad_fn`: a
-    caller that calls `backward()` on it fails. A tensor made in inference mode cannot be saved for a backward
-    pass later. A loop inside a longer function gets no fix; put it under `with torch.inference_mode():`. A
-    run in the middle of other code is put under `with torch.no_grad():`, with its statement: a target
-    network's parameters then get no gradient any more, which no optimizer reads.
+    Risky: nothing could be trained through the code any more. So the fix is offered only with a proof: no
+    value that may have a gradient leaves the code as a result, in an attribute, in a container from elsewhere, in
+    a closure or as an argument of unknown code, and unknown code does not get the model. Then the fix decorates the
+    function with `@torch.inference_mode()`, or with `@torch.no_grad()` if tensors leave it. A run in the middle
+    of other code is put under `with torch.no_grad():` with its statement: a target network's parameters then
+    get no gradient, which no optimizer reads. A loop inside a longer function gets no fix. Transformer layers in
+    evaluation mode take a faster path without autograd, and round differently. A model of an unknown class that
+    computes gradients in its own `forward` fails.
 
     ## How a GPU shows it
     The output of the model has a `grad_fn` that is released without a backward pass, and
@@ -120,15 +125,16 @@ class EvalWithoutNoGrad(Rule):
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         file = survey(site.model)
         lost = wasted(file)
+        inside = _by_statement(site, lost)
         told: set[ast.AST] = set()
         for region in regions(file):
             run = _recorded(region)
             sure = confidence(region, run) if run is not None else None
             if run is None or sure is None:
                 continue
-            inside = [each for each in lost if each.is_inside(region.node)]
-            sure = surest(_capped(region, sure), *(each.sure for each in inside))
-            told.update(each.call for each in inside)
+            own = inside.get(region.node, [])
+            sure = surest(_capped(region, sure), *(each.sure for each in own))
+            told.update(each.call for each in own)
             yield self._evaluation(site, region, run, sure)
         for each in lost:
             # One finding for each statement, and for each function that does nothing else.
@@ -139,41 +145,55 @@ class EvalWithoutNoGrad(Rule):
 
     def _evaluation(self, site: FileSite, region: Region, run: Run, sure: Confidence) -> Finding:
         what = f"`{region.scope.name}`" if region.loop is None else "this loop"
-        context = "no_grad" if fits(region.survey, region.scope, region.node) is None else "inference_mode"
         return self.finding(
             site,
-            f"autograd records `{site.text(run.call.func)}(…)` in {what}, which never calls backward(): "
-            f"activations stay in memory, and small batches take longer",
+            f"autograd records `{site.text(run.call.func)}(…)`, but {what} never calls backward(): "
+            f"the graph keeps all activations in memory",
             confidence=sure,
             heat=region.heat,
             span=site.model.source.span(run.call),
-            help=f"evaluate under `torch.{context}()`",
-            fix=decorate(region, context),
+            help=_advice(region, run),
+            fix=decorate(region),
         )
 
     def _waste(self, site: FileSite, file: Survey, each: Wasted) -> Finding:
         name = site.text(each.call.func)
         if each.why is Why.UNTRAINED:
-            why = "which no optimizer trains: its graph is built for nothing"
+            why = "but no optimizer trains that model, and no gradient is seen to come in"
         else:
-            why = "whose result is only read or detached: its graph is built for nothing"
+            why = "but the result is only read or detached: no backward pass uses the graph"
         return self.finding(
             site,
             f"autograd records `{name}(…)`, {why}",
             confidence=each.sure,
             heat=site.model.heat(each.call),
             span=site.model.source.span(each.call),
-            help="call it under `torch.no_grad()`",
-            fix=under_no_grad(file, each.call),
+            help="call it under `with torch.no_grad():`",
+            fix=under_no_grad(file, each.scope, each.call, each.why is Why.UNTRAINED),
         )
 
 
+def _by_statement(site: FileSite, lost: list[Wasted]) -> dict[ast.AST, list[Wasted]]:
+    """The wasted runs inside each function and loop that holds any."""
+    found: dict[ast.AST, list[Wasted]] = {}
+    for each in lost:
+        for outer in site.model.ancestors(each.call):
+            found.setdefault(outer, []).append(each)
+    return found
+
+
 def _recorded(region: Region) -> Run | None:
-    """The surest run of a region that autograd records, the first of several."""
+    """The surest run of a region that autograd records and that nothing is trained through; the first of several."""
+    survey, scope = region.survey, region.scope
+    flow, known = flows(survey).of(scope), modules(survey)
+    left_by = Fate.GRADIENT | Fate.RETURNED if scope in differentiated(survey) else Fate.GRADIENT
     recorded = [
         run
         for run in region.runs
-        if not is_frozen(region, run) and not suspended(region.survey, region.scope, run.call)
+        if not known.is_frozen(known.holder(run.call, run.receiver))
+        and not contexts(survey).suspended(scope, run.call)
+        and not flow.fate(run.call) & left_by
+        and not any(seen.asks or seen.suspends for seen in flows(survey).callees.classes(run.call.func))
     ]
     return max(recorded, key=lambda run: run.surety, default=None)
 
@@ -183,3 +203,13 @@ def _capped(region: Region, sure: Confidence) -> Confidence:
     if not region.is_foreign:
         return sure
     return Confidence.MEDIUM if sure is Confidence.HIGH and region.over_data else Confidence.LOW
+
+
+def _advice(region: Region, run: Run) -> str:
+    """What to do at the place of a region."""
+    context = f"torch.{context_of(region)}()"
+    if region.loop is not None:
+        return f"put this loop under `with {context}:`"
+    if Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call):
+        return f"decorate `{region.scope.name}` with `@{context}`, unless a caller trains through its result"
+    return f"decorate `{region.scope.name}` with `@{context}`"

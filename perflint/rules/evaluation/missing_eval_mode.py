@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Rule
-from perflint.rules.evaluation._contexts import in_context_that_evaluates
-from perflint.rules.evaluation._layers import mode_matters, surely_differs
+from perflint.rules.evaluation._contexts import contexts
+from perflint.rules.evaluation._layers import layers
 from perflint.rules.evaluation._loaded import SET_ELSEWHERE, loads, pretrained, runs_of_loaded, samples_on_purpose
-from perflint.rules.evaluation._loops import EVALUATING_WORDS, Region, defines, loops_over_data, regions, wants_gradient
-from perflint.rules.evaluation._modules import modules
-from perflint.rules.evaluation._runs import Run, Surety, modes
-from perflint.rules.evaluation._scopes import Mode, Scope, Survey, dotted, survey
+from perflint.rules.evaluation._modules import Holder, modules
+from perflint.rules.evaluation._regions import Region, defines, loops_over_data, regions
+from perflint.rules.evaluation._runs import Run, Surety
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
+from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
+
+_DEEPEST = 4
+"""So many calls may lie between a switch and the run of the model."""
 
 
 class MissingEvalMode(Rule):
@@ -114,7 +119,8 @@ class MissingEvalMode(Rule):
         told: set[ast.Call] = set()
         for region in regions(file):
             sure = _confidence(region)
-            shown = (run for run in region.runs if run.surety is not Surety.PASSED and mode_matters(file, run))
+            matters = layers(file).mode_matters
+            shown = (run for run in region.runs if run.surety is not Surety.PASSED and matters(run))
             run = next(shown, None)
             if sure is None or run is None:
                 continue
@@ -125,7 +131,7 @@ class MissingEvalMode(Rule):
                 continue
             heat, name = site.model.heat(call), dotted(call.func)
             # Many of the models that nobody has seen are the same in both modes.
-            known = name in pretrained(file) or surely_differs(file, Run(call, name, Surety.PROVEN))
+            known = name in pretrained(file) or layers(file).surely_differs(Run(call, name, Surety.PROVEN))
             sure = Confidence.MEDIUM if known else Confidence.LOW
             yield self._finding(site, call, name, sure, Heat.WARM if heat is Heat.COLD else heat)
 
@@ -147,49 +153,88 @@ def _confidence(region: Region) -> Confidence | None:
     looped = region.loop is not None or any(region.loop_of(run) for run in region.runs)
     if not named or not looped or _is_switched(region) or samples_on_purpose(scope):
         return None
-    if not any(mode_matters(file, run) for run in region.runs):
+    if not any(map(layers(file).mode_matters, region.runs)):
         return None
     # Of eight findings where the mode may be set elsewhere, none was true: they are not worth an auditor's time.
-    if region.is_foreign or SET_ELSEWHERE.search(file.model.source.text):
+    if region.is_foreign or _is_set_elsewhere(file) or _switches(file).may_switch(region):
         return None
-    if any(_may_switch(region, other, mode) for other in file.scopes for mode in other.modes):
-        return None
-    if not any(wants_gradient(file, other.node) for other in file.scopes[1:]) and scope not in file.callers:
-        # Nobody in the file can have set the mode; by custom, a loop that evaluates sets it itself.
+    if not _some_function_trains(file) and scope not in file.callers:
+        # No code of the file can have set the mode; by custom, a loop that evaluates sets it itself.
         customary = not scope.name or (scope.klass is None and region.over_data and region.reduces)
         return Confidence.MEDIUM if customary else None
     surest = max(run.surety for run in region.runs)
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
 
 
-def _may_switch(region: Region, scope: Scope, mode: Mode) -> bool:
-    """Whether a switch somewhere in the file may be one of the models that are run, as far as names tell."""
-    if mode.evaluating is False:
-        return False
-    known = modules(region.survey)
-    switched = known.holder(scope.node.body[0], mode.receiver)
-    ran = [known.holder(run.call, run.receiver) for run in region.runs if run.surety is not Surety.PASSED]
-    if not ran or not known.is_made(switched) or not all(map(known.is_made, ran)):
-        return True
-    return any(f"{each.path}.".startswith(f"{switched.path}.") for each in ran)
+@lru_cache(maxsize=1)
+def _is_set_elsewhere(file: Survey) -> bool:
+    return SET_ELSEWHERE.search(file.model.source.text) is not None
+
+
+@lru_cache(maxsize=1)
+def _some_function_trains(file: Survey) -> bool:
+    return any(wants_gradient(file, other.node) for other in file.scopes[1:])
+
+
+class _Switches:
+    """The modules that a file switches to evaluation, or to a mode that a variable decides."""
+
+    def __init__(self, file: Survey) -> None:
+        self._modules = modules(file)
+        self._made: set[Holder] = set()
+        self._are_all_made = True
+        for scope in file.scopes:
+            for mode in scope.modes:
+                if mode.evaluating is not False:
+                    switched = self._modules.holder(scope.node.body[0], mode.receiver)
+                    self._made.add(switched)
+                    self._are_all_made = self._are_all_made and self._modules.is_made(switched)
+
+    def may_switch(self, region: Region) -> bool:
+        """Whether one of them may be a model that is run, or hold it, as far as names show."""
+        if not self._made:
+            return False
+        ran = [self._modules.holder(run.call, run.receiver) for run in region.runs if run.surety is not Surety.PASSED]
+        if not ran or not self._are_all_made or not all(map(self._modules.is_made, ran)):
+            return True
+        paths = {switched.path for switched in self._made}
+        return any(part in paths for each in ran for part in _beginnings(each.path))
+
+
+def _beginnings(path: str) -> Iterator[str]:
+    """A path and the paths of what it is a part of."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
+@lru_cache(maxsize=1)
+def _switches(file: Survey) -> _Switches:
+    return _Switches(file)
 
 
 def _is_switched(region: Region) -> bool:
     """Whether a switch may concern the runs: in reach of the function, or in a caller of it."""
-    receivers = {run.receiver for run in region.runs}
-    if any(mode.evaluating is not False and mode.receiver in receivers for mode in modes(region.survey, region.scope)):
+    file = region.survey
+    switched = file.switched(region.scope)
+    if any(run.receiver in each.perhaps_to_evaluation for run in region.runs for each in switched):
         return True
-    if any(mode.evaluating is not False for mode in region.scope.modes):
+    if region.scope in _reached_by_switches(file):
         return True
-    if any(in_context_that_evaluates(region.survey, run.call) for run in region.runs):
-        return True
-    return _callers_switch(region.survey, region.scope, 4)
+    return any(contexts(file).evaluates(run.call) for run in region.runs)
 
 
-def _callers_switch(file: Survey, scope: Scope, depth: int) -> bool:
-    for caller, _ in file.callers.get(scope, ()) if depth else ():
-        if any(mode.evaluating is not False for around in caller.chain for mode in around.modes):
-            return True
-        if caller is not scope and _callers_switch(file, caller, depth - 1):
-            return True
-    return False
+@lru_cache(maxsize=1)
+def _reached_by_switches(file: Survey) -> set[Scope]:
+    """The functions with a switch to evaluation, and those that such functions call, directly or by a few calls."""
+    switching = {scope for scope in file.scopes if any(mode.evaluating is not False for mode in scope.modes)}
+    found = set(switching)
+    new = [scope for scope in file.scopes if any(around in switching for around in scope.chain)]
+    called: dict[Scope, list[Scope]] = {}
+    for scope, calls in file.callers.items():
+        for caller, _ in calls:
+            called.setdefault(caller, []).append(scope)
+    for _ in range(_DEEPEST):
+        new = [callee for scope in new for callee in called.get(scope, ()) if callee not in found]
+        found.update(new)
+    return found

@@ -10,15 +10,9 @@ from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._fix import torch_name
 from perflint.rules.evaluation._inference import fits
-from perflint.rules.evaluation._loops import (
-    EVALUATING_WORDS,
-    GENERATING_WORDS,
-    defines,
-    evaluates,
-    loops_over_data,
-    wants_gradient,
-)
+from perflint.rules.evaluation._regions import GENERATING_WORDS, defines, evaluates, loops_over_data
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
+from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Name

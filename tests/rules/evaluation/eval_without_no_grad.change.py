@@ -24,10 +24,50 @@ def evaluate(model: nn.Module, loader):
 
 def predict(model: nn.Module, loader):
     model.eval()
-    outputs = []
-    for x in loader:
-        outputs.append(model(x.cuda()))
-    return torch.cat(outputs)
+    return [model(x.cuda()).argmax(1) for x in loader]
+
+
+def spectra(model: nn.Module, loader):
+    model.eval()
+    return [model(x.cuda()).tolist() for x in loader]
+
+
+def case_numbers():
+    model = Net().cuda()
+    return {"correct": evaluate(model, [torch.randn(5, 3)]), "model": model}
+
+
+def case_predictions():
+    (labels,) = predict(Net().cuda(), [torch.randn(2, 3)])
+    weight = torch.ones(2, device="cuda", requires_grad=True)
+    (weight * labels).sum().backward()
+    return {"labels": labels, "inference": labels.is_inference(), "gradient": weight.grad}
+
+
+def case_transformer():
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2).cuda()
+    return {"rows": spectra(model, [torch.randn(3, 7, 16)])}
+
+
+def change_transformer(rows):
+    """Transformer layers in evaluation mode take a faster path without autograd, and round differently."""
+    before, after = map(torch.tensor, rows)
+    assert not torch.equal(before, after) and torch.allclose(before, after, atol=1e-5)
+
+
+def case_forces():
+    model = type("Forces", (nn.Module,), {"forward": lambda self, x: derivative(x)})()
+    return {"rows": spectra(model, [torch.randn(2, 3)])}
+
+
+def derivative(x):
+    weight = torch.ones(3, device="cuda", requires_grad=True)
+    return torch.autograd.grad((x * weight).sum(), weight)[0]
+
+
+def change_forces(error):
+    """A model of an unknown class that computes gradients in its own `forward` fails"""
+    assert error[0] is None and "does not require grad" in error[1]
 
 
 def score(model: nn.Module, loader):
@@ -38,43 +78,10 @@ def score(model: nn.Module, loader):
     return total
 
 
-def case_numbers():
-    model = Net().cuda()
-    return {"correct": evaluate(model, [torch.randn(5, 3)]), "model": model}
-
-
-def case_predictions():
-    y = predict(Net().cuda(), [torch.randn(2, 3)])
-    graph = y.grad_fn is not None
-    y = y.detach()
-    return {"graph": graph, "inference": y.is_inference(), "values": y.clone()}
-
-
-def change_predictions(graph, inference):
-    """What the function returns then has no `grad_fn`"""
-    assert graph == (True, False) and inference == (False, True)
-
-
-def case_backward():
+def kept_backward():
     model = Net().cuda()
     score(model, [torch.randn(2, 3)]).backward()
     return {"model": model}
-
-
-def change_backward(error):
-    """a caller that calls `backward()` on it fails"""
-    assert error[0] is None and "does not require grad" in error[1]
-
-
-def case_saved():
-    weight = torch.ones(2, device="cuda", requires_grad=True)
-    (weight * predict(Net().cuda(), [torch.randn(2, 3)]).detach()).sum().backward()
-    return {"gradient": weight.grad}
-
-
-def change_saved(error):
-    """A tensor made in inference mode cannot be saved for a backward pass later"""
-    assert error[0] is None and "Inference tensors cannot be saved for backward" in error[1]
 
 
 class Learner:
@@ -87,8 +94,29 @@ class Learner:
         scores = self.net(state)
         return scores.detach().argmax(1).tolist()
 
+    def learn(self, before, after):
+        best = self.slow(after).max(1)[0]
+        loss = (self.net(before)[:, 0] - best).square().mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
 
 def case_acting():
     learner = Learner()
     actions = learner.act(torch.randn(4, 3))
     return {"actions": actions, "net": learner.net}
+
+
+def case_target():
+    learner = Learner()
+    loss = learner.learn(torch.randn(4, 3), torch.randn(4, 3)).detach()
+    gradient = learner.slow.weight.grad is not None
+    learner.slow.zero_grad()
+    return {"gradient": gradient, "loss": loss, "net": learner.net, "slow": learner.slow}
+
+
+def change_target(gradient):
+    """a target network's parameters then get no gradient"""
+    assert gradient == (True, False)

@@ -30,7 +30,7 @@ def evaluate(model, loader, device):
     return correct.item() / len(loader.dataset)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def predict_all(model, loader):
     model.train(False)
     return [model(x.cuda()).argmax(1).cpu() for x in loader]
@@ -41,6 +41,7 @@ class Predictor:
         self.net = torch.load(path, weights_only=False)
         self.net.eval()
 
+    @torch.inference_mode()
     def predict(self, image):
         scores = self.net(image.cuda())
         return scores.argmax(1).tolist()
@@ -260,7 +261,8 @@ def learn_from_values(env, memory, steps):
     optimizer = torch.optim.Adam(values.parameters())
     state = env.reset()
     for step in range(steps):
-        scores = values(torch.as_tensor(state))
+        with torch.no_grad():
+            scores = values(torch.as_tensor(state))
         action = torch.argmax(scores, dim=1).tolist()[0]
         state, reward, done, _ = env.step(action)
         memory.put((state, action, reward, done))
@@ -307,7 +309,8 @@ def adversaries(generator, discriminator, loader):
     of_g = torch.optim.Adam(generator.parameters())
     of_d = torch.optim.Adam(discriminator.parameters())
     for real in loader:
-        drawn = generator(torch.randn(32, 8, device="cuda")).detach()
+        with torch.no_grad():
+            drawn = generator(torch.randn(32, 8, device="cuda")).detach()
         loss = discriminator(drawn).mean() - discriminator(real).mean()
         of_d.zero_grad()
         loss.backward()

@@ -1,34 +1,23 @@
-"""What is an evaluation: a function or a loop that runs a model and wants no gradient."""
+"""Evaluations: functions and loops that run a model and ask for no gradient."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules.evaluation._runs import Run, Surety, mode_before, modes, runs
-from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, dotted, words
+from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
+from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, words
+from perflint.rules.evaluation._training import EVALUATING_WORDS, trains, wants_gradient
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
-EVALUATING_WORDS = frozenset(
-    {"eval", "evaluate", "evaluation", "infer", "inference", "predict", "prediction", "predictions",
-     "test", "testing", "val", "valid", "validate", "validation"}
-)  # fmt: skip
 GENERATING_WORDS = frozenset(
     {"caption", "decode", "denoise", "generate", "sample", "sampling", "transcribe", "translate"}
-)
-_TRAINING_WORDS = frozenset(
-    {"adversarial", "attack", "attribution", "backward", "distill", "finetune", "fit", "forces", "force", "grad",
-     "gradcam", "hessian", "jacobian", "learn", "loss", "optimize", "perturb", "pgd", "pretrain", "saliency",
-     "train", "training"}
-)  # fmt: skip
-_GRADIENT_CALLS = frozenset(
-    {"backward", "enable_grad", "jacfwd", "jacrev", "jvp", "manual_backward", "retain_grad", "vjp", "vhp", "zero_grad"}
 )
 _DATA_WORDS = frozenset(
     {"batches", "data", "dataloader", "dataset", "iterator", "iter", "loader", "loaders", "samples"}
@@ -40,6 +29,8 @@ _FRAMEWORK_HOOKS = frozenset(
     {"on_validation_batch_end", "predict_step", "prediction_step", "test_epoch_end", "test_step", "validation_step",
      "validation_epoch_end"}
 )  # fmt: skip
+_DEEPEST = 4
+"""So many calls may lie between a function and the run of a model."""
 _PLAIN_BASES = frozenset({"ABC", "Module", "object", "Protocol", "Generic"})
 
 
@@ -75,8 +66,8 @@ class Region:
     @cached_property
     def switched_outside(self) -> bool:
         """Whether the code around the function, or its class, does so."""
-        receivers = {run.receiver for run in self.runs}
-        return any(mode.evaluating and mode.receiver in receivers for mode in modes(self.survey, self.scope))
+        switched = self.survey.switched(self.scope)
+        return any(run.receiver in each.to_evaluation for run in self.runs for each in switched)
 
     def loop_of(self, run: Run) -> Loop | None:
         """The innermost loop of the function around a run."""
@@ -121,8 +112,8 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
     """Whether a function is a method of a class whose base, not seen here, may call it."""
     if scope.owner is None:
         return False
-    known = _PLAIN_BASES | survey.classes.keys()
-    return any(last_name(base) not in known for base in scope.owner.bases)
+    names = map(last_name, scope.owner.bases)
+    return any(name not in _PLAIN_BASES and name not in survey.classes for name in names)
 
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
@@ -146,15 +137,20 @@ def iterated(loop: ast.AST) -> Iterator[ast.expr]:
         yield from (generator.iter for generator in loop.generators)
 
 
-def regions(survey: Survey) -> Iterator[Region]:
+@lru_cache(maxsize=1)
+def regions(survey: Survey) -> tuple[Region, ...]:
     """The evaluations of a file; none in tests and where its models are another library's."""
+    return tuple(_regions(survey))
+
+
+def _regions(survey: Survey) -> Iterator[Region]:
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
     if ("torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)) or in_tests(survey.model):
         return
     for scope in survey.scopes:
         if is_other_code(survey, scope):
             continue
-        found = tuple(runs(survey, scope))
+        found = runs(survey, scope)
         if survey.is_module_class(scope.klass):
             # The layers of a model are its caller's business; a method that runs the whole model is not.
             found = tuple(run for run in found if run.receiver == "self")
@@ -185,31 +181,21 @@ def loops_over_data(text: str, wanted: frozenset[str] = frozenset()) -> bool:
     return False
 
 
-def trains(survey: Survey, scope: Scope) -> bool:
-    """Whether code trains, by what it does or by its name; the top level of a file may do anything."""
-    parts = set(words(scope.name))
-    named = bool(parts & _TRAINING_WORDS) and not parts & EVALUATING_WORDS
-    return isinstance(scope.node, ast.Module) or named or wants_gradient(survey, scope.node)
-
-
 def is_other_code(survey: Survey, scope: Scope) -> bool:
-    """Functions that are parts of a model, hooks that a framework wraps, unit tests."""
+    """Functions that are parts of a model, hooks that a framework wraps, tests and reference code."""
     if isinstance(scope.node, ast.Module):
         return False
     if scope.name.startswith(("forward", "__")) or scope.name in _FRAMEWORK_HOOKS:
         return True
-    return _is_unit_test(survey, scope)
+    tests = survey.model.heat_map.tests
+    return _is_named_as_test(scope) or any(tests.holds(around.node) for around in scope.chain)
 
 
-def _is_unit_test(survey: Survey, scope: Scope) -> bool:
-    if in_tests(survey.model):
-        return True
-    if scope.owner is not None and (
-        scope.owner.name.startswith("Test") or "TestCase" in map(last_name, scope.owner.bases)
-    ):
-        return True
-    arguments = [] if isinstance(scope.node, ast.Module) else [argument.arg for argument in scope.node.args.args]
-    return scope.name.startswith("test_") and arguments in ([], ["self"])
+def _is_named_as_test(scope: Scope) -> bool:
+    """Whether pytest would run a function: `test(loader)` and `test_one_epoch(model)` evaluate."""
+    if isinstance(scope.node, ast.Module) or not scope.name.startswith("test_"):
+        return False
+    return [argument.arg for argument in scope.node.args.args] in ([], ["self"])
 
 
 def _loops(survey: Survey, scope: Scope, found: tuple[Run, ...]) -> Iterator[Region]:
@@ -247,98 +233,39 @@ def _is_held_out(loop: Loop) -> bool:
     return False
 
 
-def wants_gradient(survey: Survey, node: ast.AST) -> bool:
-    """Whether code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
-    return any(_wants_gradient(survey, inner) for inner in walk(node))
-
-
-def _wants_gradient(survey: Survey, node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr == "grad" and not isinstance(node.value, ast.Attribute)
-    if isinstance(node, ast.keyword):
-        return node.arg in ("requires_grad", "create_graph") and _is_true(node.value)
-    if isinstance(node, ast.Assign):
-        return any(last_name(target) == "requires_grad" for target in node.targets) and _is_true(node.value)
-    return isinstance(node, ast.Call) and _is_gradient_call(survey, node)
-
-
-def _is_gradient_call(survey: Survey, call: ast.Call) -> bool:
-    name = last_name(call)
-    if name in _GRADIENT_CALLS or dotted(call.func).endswith(
-        ("autograd.grad", "functional.jacobian", "functional.hessian")
-    ):
-        return True
-    if name == "requires_grad_":
-        return not call.args or _is_true(call.args[0])
-    if name == "train":
-        # `model.train()` switches a mode; `train(model, loader)` trains.
-        return isinstance(call.func, ast.Name)
-    if name == "step" and isinstance(call.func, ast.Attribute):
-        return _is_optimizer(survey, call.func.value)
-    return bool(_TRAINING_WORDS.intersection(words(name)) - {"loss", "fit", "force", "grad"}) and name != "is_training"
-
-
-def _is_optimizer(survey: Survey, node: ast.expr) -> bool:
-    value = survey.model.value(node)
-    if isinstance(value, Instance):
-        return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
-    return bool({"optim", "optimizer", "opt", "scaler"}.intersection(words(last_name(node))))
-
-
-def _is_true(node: ast.expr) -> bool:
-    return not (isinstance(node, ast.Constant) and node.value is False)
-
-
-def is_frozen(region: Region, run: Run) -> bool:
-    """Whether the function freezes all parameters of the model that it runs."""
-    for around in region.scope.chain:
-        for node in around.nodes:
-            if (
-                isinstance(node, ast.Call)
-                and last_name(node) == "requires_grad_"
-                and isinstance(node.func, ast.Attribute)
-            ):
-                if dotted(node.func.value) == run.receiver and node.args and not _is_true(node.args[0]):
-                    return True
-            elif isinstance(node, ast.For) and _freezes(node, run.receiver):
-                return True
-    return False
-
-
-def _freezes(loop: ast.For, receiver: str) -> bool:
-    source = loop.iter
-    if not isinstance(source, ast.Call) or dotted(source.func) != f"{receiver}.parameters":
-        return False
-    for node in walk(loop):
-        if isinstance(node, ast.Assign) and any(last_name(target) == "requires_grad" for target in node.targets):
-            return not _is_true(node.value)
-        if isinstance(node, ast.Call) and last_name(node) == "requires_grad_" and node.args:
-            return not _is_true(node.args[0])
-    return False
-
-
 def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     """Whether `within`, a function or a statement of `scope`, runs a model in order to evaluate it."""
-    if is_other_code(survey, scope) or not _runs_deep(survey, scope, within, 4):
+    if is_other_code(survey, scope) or not _runs_models(survey, scope, within):
         return False
     names = {word for around in scope.chain for word in words(around.name)}
     inside = [node for node in walk(within) if isinstance(node, LOOPS)]
     if trains(survey, scope) and scope.name and within is not scope.node:
         return bool(inside) and any(mode.evaluating for mode in scope.modes)
-    if names & (EVALUATING_WORDS | GENERATING_WORDS) or any(mode.evaluating for mode in modes(survey, scope)):
+    if names & (EVALUATING_WORDS | GENERATING_WORDS) or any(each.to_evaluation for each in survey.switched(scope)):
         return True
     return any(is_data(survey, source) for loop in inside for source in iterated(loop))
 
 
-def _runs_deep(survey: Survey, scope: Scope, within: ast.AST, depth: int) -> bool:
+def _runs_models(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     """Whether code runs a model itself, or calls a function of the file that does."""
     inside = set(walk(within))
     if any(run.call in inside for run in runs(survey, scope)):
         return True
-    if depth == 0:
-        return False
-    called = [other for node in inside if isinstance(node, ast.Call) for other in survey.called(node)]
-    return any(other is not scope and _runs_deep(survey, other, other.node, depth - 1) for other in called)
+    running = _running(survey)
+    calls = (node for node in inside if isinstance(node, ast.Call))
+    return any(other is not scope and other in running for call in calls for other in survey.called(call))
+
+
+@lru_cache(maxsize=1)
+def _running(survey: Survey) -> set[Scope]:
+    """The functions of a file that run a model, directly or by a few calls."""
+    found: set[Scope] = set()
+    new = [scope for scope in survey.scopes if runs(survey, scope)]
+    for _ in range(_DEEPEST):
+        found.update(new)
+        called_by = (caller for scope in new for caller, _ in survey.callers.get(scope, ()))
+        new = [caller for caller in dict.fromkeys(called_by) if caller not in found]
+    return found
 
 
 def confidence(region: Region, run: Run) -> Confidence | None:

@@ -1,0 +1,288 @@
+"""How a call treats the values that it gets: whether it reads them, returns them, or may keep them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from enum import Enum
+
+from perflint.frozen import dataclass
+from perflint.rules.evaluation._contexts import SUSPENDS
+from perflint.rules.evaluation._modules import modules
+from perflint.rules.evaluation._runs import Surety, runs
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
+from perflint.semantics import torch_api
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
+
+MODULE_CALL = "torch.nn.Module.__call__"
+NEED_GRADIENT = frozenset(
+    {"backward", "grad", "manual_backward", "register_hook", "requires_grad", "requires_grad_", "retain_grad",
+     "retains_grad"}
+)  # fmt: skip
+"""Attributes and calls that only a value with a gradient needs."""
+WITHOUT_GRADIENT = frozenset(
+    {"allclose", "argmax", "argmin", "argsort", "bernoulli", "bincount", "bool", "byte", "count_nonzero", "eq", "equal",
+     "ge", "gt", "histc", "int", "isclose", "isfinite", "isinf", "isnan", "le", "long", "lt", "multinomial", "ne",
+     "nonzero", "searchsorted", "short", "unique"}
+)  # fmt: skip
+"""Methods and functions of torch through which no gradient comes back."""
+DETACHES = frozenset({"data", "detach", "detach_"})
+READS = frozenset({"item", "tolist", "__float__", "__int__"})
+_ABOUT_CALLS = frozenset({"callable", "hasattr", "id", "isinstance", "len", "type"})
+_HOST = frozenset({"bool", "complex", "float", "format", "int", "print", "range", "repr", "round", "str"})
+_SHOWS = frozenset(
+    {"add_figure", "add_histogram", "add_image", "add_images", "add_scalar", "imsave", "make_grid", "save_image"}
+)
+_READERS = (
+    "PIL.", "cv2.", "logging.", "math.", "matplotlib.", "scipy.", "sklearn.", "torchmetrics.", "wandb."
+)  # fmt: skip
+"""Libraries that read the values of tensors, and need no graph."""
+_RETURNING = ("collections.", "copy.", "functools.", "itertools.", "tqdm.")
+"""Libraries whose functions return what they get, or objects that hold it."""
+_RETURNS = frozenset(
+    {"abs", "dict", "enumerate", "iter", "list", "max", "min", "next", "pow", "reversed", "set", "sorted", "sum",
+     "tuple", "zip"}
+)  # fmt: skip
+_GROWS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
+_LOSSES = frozenset({"bce", "ce", "criterion", "loss", "mse"})
+_FUNCTIONS = frozenset({"fn", "func", "function"})
+_ACTS = frozenset(
+    {"backprop", "backward", "minimize", "opt", "optim", "optimize", "optimizer", "scale", "scaler", "step", "train",
+     "update"}
+)  # fmt: skip
+"""Words of callees that do more with a loss than to compute it."""
+_OF_CONTAINERS = frozenset({"copy", "get", "items", "keys", "pop", "popitem", "popleft", "to_tuple", "values"})
+_OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample", "sample", "logits", "probs"})
+_OF_MODULES = frozenset(
+    {"bfloat16", "buffers", "children", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict", "modules",
+     "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "state_dict", "to", "train"}
+)  # fmt: skip
+"""Methods that switch, move or list a module, and run nothing."""
+_KEEPS_SIGNATURE = frozenset(
+    {"classmethod", "compile", "inference_mode", "no_grad", "script", "staticmethod", "torch_compile"}
+)
+
+
+class Takes(Enum):
+    """How a call treats its arguments."""
+
+    NOTHING = "nothing"
+    """It asks about the objects: their type, their length."""
+    VALUES = "values"
+    """It reads values, or computes something that has no gradient."""
+    ARRAYS = "arrays"
+    """It is an error where there is a graph."""
+    RETURNS = "returns"
+    """The result may hold them; nothing else keeps them."""
+    NAMED = "named"
+    """The same, but only the callee's name says so: it is named as a loss or a model is."""
+    GROWS = "grows"
+    """It puts them into the object that it is called on."""
+    FOLLOWED = "followed"
+    """It is a function of the file, which says it."""
+    GRADIENT = "gradient"
+    """It computes gradients of them."""
+    UNKNOWN = "unknown"
+    """It may keep them, or compute gradients of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What is seen of the `forward` of a module's class; of a class that is not seen, nothing."""
+
+    stores: bool
+    """It stores something in the module, which others may read later."""
+    asks: bool
+    """It asks for gradients itself: forces from energies."""
+    suspends: bool
+    """It switches autograd itself."""
+
+
+class Callees:
+    """The callees of a file."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey, self._model = survey, survey.model
+        self._forwards: dict[str, Forward] = {}
+        self._runs: dict[Scope, dict[ast.Call, Surety]] = {}
+
+    def takes(self, call: ast.Call) -> Takes:
+        """How a call treats its arguments."""
+        name, target, text = last_name(call), self._model.target(call), dotted(call.func)
+        plain = isinstance(call.func, ast.Name)
+        if target.startswith("numpy.") or text.startswith(("np.", "numpy.")):
+            return Takes.ARRAYS
+        if name in NEED_GRADIENT or "autograd" in target.split(".") or target.startswith("torch.optim."):
+            return Takes.GRADIENT
+        if plain and name in _ABOUT_CALLS:
+            return Takes.NOTHING
+        of_torch = target.startswith("torch.") or text.startswith(("torch.", "F.", "nn.functional."))
+        if target == MODULE_CALL:
+            return self._by_module(call.func)
+        if _reads_values(name, target, text, of_torch, plain):
+            return Takes.VALUES
+        if of_torch:
+            return self._by_torch(call, name, target)
+        if target.startswith(_RETURNING) or (plain and name in _RETURNS and name not in self._survey.by_name):
+            return Takes.RETURNS
+        return self._by_others(call, name)
+
+    def _by_module(self, callee: ast.expr) -> Takes:
+        """A module returns what it computes, unless its `forward` is seen to store something for others to read."""
+        return Takes.UNKNOWN if any(made.stores for made in self.classes(callee)) else Takes.RETURNS
+
+    def classes(self, callee: ast.expr) -> list[Forward]:
+        """What is seen of the `forward` of a module."""
+        return [
+            self._forward(member.cls) for member in self._model.value(callee).members if isinstance(member, Instance)
+        ]
+
+    def _forward(self, cls: str) -> Forward:
+        known = self._forwards.get(cls)
+        if known is None:
+            known = self._forwards[cls] = self._look_at(cls)
+        return known
+
+    def _look_at(self, cls: str) -> Forward:
+        stores = asks = suspends = False
+        for name in self._model.lineage(cls):
+            module, _, qualname = name.rpartition(".")
+            home = self._model.project.loaded(module)
+            info = home.klass(qualname) if home is not None else None
+            if info is None:
+                continue
+            stored = (method for methods in info.assigned_in.values() for method in methods)
+            stores = stores or any(method.name == "forward" for method in stored)
+            forward = info.methods.get("forward")
+            if forward is not None:
+                names = [*map(last_name, walk(forward.node))]
+                asks = any(name in NEED_GRADIENT or name == "enable_grad" for name in names)
+                suspends = any(SUSPENDS.search(name) for name in names)
+                break
+        return Forward(stores, asks, suspends)
+
+    def _by_torch(self, call: ast.Call, name: str, target: str) -> Takes:
+        if target.startswith("torch.distributed.") and not target.startswith("torch.distributed.nn."):
+            return Takes.VALUES
+        if target.startswith(("torch.func.", "torch.jit.", "torch.onnx.")):
+            return Takes.UNKNOWN
+        if name in ("Parameter", "tensor"):
+            return Takes.VALUES
+        writes = any(keyword.arg == "out" for keyword in call.keywords)
+        is_method = target.startswith("torch.Tensor.")
+        if writes or (not is_method and name.endswith("_") and self._is_dropped(call)):
+            # It writes into an argument.
+            return Takes.UNKNOWN
+        return Takes.RETURNS
+
+    def _by_others(self, call: ast.Call, name: str) -> Takes:
+        if followed(self._survey, call) is not None:
+            return Takes.FOLLOWED
+        value = self._model.value(call.func)
+        if isinstance(value, Instance) and self._model.is_module(value):
+            return self._by_module(call.func)
+        if isinstance(call.func, ast.Attribute):
+            found = self._by_method(call, call.func)
+            if found is not None:
+                return found
+        if self._gets_optimizer(call):
+            return Takes.UNKNOWN
+        surety = self._runs_of(call).get(call)
+        if surety is not None and surety is not Surety.PASSED:
+            return Takes.RETURNS if surety is Surety.PROVEN else Takes.NAMED
+        path = dotted(call.func)
+        if path and modules(self._survey).holder(call, path) in modules(self._survey).held:
+            return Takes.RETURNS
+        return Takes.NAMED if _is_named_as_loss(name) and not self._is_dropped(call) else Takes.UNKNOWN
+
+    def _by_method(self, call: ast.Call, method: ast.Attribute) -> Takes | None:
+        """How a method treats its arguments that many objects may have; None where its name says nothing."""
+        name = method.attr
+        if name in WITHOUT_GRADIENT or name in READS or name in DETACHES:
+            return Takes.VALUES
+        if name in _GROWS and self._model.value(method.value).tensor is None:
+            return Takes.GROWS
+        if name in torch_api.tensor_only_methods() or name in _OF_DISTRIBUTIONS:
+            return Takes.RETURNS
+        if name in _OF_MODULES:
+            return Takes.NOTHING
+        gets_nothing = all(is_host(self._model.value(given)) for given in arguments(call))
+        return Takes.RETURNS if gets_nothing and is_known_method(name) else None
+
+    def _runs_of(self, call: ast.Call) -> dict[ast.Call, Surety]:
+        """The runs of models in the function around a call."""
+        scope = self._survey.scope_around(call)
+        if scope not in self._runs:
+            self._runs[scope] = {run.call: run.surety for run in runs(self._survey, scope)}
+        return self._runs[scope]
+
+    def _gets_optimizer(self, call: ast.Call) -> bool:
+        """Whether a call gets an optimizer or a gradient scaler, or the parameters to train."""
+        for keyword in call.keywords:
+            if keyword.arg and (keyword.arg == "parameters" or is_optimizer_name(keyword.arg)):
+                return True
+        return any(is_optimizer_object(self._survey, given) for given in arguments(call))
+
+    def _is_dropped(self, call: ast.Call) -> bool:
+        return isinstance(self._model.parent(call), ast.Expr)
+
+
+def is_known_method(name: str) -> bool:
+    """Whether an object that a model returns may have a method of this name that keeps nothing of it."""
+    known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in _OF_MODULES or name in _GROWS
+    return known or name in torch_api.tensor_methods()
+
+
+def followed(survey: Survey, call: ast.Call) -> Scope | None:
+    """The one function of the file that a call runs; None where it may be another, or a decorator changes it."""
+    if isinstance(call.func, ast.Attribute):
+        found = survey.own_method(call)
+    else:
+        named = [scope for scope in survey.by_name.get(last_name(call), ()) if scope.owner is None]
+        found = named[0] if len(named) == 1 else None
+    if found is None or isinstance(found.node, ast.Module):
+        return None
+    return found if all(last_name(each) in _KEEPS_SIGNATURE for each in found.node.decorator_list) else None
+
+
+def passed(call: ast.Call, function: Scope) -> Iterator[tuple[ast.expr, ast.arg | None]]:
+    """The arguments of a call with the parameters that they are bound to; None where that cannot be told."""
+    assert not isinstance(function.node, ast.Module)
+    args = function.node.args
+    positional = [*args.posonlyargs, *args.args]
+    is_static = any(last_name(each) == "staticmethod" for each in function.node.decorator_list)
+    if function.owner is not None and not is_static:
+        positional = positional[1:]
+    by_name: dict[str | None, ast.arg] = {arg.arg: arg for arg in (*positional, *args.kwonlyargs)}
+    is_open = False
+    for index, given in enumerate(call.args):
+        is_open = is_open or isinstance(given, ast.Starred)
+        yield given, positional[index] if index < len(positional) and not is_open else None
+    for keyword in call.keywords:
+        yield keyword.value, by_name.get(keyword.arg)
+
+
+def is_host(value: Value) -> bool:
+    """Whether a value is a number, a text or an array: it has no graph."""
+    return all(isinstance(member, (Const, Scalar, Array, DeviceValue, Dtype)) for member in value.members)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """The values that a call gets."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool) -> bool:
+    if of_torch and (name in WITHOUT_GRADIENT or name == "save" or name.endswith("_like")):
+        return True
+    return name in _SHOWS or target.startswith(_READERS) or text.startswith("math.") or (plain and name in _HOST)
+
+
+def _is_named_as_loss(name: str) -> bool:
+    """`criterion`, `mse_loss`, `compute_loss`, `loss_fn`: but no `loss_scaler` and no `scale_loss`."""
+    parts = [*words(name)]
+    while len(parts) > 1 and parts[-1] in _FUNCTIONS:
+        parts.pop()
+    return bool(parts) and parts[-1] in _LOSSES and not _ACTS.intersection(parts)

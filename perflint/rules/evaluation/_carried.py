@@ -1,0 +1,207 @@
+"""Which values may carry a gradient: those that come from a model that is trained, or from a parameter."""
+
+from __future__ import annotations
+
+import ast
+from enum import Flag, auto
+from functools import lru_cache
+from typing import Any
+
+from perflint.rules.evaluation._callees import MODULE_CALL, followed, is_host, passed
+from perflint.rules.evaluation._contexts import contexts
+from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._modules import modules
+from perflint.rules.evaluation._runs import is_named_as_model
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Evidence, Instance, Kind, Value
+
+_CUTS = frozenset({"device", "dtype", "shape"})
+_READS = frozenset({"item", "numpy", "tolist", "size", "dim", "numel"})
+_DEEPEST = 8
+"""So many callers are asked one after the other."""
+
+
+class Carry(Flag):
+    """Where the gradient of a value comes from."""
+
+    NONE = 0
+    TRAINED = auto()
+    """From a model that the file runs, or a parameter that it makes."""
+    UNSEEN = auto()
+    """Perhaps from code that is not seen: a caller, a function of another file, an attribute."""
+
+
+class Carriers:
+    """The values of a file that may carry a gradient."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._flows, self._modules, self._contexts = flows(survey), modules(survey), contexts(survey)
+        self._model = self._survey.model
+        self._known: dict[Scope, dict[Any, Carry]] = {}
+        self._open: set[Scope] = set()
+        self._running: dict[Scope, bool] = {}
+        self._parameters: dict[str, bool] = {}
+
+    def of(self, node: ast.expr) -> Carry:
+        """Where the gradient of an expression comes from."""
+        return self.inside(self._survey.scope_around(node)).get(node, Carry.NONE)
+
+    def inside(self, scope: Scope) -> dict[Any, Carry]:
+        """Where the gradients of the values of a function come from."""
+        found = self._known.get(scope)
+        if found is None:
+            self._open.add(scope)
+            found = self._known[scope] = self._follow(scope)
+            self._open.discard(scope)
+        return found
+
+    def _follow(self, scope: Scope) -> dict[Any, Carry]:
+        flow = self._flows.of(scope)
+        found: dict[Any, Carry] = {}
+        waiting: list[tuple[Any, Carry]] = self._sources(scope)
+        while waiting:
+            place, brought = waiting.pop()
+            known = found.get(place, Carry.NONE)
+            if known | brought == known or self._has_no_gradient(place):
+                continue
+            found[place] = known | brought
+            waiting += [(other, brought) for other in flow.edges.get(place, ())]
+        return found
+
+    def _has_no_gradient(self, place: object) -> bool:
+        """Whether a place holds no tensor, or one of integers."""
+        if not isinstance(place, ast.expr):
+            return False
+        if isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute) and place.func.attr in _READS:
+            return True
+        value = self._model.value(place)
+        return all(is_host(member) or _is_of_integers(member) for member in value.members)
+
+    def _sources(self, scope: Scope) -> list[tuple[Any, Carry]]:
+        """Where gradients come into a function."""
+        flow, loads = self._flows.of(scope), self._survey.reaching(scope).loads
+        found: list[tuple[Any, Carry]] = []
+        if not isinstance(scope.node, ast.Module):
+            given = self._given(scope)
+            parameters = list(flow.parameters.items())
+            for arg, definition in parameters[1:] if scope.owner is not None else parameters:
+                found.append((definition, given.get(arg, Carry.NONE) if given is not None else Carry.UNSEEN))
+        for node in scope.nodes:
+            if isinstance(node, ast.Call):
+                found.append((node, self._made_by(scope, node)))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.append((node, self._attribute(node)))
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
+                if node.id not in self._survey.imported and node.id not in self._survey.by_name:
+                    found.append((node, Carry.UNSEEN))
+        return [(place, carry) for place, carry in found if carry is not Carry.NONE]
+
+    def _given(self, scope: Scope) -> dict[ast.arg, Carry] | None:
+        """What the callers in the file pass; None where there are none, or where they are too deep."""
+        calls = self._survey.callers.get(scope, [])
+        if not calls or len(self._open) > _DEEPEST or any(caller in self._open for caller, _ in calls):
+            return None
+        found: dict[ast.arg, Carry] = {}
+        for caller, call in calls:
+            carried = self.inside(caller)
+            for argument, parameter in passed(call, scope):
+                if parameter is not None:
+                    found[parameter] = found.get(parameter, Carry.NONE) | carried.get(argument, Carry.NONE)
+                elif carried.get(argument):
+                    return None
+        return found
+
+    def _made_by(self, scope: Scope, call: ast.Call) -> Carry:
+        """Where a gradient comes from that a call begins: not from its arguments."""
+        if self._contexts.suspended_in_text(scope, call):
+            return Carry.NONE
+        if last_name(call) in ("Parameter", "requires_grad_") or _asks_for_gradient(call):
+            return Carry.TRAINED
+        if self.runs_model(call):
+            return Carry.NONE if self._is_untrained(call) else Carry.TRAINED
+        if call in self._flows.of(scope).unseen:
+            return self._by_unseen(call)
+        function = followed(self._survey, call)
+        if function is None:
+            return Carry.NONE
+        return Carry.TRAINED if self._runs_recorded(function) else Carry.NONE
+
+    def _by_unseen(self, call: ast.Call) -> Carry:
+        """What unseen code returns; a method of the file that has the name may be meant."""
+        named = self._survey.called(call) if self._may_be_of_file(call.func) else []
+        return Carry.TRAINED if any(map(self._runs_recorded, named)) else Carry.UNSEEN
+
+    def _may_be_of_file(self, callee: ast.expr) -> bool:
+        return not isinstance(callee, ast.Attribute) or isinstance(self._model.value(callee.value), Instance)
+
+    def _runs_recorded(self, scope: Scope) -> bool:
+        """Whether a function runs a model while autograd records."""
+        known = self._running.get(scope)
+        if known is None:
+            recorded = (call for call in scope.calls if not self._contexts.suspended_in_text(scope, call))
+            known = self._running[scope] = any(self.runs_model(call) for call in recorded)
+        return known
+
+    def _is_untrained(self, call: ast.Call) -> bool:
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        holders = [self._modules.holder(call, dotted(each)) for each in (call.func, owner) if dotted(each)]
+        return any(
+            self._modules.follows(each) or self._modules.stays(each) or self._modules.is_frozen(each)
+            for each in holders
+        )
+
+    def runs_model(self, call: ast.Call) -> bool:
+        """Whether a call runs a module, or a method of one."""
+        path = dotted(call.func)
+        if self._model.target(call) == MODULE_CALL:
+            return True
+        if path and self._modules.holder(call, path) in self._modules.held:
+            return True
+        if path and is_named_as_model(self._survey, call.func):
+            return True
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        value, owner = self._model.value(call.func.value), dotted(call.func.value)
+        if isinstance(value, Instance) and self._model.is_module(value):
+            return True
+        return bool(owner) and self._modules.holder(call, owner) in self._modules.held
+
+    def _attribute(self, attribute: ast.Attribute) -> Carry:
+        """What an attribute of the object holds: a parameter, or something that is not seen here."""
+        root = dotted(attribute).partition(".")[0]
+        if root not in ("self", "cls") or attribute.attr in _CUTS:
+            return Carry.NONE
+        around = self._model.parent(attribute)
+        if isinstance(around, ast.Call) and around.func is attribute:
+            return Carry.NONE
+        return Carry.TRAINED if self._is_parameter(dotted(attribute)) else Carry.UNSEEN
+
+    def _is_parameter(self, path: str) -> bool:
+        """Whether the file makes an attribute a parameter somewhere."""
+        known = self._parameters.get(path)
+        if known is None:
+            made = (inner for value in self._survey.assigned.get(path, ()) for inner in walk(value))
+            known = any(isinstance(inner, ast.Call) and last_name(inner) == "Parameter" for inner in made)
+            self._parameters[path] = known
+        return known
+
+
+def _is_of_integers(value: Value) -> bool:
+    """Whether a value is a tensor of integers or booleans, beyond doubt."""
+    tensor = value.tensor
+    return tensor is not None and tensor.kind in (Kind.INT, Kind.BOOL) and tensor.evidence is Evidence.CERTAIN
+
+
+@lru_cache(maxsize=1)
+def carriers(survey: Survey) -> Carriers:
+    """The values of a file that may carry a gradient."""
+    return Carriers(survey)
+
+
+def _asks_for_gradient(call: ast.Call) -> bool:
+    return any(
+        keyword.arg == "requires_grad" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+        for keyword in call.keywords
+    )

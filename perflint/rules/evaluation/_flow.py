@@ -1,0 +1,480 @@
+"""Where the values of a function go: one pass over it, and one back from the ends."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from perflint.rules.evaluation._callees import (
+    DETACHES,
+    NEED_GRADIENT,
+    READS,
+    WITHOUT_GRADIENT,
+    Callees,
+    Takes,
+    arguments,
+    followed,
+    is_host,
+    is_known_method,
+    passed,
+)
+from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.semantics.reaching import Definition
+from perflint.semantics.structure import last_name, walk
+from perflint.semantics.values import Instance
+
+_ABOUT = frozenset(
+    {"data_ptr", "device", "dim", "dtype", "element_size", "get_device", "grad_fn", "is_cuda", "is_contiguous", "ndim",
+     "ndimension", "numel", "shape", "size", "stride", "storage"}
+)  # fmt: skip
+_PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
+_FRESH = frozenset(
+    {"Counter", "OrderedDict", "clone", "defaultdict", "deque", "dict", "empty", "empty_like", "full", "full_like",
+     "list", "new_empty", "new_full", "new_zeros", "ones", "ones_like", "set", "zeros", "zeros_like"}
+)  # fmt: skip
+"""Callees that make a new container or a new tensor."""
+
+
+class Flows:
+    """The flows of the functions of a file, made when they are asked for."""
+
+    _DEEPEST = 20
+    """Functions that call each other are followed so deep."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.callees = Callees(survey)
+        self._known: dict[Scope, Flow] = {}
+        self._open: list[Scope] = []
+
+    def of(self, scope: Scope) -> Flow:
+        """The flow of a function."""
+        found = self._known.get(scope)
+        if found is None:
+            self._open.append(scope)
+            found = self._known[scope] = _Builder(self, scope).build()
+            self._open.pop()
+        return found
+
+    def fate(self, node: ast.expr) -> Fate:
+        """What becomes of the value of an expression in its function."""
+        return self.of(self.survey.scope_around(node)).fate(node)
+
+    def inside(self, scope: Scope) -> Flow | None:
+        """The flow of a function that is called; None for one that calls itself, and beyond the greatest depth."""
+        if scope in self._known:
+            return self._known[scope]
+        return None if scope in self._open or len(self._open) > self._DEEPEST else self.of(scope)
+
+
+@lru_cache(maxsize=1)
+def flows(survey: Survey) -> Flows:
+    """The flows of a file."""
+    return Flows(survey)
+
+
+class _Builder:
+    """Builds the flow of one function, node by node."""
+
+    def __init__(self, flows: Flows, scope: Scope) -> None:
+        self.flows, self.survey, self.model, self.scope = flows, flows.survey, flows.survey.model, scope
+        self.reaching = self.survey.reaching(scope)
+        self.flow = Flow()
+        self._bound: dict[Definition, list[ast.expr]] = {}
+        """What each definition is bound to."""
+        self._grown: list[tuple[Definition, ast.expr]] = []
+        """What is put into the objects of definitions."""
+
+    def build(self) -> Flow:
+        """The flow, closed."""
+        captured = self.survey.captured.get(self.scope, frozenset())
+        for definition in self.reaching.definitions:
+            for source in definition.sources:
+                self._edge(source, definition)
+            if definition.name in captured or definition.name in self.reaching.shared:
+                self._end(definition, Fate.STORED)
+            if isinstance(definition.node, ast.arg):
+                self.flow.parameters[definition.node] = definition
+        for load, definition in self.reaching.loads.items():
+            self._edge(definition, load)
+        for node in self.scope.nodes:
+            self.flow.steps += 1
+            handler = _HANDLERS.get(type(node))
+            if handler is not None:
+                handler(self, node)
+        for place in self.reaching.stores:
+            if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self._nested(place)
+        self._grow_all()
+        self.flow.steps += self.reaching.steps
+        self.flow.close()
+        return self.flow
+
+    # Edges and ends
+
+    def _edge(self, start: Place, to: Place) -> None:
+        self.flow.edges.setdefault(start, []).append(to)
+
+    def _value(self, start: Place, to: Place) -> None:
+        self.flow.values.setdefault(start, []).append(to)
+
+    def _end(self, place: Place, fate: Fate) -> None:
+        self.flow.ends[place] = self.flow.ends.get(place, Fate.NONE) | fate
+
+    def _read(self, node: ast.expr, to: ast.AST | None = None, fate: Fate = Fate.READ) -> None:
+        self._end(node, fate)
+        if to is not None:
+            self._value(node, to)
+
+    # Expressions
+
+    def _holds(self, node: ast.expr) -> None:
+        """A node that holds what is directly in it."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._edge(child, node)
+
+    def _unary(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not):
+            self._read(node.operand)
+        else:
+            self._edge(node.operand, node)
+
+    def _compare(self, node: ast.Compare) -> None:
+        if not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            for operand in (node.left, *node.comparators):
+                self._read(operand, node)
+
+    def _choice(self, node: ast.IfExp) -> None:
+        self._read(node.test)
+        self._edge(node.body, node)
+        self._edge(node.orelse, node)
+
+    def _named(self, node: ast.NamedExpr) -> None:
+        self._edge(node.value, node)
+        self._bind(node.target, node.value)
+
+    def _element(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        self._edge(node.elt, node)
+
+    def _pair(self, node: ast.DictComp) -> None:
+        self._edge(node.key, node)
+        self._edge(node.value, node)
+
+    def _generator(self, node: ast.comprehension) -> None:
+        self._bind(node.target, node.iter)
+        for test in node.ifs:
+            self._read(test)
+
+    def _formatted(self, node: ast.FormattedValue) -> None:
+        self._read(node.value)
+
+    def _slice(self, node: ast.Slice) -> None:
+        for part in (node.lower, node.upper, node.step):
+            if part is not None:
+                self._read(part)
+
+    def _item(self, node: ast.Subscript) -> None:
+        self._read(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            is_second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
+            if is_second and _is_pair(node.value):
+                self._read(node.value, node)
+            else:
+                self._edge(node.value, node)
+
+    def _lambda(self, node: ast.Lambda) -> None:
+        self._end(node.body, Fate.STORED)
+
+    def _defaults(self, node: ast.arguments) -> None:
+        for default in (*node.defaults, *node.kw_defaults):
+            if default is not None:
+                self._end(default, Fate.STORED)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            return
+        name, value = node.attr, node.value
+        call = self.model.parent(node)
+        called = isinstance(call, ast.Call) and call.func is node
+        result = call if called and call is not None else node
+        if name in NEED_GRADIENT or (called and "backward" in words(name)):
+            self._end(value, Fate.GRADIENT)
+        elif name in DETACHES:
+            self._read(value, result, Fate.READ | Fate.DETACHED)
+        elif called and name in READS:
+            self._read(value)
+        elif (called and (name in WITHOUT_GRADIENT or self._draws(node))) or (name == "indices" and _is_pair(value)):
+            self._read(value, result)
+        elif name == "numpy":
+            self._end(value, Fate.ARRAY)
+        elif name not in _ABOUT:
+            self._edge(value, result)
+            if called and not self.model.target(call).startswith("torch.") and not is_known_method(name):  # type: ignore[arg-type]
+                self._end(value, Fate.PASSED)
+
+    def _draws(self, method: ast.Attribute) -> bool:
+        """Whether a method draws from a distribution of torch, without a gradient."""
+        drawn = self.model.value(method.value).members
+        return method.attr == "sample" and any(
+            isinstance(member, Instance) and member.cls.startswith("torch.distributions.") for member in drawn
+        )
+
+    def _call(self, call: ast.Call) -> None:
+        if not isinstance(call.func, ast.Attribute):
+            self._edge(call.func, call)
+            self._end(call.func, Fate.CALLED)
+        elif call.func.attr.endswith("_") and not call.func.attr.startswith("_"):
+            # It writes into the tensor that it is called on.
+            for given in arguments(call):
+                self._grow(call.func.value, given)
+        takes = self.flows.callees.takes(call)
+        if takes is Takes.UNKNOWN:
+            self.flow.unseen.add(call)
+        if takes is Takes.FOLLOWED:
+            self._follow(call)
+            return
+        for given in arguments(call):
+            self._argument(given, call, takes)
+
+    def _argument(self, given: ast.expr, call: ast.Call, takes: Takes) -> None:
+        if takes is Takes.VALUES:
+            self._read(given, call)
+        elif takes is Takes.ARRAYS:
+            self._end(given, Fate.ARRAY)
+        elif takes is Takes.GROWS:
+            assert isinstance(call.func, ast.Attribute)
+            self._edge(given, call)
+            self._grow(call.func.value, given)
+        elif takes is not Takes.NOTHING:
+            self._edge(given, call)
+            if takes in _ENDS:
+                self._end(given, _ENDS[takes])
+
+    def _follow(self, call: ast.Call) -> None:
+        """Lead arguments through a function of the file."""
+        function = followed(self.survey, call)
+        flow = self.flows.inside(function) if function is not None else None
+        if function is None or flow is None:
+            self.flow.unseen.add(call)
+            for given in arguments(call):
+                self._argument(given, call, Takes.UNKNOWN)
+            return
+        for given, parameter in passed(call, function):
+            definition = flow.parameters.get(parameter) if parameter is not None else None
+            fate = flow.fate(definition) if definition is not None else Fate.PASSED | Fate.RETURNED
+            self._end(given, fate & ~Fate.RETURNED)
+            if Fate.RETURNED in fate:
+                self._edge(given, call)
+            else:
+                self._value(given, call)
+
+    # Statements
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = node.value
+        for target in node.targets:
+            if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+                if len(target.elts) == len(value.elts) and not _has_star(target) and not _has_star(value):
+                    for part, given in zip(target.elts, value.elts, strict=True):
+                        self._bind(part, given)
+                    continue
+            self._bind(target, value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._bind(node.target, node.value)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if not isinstance(target, ast.Name):
+            self._bind(target, node.value)
+            return
+        definition = self.reaching.stores.get(target)
+        if definition is None:
+            self._end(node.value, Fate.STORED)
+            return
+        self._edge(node.value, definition)
+        before = self.reaching.before.get(target)
+        if before is not None:
+            self._grown.append((before, node.value))
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self._bind(node.target, node.iter)
+
+    def _with(self, node: ast.withitem) -> None:
+        if node.optional_vars is not None:
+            self._bind(node.optional_vars, node.context_expr)
+
+    def _return(self, node: ast.Return | ast.Yield | ast.YieldFrom) -> None:
+        if node.value is not None:
+            self._end(node.value, Fate.RETURNED)
+
+    def _test(self, node: ast.If | ast.While | ast.Assert) -> None:
+        self._read(node.test)
+
+    def _match(self, node: ast.Match) -> None:
+        self._end(node.subject, Fate.STORED)
+
+    def _raise(self, node: ast.Raise) -> None:
+        for part in (node.exc, node.cause):
+            if part is not None:
+                self._end(part, Fate.STORED)
+
+    def _nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """What decorators, defaults and bases of a definition hold may be used whenever."""
+        outside: list[ast.AST] = [*node.decorator_list]
+        outside += [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else [node.args]
+        for part in outside:
+            for inner in walk(part):
+                if isinstance(inner, ast.Name) and inner in self.reaching.loads:
+                    self._end(inner, Fate.STORED)
+
+    # Targets and containers
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        stack: list[ast.expr] = [target]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, (ast.Tuple, ast.List)):
+                if _is_pair(value) and len(part.elts) == 2:
+                    self._read(value)
+                    self._value(value, self.reaching.stores.get(part.elts[1], part.elts[1]))
+                    stack.append(part.elts[0])
+                else:
+                    stack += part.elts
+            elif isinstance(part, ast.Starred):
+                stack.append(part.value)
+            elif isinstance(part, ast.Subscript):
+                self._grow(part.value, value)
+            elif isinstance(part, ast.Name) and part in self.reaching.stores:
+                definition = self.reaching.stores[part]
+                self._edge(value, definition)
+                self._bound.setdefault(definition, []).append(value)
+            else:
+                self._end(value, Fate.STORED)
+
+    def _grow(self, container: ast.expr, value: ast.expr) -> None:
+        """Put a value into a container, a tensor or an item of one."""
+        while isinstance(container, (ast.Subscript, ast.Starred)):
+            container = container.value
+        definition = self.reaching.loads.get(container) if isinstance(container, ast.Name) else None
+        if definition is None:
+            self._end(value, Fate.STORED)
+        else:
+            self._grown.append((definition, value))
+
+    def _grow_all(self) -> None:
+        """Lead what is put into objects to all names that these may have; those made elsewhere keep it."""
+        contents: dict[Definition, Content] = {}
+        waiting: list[Definition] = []
+
+        def content(definition: Definition) -> Content:
+            if definition not in contents:
+                contents[definition] = Content(definition)
+                waiting.append(definition)
+            return contents[definition]
+
+        for definition, value in self._grown:
+            if not self._is_host(value):
+                self._edge(value, content(definition))
+        while waiting:
+            definition = waiting.pop()
+            self.flow.steps += 1
+            own = contents[definition]
+            self._edge(own, definition)
+            for source in definition.sources:
+                self._edge(own, content(source))
+            if definition.node is not None and definition not in self._bound and not definition.sources:
+                self._end(own, Fate.STORED)
+            for value in self._bound.get(definition, ()):
+                self._alias(own, value, content)
+
+    def _alias(self, own: Content, value: ast.expr, content: Callable[[Definition], Content]) -> None:
+        """Lead the content of a name to the object that was assigned to it."""
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, ast.IfExp):
+                stack += [value.body, value.orelse]
+            elif isinstance(value, ast.BoolOp):
+                stack += value.values
+            elif isinstance(value, ast.Name) and value in self.reaching.loads:
+                self._edge(own, content(self.reaching.loads[value]))
+            elif _is_fresh(value) or self._is_host(value):
+                self._edge(own, value)
+            else:
+                self._end(own, Fate.STORED)
+
+    def _is_host(self, node: ast.expr) -> bool:
+        return is_host(self.model.value(node))
+
+
+_ENDS = {Takes.NAMED: Fate.NAMED, Takes.GRADIENT: Fate.GRADIENT, Takes.UNKNOWN: Fate.PASSED}
+
+
+def _has_star(node: ast.Tuple | ast.List) -> bool:
+    return any(isinstance(each, ast.Starred) for each in node.elts)
+
+
+def _is_pair(node: ast.AST) -> bool:
+    """Whether a call gives values and their indices: `x.max(1)`, `torch.max(x, 1)`."""
+    if not isinstance(node, ast.Call) or last_name(node) not in _PAIRS:
+        return False
+    of_torch = dotted(node.func).startswith("torch.")
+    return len(node.args) + len(node.keywords) > of_torch or last_name(node) in ("sort", "topk", "mode")
+
+
+def _is_fresh(node: ast.expr) -> bool:
+    """Whether an expression makes a container or a tensor that has no other name yet."""
+    if isinstance(node, ast.Call):
+        return last_name(node) in _FRESH
+    return isinstance(
+        node,
+        (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp, ast.BinOp, ast.Constant),
+    )
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any], None]] = {
+    ast.Attribute: _Builder._attribute,
+    ast.Call: _Builder._call,
+    ast.BinOp: _Builder._holds,
+    ast.BoolOp: _Builder._holds,
+    ast.List: _Builder._holds,
+    ast.Set: _Builder._holds,
+    ast.Tuple: _Builder._holds,
+    ast.Dict: _Builder._holds,
+    ast.Starred: _Builder._holds,
+    ast.Await: _Builder._holds,
+    ast.UnaryOp: _Builder._unary,
+    ast.Compare: _Builder._compare,
+    ast.IfExp: _Builder._choice,
+    ast.NamedExpr: _Builder._named,
+    ast.ListComp: _Builder._element,
+    ast.SetComp: _Builder._element,
+    ast.GeneratorExp: _Builder._element,
+    ast.DictComp: _Builder._pair,
+    ast.comprehension: _Builder._generator,
+    ast.FormattedValue: _Builder._formatted,
+    ast.Subscript: _Builder._item,
+    ast.Slice: _Builder._slice,
+    ast.Lambda: _Builder._lambda,
+    ast.arguments: _Builder._defaults,
+    ast.Assign: _Builder._assign,
+    ast.AnnAssign: _Builder._annotated,
+    ast.AugAssign: _Builder._augmented,
+    ast.For: _Builder._for,
+    ast.AsyncFor: _Builder._for,
+    ast.withitem: _Builder._with,
+    ast.Return: _Builder._return,
+    ast.Yield: _Builder._return,
+    ast.YieldFrom: _Builder._return,
+    ast.If: _Builder._test,
+    ast.While: _Builder._test,
+    ast.Assert: _Builder._test,
+    ast.Match: _Builder._match,
+    ast.Raise: _Builder._raise,
+}

@@ -1,0 +1,105 @@
+"""Whether tensors that are made while autograd is off are used by code that runs with it on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from perflint.rules.evaluation._callees import is_host
+from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._graph import Fate, Flow
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.reaching import Definition
+from perflint.semantics.structure import last_name, walk
+
+_HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})
+_HOST_METHODS = frozenset({"format", "item", "join", "numpy", "perf_counter", "time", "tolist"})
+_READS = _HOST_METHODS | {"cpu", "device", "dtype", "numel", "shape", "size"}
+_CONTAINERS = frozenset(
+    {"Counter", "OrderedDict", "defaultdict", "deque", "dict", "enumerate", "iter", "list", "max", "min", "next",
+     "reversed", "set", "sorted", "sum", "tuple", "zip"}
+)  # fmt: skip
+"""Callees whose result holds what they get, and nothing else."""
+
+
+def leaves(survey: Survey, scope: Scope, within: ast.AST) -> bool:
+    """Whether tensors of `within`, a function or a `with` statement in `scope`, may leave it by its results.
+
+    False only if all results are seen to be Python numbers, text, arrays or containers of those. What the code
+    passes to other functions does not count.
+    """
+    return may_leave(survey, scope, within, Fate.RETURNED | Fate.STORED)
+
+
+def may_leave(survey: Survey, scope: Scope, within: ast.AST, ways: Fate) -> bool:
+    """Whether tensors may leave in one of some ways."""
+    flow = flows(survey).of(scope)
+    if within is scope.node:
+        return any(flow.all_fates.get(place, Fate.NONE) & ways for place in _sources(survey, scope, scope.nodes, flow))
+    inside = set(walk(within))
+    sources: list[Any] = list(_sources(survey, scope, inside, flow))
+    loads = survey.reaching(scope).loads
+    sources += [node for node in inside if isinstance(node, ast.Name) and node in loads and not _is_known(survey, node)]
+    return _goes_out(survey, flow, sources, inside, ways)
+
+
+def _goes_out(survey: Survey, flow: Flow, sources: list[Any], inside: set[ast.AST], ways: Fate) -> bool:
+    """Whether values of a statement leave it in one of some ways, or are more than read after it."""
+    seen, waiting = set(sources), list(sources)
+    while waiting:
+        place = waiting.pop()
+        if flow.ends.get(place, Fate.NONE) & ways:
+            return True
+        for other in (*flow.edges.get(place, ()), *flow.values.get(place, ())):
+            if isinstance(other, ast.AST) and other not in inside:
+                if not _is_read(survey.model.parent(other)):
+                    return True
+            elif other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return False
+
+
+def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[ast.expr | Definition]:
+    """Where tensors come from: parameters, calls, attributes of the object, names of other scopes."""
+    if nodes is scope.nodes:
+        yield from (definition for arg, definition in flow.parameters.items() if arg.arg not in ("self", "cls"))
+    loads = survey.reaching(scope).loads
+    for node in nodes:
+        if not isinstance(node, ast.expr) or _is_known(survey, node):
+            continue
+        if isinstance(node, ast.Call):
+            if not _is_host_call(survey, node):
+                yield node
+        elif isinstance(node, ast.Attribute):
+            # What is computed from an attribute is a call of its own.
+            is_part = isinstance(survey.model.parent(node), ast.Attribute)
+            if isinstance(node.ctx, ast.Load) and not is_part and dotted(node).startswith("self."):
+                yield node
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
+            around = survey.model.parent(node)
+            is_callee = isinstance(around, ast.Call) and around.func is node
+            if not is_callee and node.id not in survey.imported and node.id not in survey.by_name:
+                yield node
+
+
+def _is_known(survey: Survey, node: ast.expr) -> bool:
+    return is_host(survey.model.value(node))
+
+
+def _is_host_call(survey: Survey, call: ast.Call) -> bool:
+    """Whether a call returns host data, or only a container for what it gets."""
+    name, target = last_name(call), survey.model.target(call)
+    if target.startswith("numpy.") or dotted(call.func).startswith(("np.", "numpy.", "math.")):
+        return True
+    if isinstance(call.func, ast.Attribute):
+        return name in _HOST_METHODS
+    return name in _HOST_BUILTINS or name in _CONTAINERS
+
+
+def _is_read(around: ast.AST | None) -> bool:
+    """Whether the host reads a tensor there, which any tensor allows."""
+    if isinstance(around, ast.Attribute):
+        return around.attr in _READS
+    return isinstance(around, ast.Call) and last_name(around) in _HOST_BUILTINS

@@ -1,0 +1,112 @@
+"""Whether autograd may be off in a function or a statement: whether nothing that it computes reaches a backward pass.
+
+Names prove nothing here. Code that is not seen may do anything with what it gets, so that the answer is no as soon as
+a value that may carry a gradient goes there, is stored or is returned, and as soon as such code gets a model.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from functools import lru_cache
+
+from perflint.rules._methods import is_self_or_cls
+from perflint.rules.evaluation._callees import MODULE_CALL, Takes, arguments, followed
+from perflint.rules.evaluation._carried import Carry, carriers
+from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._graph import ESCAPES, Fate
+from perflint.rules.evaluation._modules import modules
+from perflint.rules.evaluation._runs import is_named_as_model
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
+from perflint.semantics.structure import walk
+from perflint.semantics.values import Instance
+
+_OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)
+_VIEWS = frozenset({"H", "T", "imag", "mH", "mT", "real"})
+
+
+class Proofs:
+    """What is proven of the functions and statements of a file."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey, self._model = survey, survey.model
+        self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
+        self._quiet: dict[Scope, bool] = {}
+
+    def function(self, scope: Scope, is_evaluation: bool) -> bool:
+        """Whether autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.
+
+        A function that switches its model to evaluation may call one that is only named as a loss.
+        """
+        ways = ESCAPES if is_evaluation else ESCAPES | Fate.NAMED
+        return self._is_quiet(scope) and not self._lets_out(scope, scope.nodes, ways)
+
+    def statement(self, scope: Scope, statement: ast.stmt) -> bool:
+        """Whether autograd may be off in a statement: no value with a gradient that it computes goes on to others."""
+        nodes = list(walk(statement))
+        return self._asks_nothing(scope, nodes) and not self._lets_out(scope, nodes, ESCAPES | Fate.NAMED)
+
+    def _is_quiet(self, scope: Scope) -> bool:
+        """Whether a function computes no gradient and stores no value that has one."""
+        known = self._quiet.get(scope)
+        if known is None:
+            # A function that calls itself is not followed.
+            self._quiet[scope] = False
+            known = self._quiet[scope] = (
+                not wants_gradient(self._survey, scope.node)
+                and not gets_optimizer(scope)
+                and self._asks_nothing(scope, scope.nodes)
+                and not self._lets_out(scope, scope.nodes, ESCAPES & ~Fate.RETURNED)
+                and all(map(self._is_quiet, self._survey.nested(scope)))
+            )
+        return known
+
+    def _lets_out(self, scope: Scope, nodes: Iterable[ast.AST], ways: Fate) -> bool:
+        """Whether a result that may have a gradient leaves by one of some ways."""
+        flow, carried = self._flows.of(scope), self._carriers.inside(scope)
+        return any(carried.get(node, Carry.NONE) and flow.fate(node) & ways for node in nodes if _is_operation(node))
+
+    def _asks_nothing(self, scope: Scope, nodes: Iterable[ast.AST]) -> bool:
+        """Whether no call computes gradients, as far as code that is seen shows it, and other code gets no model."""
+        return all(self._is_harmless(scope, node) for node in nodes if isinstance(node, ast.Call))
+
+    def _is_harmless(self, scope: Scope, call: ast.Call) -> bool:
+        takes = self._flows.callees.takes(call)
+        if takes is Takes.FOLLOWED:
+            function = followed(self._survey, call)
+            return function is not None and self._is_quiet(function)
+        if takes is Takes.UNKNOWN:
+            return not self._gets_model(call)
+        if self._model.target(call) == MODULE_CALL:
+            return not any(forward.asks for forward in self._flows.callees.classes(call.func))
+        return takes is not Takes.GRADIENT
+
+    def _gets_model(self, call: ast.Call) -> bool:
+        """Whether a call gets a model, or is a method of one or of the object itself."""
+        given = arguments(call)
+        if isinstance(call.func, ast.Attribute):
+            given.append(call.func.value)
+        elif is_named_as_model(self._survey, call.func):
+            return False
+        return any(self._is_model(call, each) for each in given)
+
+    def _is_model(self, call: ast.Call, node: ast.expr) -> bool:
+        if is_self_or_cls(node):
+            return True
+        value, path = self._model.value(node), dotted(node)
+        if any(isinstance(member, Instance) and self._model.is_module(member) for member in value.members):
+            return True
+        if not path:
+            return False
+        return self._modules.holder(call, path) in self._modules.held or is_named_as_model(self._survey, node)
+
+
+@lru_cache(maxsize=1)
+def proofs(survey: Survey) -> Proofs:
+    """The proofs of a file."""
+    return Proofs(survey)
+
+
+def _is_operation(node: ast.AST) -> bool:
+    return isinstance(node, _OPERATIONS) or (isinstance(node, ast.Attribute) and node.attr in _VIEWS)
