@@ -6,13 +6,25 @@ from perflint.semantics import containers, frameworks, functions, libraries
 from perflint.semantics.arguments import Arguments
 from perflint.semantics.classes import lineage, member
 from perflint.semantics.frame import Frame
-from perflint.semantics.values import INT, Const, Device, Evidence, Function, Instance, Sequence, Tensor, Value
+from perflint.semantics.values import (
+    INT,
+    NONE,
+    Const,
+    Device,
+    Evidence,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+)
 
 
 def iterated(frame: Frame, value: Instance) -> Value:
     """What iterating over an object yields."""
     if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
-        return _batch_of(value)
+        return _batch_of(frame, value)
     if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
         return containers.children(value)
     if value.cls == "torch.nn.ParameterList":
@@ -24,10 +36,31 @@ def iterated(frame: Frame, value: Instance) -> Value:
     return indexed(frame, value, INT)
 
 
-def _batch_of(loader: Instance) -> Value:
-    """A batch of a DataLoader: tensors on the host, in whatever the collate function makes."""
+def _batch_of(frame: Frame, loader: Instance) -> Value:
+    """A batch of a DataLoader, in whatever the collate function makes: on the CPU unless the items are on a GPU."""
     pinned = loader.argument("pin_memory") == Const(True)
-    return Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned))
+    batch = Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned)
+    dataset = loader.argument("dataset")
+    if isinstance(dataset, Instance) and loader.argument("collate_fn") in (None, NONE):
+        items = _tensors(frame.item(dataset, INT))
+        if items and all(tensor.device is Device.CUDA for tensor in items):
+            batch = Tensor(Device.CUDA, evidence=Evidence.CONVENTION)
+    return Sequence("batch", batch)
+
+
+def _tensors(item: Value) -> list[Tensor]:
+    """The tensors that an item of a dataset is made of."""
+    found: list[Tensor] = []
+    for made in item.members:
+        if isinstance(made, Tensor):
+            found.append(made)
+        elif isinstance(made, Sequence):
+            parts = (made.element,) if made.items is None else made.items
+            found += [part for part in parts if isinstance(part, Tensor)]
+        elif isinstance(made, Mapping):
+            held = (made.element, *[value for _, value in made.items])
+            found += [value for value in held if isinstance(value, Tensor)]
+    return found
 
 
 def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = None) -> Value:

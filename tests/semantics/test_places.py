@@ -421,3 +421,42 @@ class Net(nn.Module):
 @table(ON_CPU)
 def test_names_and_docstrings_that_say_where_tensors_are(case: Case) -> None:
     check(case)
+
+
+DATASETS = """
+from torch.utils.data import Dataset, DataLoader
+class OnGpu(Dataset):
+    def __init__(self, x):
+        self.x = torch.zeros(100, 3).cuda()
+        self.y = torch.zeros(100, device="cuda")
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+class Named(OnGpu):
+    def __getitem__(self, i):
+        return {"x": self.x[i]}
+class Given(Dataset):
+    def __init__(self, x: Tensor, device):
+        self.x = x
+        self.y = x.to(device)
+    def __getitem__(self, i):
+        return self.x[i], self.y[i]
+class Mixed(OnGpu):
+    def __getitem__(self, i):
+        return self.x[i], torch.tensor(3)
+def main(x, collate):
+    for batch in DataLoader(OnGpu(x), num_workers=2):
+        batch           # -> batch[cuda]
+    for batch in DataLoader(Named(x)):
+        batch           # -> batch[cuda]
+    for batch in DataLoader(Given(x, 0)):
+        batch           # -> batch[cpu]
+    for batch in DataLoader(Mixed(x)):
+        batch           # -> batch[cpu]
+    for batch in DataLoader(OnGpu(x), collate_fn=collate):
+        batch           # -> batch[cpu]
+"""
+
+
+@table(DATASETS)
+def test_batches_of_items_that_are_on_a_gpu(case: Case) -> None:
+    check(case)

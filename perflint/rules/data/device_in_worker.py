@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
 from perflint.rules._methods import call_site
 from perflint.rules.base import Files, Rule
-from perflint.rules.data._loaders import LOADERS, workers
+from perflint.rules.data._loaders import LOADERS, passed, workers
 from perflint.rules.data._workers import worker_functions
 from perflint.rules.placement import CONSTRUCTORS, FACTORIES, MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import ClassInfo, path_of, walk
+from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -22,7 +23,8 @@ class DeviceInWorker(Rule):
     """Items or batches are moved to the device by the code that loaders run.
 
     ## What it does
-    Finds `.cuda()`, `.to(device)` and `device=` in `__getitem__` of data sets and in collate functions.
+    Finds `.cuda()`, `.to(device)` and `device=` in `__getitem__` of data sets and in collate functions, and in
+    the constructor of a data set whose items a loader with workers takes out of such tensors.
 
     ## Why is this bad
     With workers, each of them makes a CUDA context of its own, which takes hundreds of megabytes of the
@@ -103,6 +105,45 @@ class DeviceInWorker(Rule):
                     heat=Heat.HOT,
                     help="Return tensors on the host, and move the whole batch in the loop.",
                 )
+        for dataset in () if alone else _with_workers(site.model):
+            yield from self._held(dataset, site.model)
+
+    def _held(self, dataset: ClassInfo, model: Model) -> Iterator[Finding]:
+        for call, attribute in _placed(model, dataset):
+            sure = _confidence(call)
+            if sure is not None:
+                yield self.finding(
+                    call,
+                    f"{quoted(call.text(call.node))} puts `{attribute}` on the device, where the workers of a loader"
+                    f" read it in `{dataset.node.name}.__getitem__`",
+                    confidence=sure,
+                    heat=Heat.HOT,
+                    help="Keep the data on the CPU and move each batch in the loop, or use no workers.",
+                )
+
+
+def _with_workers(model: Model) -> Iterator[ClassInfo]:
+    """The data sets of a file that a loader of the file with workers reads."""
+    seen: set[str] = set()
+    for node in model.nodes(ast.Call):
+        call = call_site(model, node)
+        given = passed(call, "dataset") if call.target in LOADERS and workers(call) != 0 else None
+        for member in () if given is None else model.value(given).members:
+            if isinstance(member, Instance) and member.cls not in seen:
+                seen.add(member.cls)
+                own = model.module.structure.classes.get(member.cls.removeprefix(f"{model.module.name}."))
+                if own is not None and "__init__" in own.methods and "__getitem__" in own.methods:
+                    yield own
+
+
+def _placed(model: Model, dataset: ClassInfo) -> Iterator[tuple[CallSite, str]]:
+    """What the constructor of a data set makes on a device, or moves there, and its items are made of."""
+    reads = {path_of(part) for part in walk(dataset.methods["__getitem__"].node) if isinstance(part, ast.Attribute)}
+    for part in walk(dataset.methods["__init__"].node):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
+            path = path_of(part.targets[0])
+            if path.startswith("self.") and path in reads:
+                yield call_site(model, part.value), path
 
 
 def _confidence(site: CallSite) -> Confidence | None:
