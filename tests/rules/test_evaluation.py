@@ -553,6 +553,37 @@ SILENT = {
             if y.sum().item() > 9:
                 raise Overflow(y)
         """,
+    "a method that backpropagates inside": """
+        class Cached(nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.net = Net()
+
+            def loss(self, x, y):
+                loss = F.mse_loss(self.net(x), y)
+                loss.backward()
+                return loss.detach()
+
+            def cached(self, x, y):
+                loss = self.loss(x, y)
+                return loss.detach()
+        """,
+    "a mask that a step compares": """
+        class Guided(nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.net = Net()
+
+            def similar(self, x, y):
+                return self.net(x) @ y.T
+
+            def learn(self, x, y):
+                guide = self.similar(y, y)
+                scores = self.similar(x, y)
+                loss = scores.masked_fill(guide > 0.5, 0).sum()
+                loss.backward()
+                return loss.detach()
+        """,
     "distributed data parallel": """
         def run(rank, loader):
             net = nn.parallel.DistributedDataParallel(Net().to(rank), device_ids=[rank])

@@ -118,12 +118,15 @@ class _Finder:
             return None
         if method.attr == "forward":
             return owner
+        if owner.path in ("self", "cls") and wants_gradient(self.survey, self.survey.scope_around(call).node):
+            # A part of a step that trains: a similarity, a loss.
+            return None
         called = [each for each in self.survey.called(call) if self.survey.is_module_class(each.klass)]
         return owner if called and all(self._runs_recorded(each) for each in called) else None
 
     def _runs_recorded(self, scope: Scope, depth: int = 3) -> bool:
-        """Whether a method of a module runs parts of it, and nothing in it turns autograd off."""
-        if speaks_of_autograd(scope.node):
+        """Whether a method of a module runs parts of it, and nothing in it turns autograd off or asks for gradients."""
+        if speaks_of_autograd(scope.node) or wants_gradient(self.survey, scope.node):
             return False
         for call in scope.calls:
             if self.model.target(call) == MODULE_CALL or dotted(call.func) in ("self", "self.forward"):
