@@ -262,6 +262,16 @@ SILENT = {
             for x in loader:
                 print(teacher(x).mean().item())
         """,
+    "copy of a network that is made frozen": """
+        def run(loader, device):
+            net = Net().train().requires_grad_(False).to(device)
+            ema = copy.deepcopy(net).eval()
+            for x, y in loader:
+                net.requires_grad_(True)
+                F.mse_loss(net(x), y).backward()
+                net.requires_grad_(False)
+            print(torch.cat([ema(x).cpu() for x in loader]).numpy())
+        """,
     "frozen copy of an attribute": """
         class Trainer:
             def __init__(self, net, device):

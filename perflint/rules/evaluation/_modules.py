@@ -133,8 +133,20 @@ class Modules:
         """Whether the file takes the gradients of a module's parameters away somewhere."""
         known = self._frozen.get(holder)
         if known is None:
-            known = self._frozen[holder] = any(map(self._freezes, self._uses_to_freeze(holder)))
+            uses = list(self._uses_to_freeze(holder))
+            known = self._frozen[holder] = any(map(self._freezes, uses)) or self._copies_frozen(uses)
         return known
+
+    def _copies_frozen(self, uses: list[ast.expr]) -> bool:
+        """Whether a module is a copy of one that is made without gradients: `ema = deepcopy(net)`."""
+        for value in self._made_of(uses):
+            for node in walk(value):
+                if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args and dotted(node.args[0]):
+                    original = self.uses(self.holder(node, dotted(node.args[0])))
+                    made = (use for use in original if isinstance(getattr(use, "ctx", None), ast.Store))
+                    if any(map(self._freezes, made)):
+                        return True
+        return False
 
     def _uses_to_freeze(self, holder: Holder) -> Iterator[ast.expr]:
         for use in self.uses(holder):
