@@ -19,7 +19,7 @@ from perflint.tracer.events import SourceFile, Trace
 from perflint.tracer.file import read_trace
 
 if TYPE_CHECKING:
-    from perflint.output.report.verdicts import Checked
+    from perflint.output.report.checked import Checked
 
 FORMATS = {"html": "perflint-report.html", "chrome": "perflint-chrome.json", "text": "-"}
 """The formats, and where each is written to."""
@@ -131,7 +131,7 @@ def _checked(traces: Sequence[Trace], arguments: Namespace) -> Checked | None:
     from perflint.engine.files import check_files
     from perflint.engine.profiles import claims, shows
     from perflint.findings import Finding
-    from perflint.output.report.verdicts import Checked
+    from perflint.output.report.checked import Checked
     from perflint.source.files import discover
     from perflint.tracer.verdicts import Evidence, by_cost
 

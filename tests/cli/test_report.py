@@ -78,7 +78,7 @@ def test_the_rank_that_the_others_wait_for(perflint: Command, form: str) -> None
 
 
 def test_what_is_checked(perflint: Command, trace: str) -> None:
-    claims = "What the linter claims"
+    claims = "Findings of the linter"
     assert claims in perflint("report", trace, "-o", "-").out
     assert claims not in perflint("report", trace, "-o", "-", "--no-check").out
     perflint.write("other/a.py", "x = 1\n")
@@ -100,7 +100,7 @@ def test_what_the_trace_refutes_is_shown(perflint: Command) -> None:
 def test_without_the_source_nothing_is_checked(perflint: Command) -> None:
     write_trace(perflint.folder / "a.gz", TRACE)
     out = perflint("report", "a.gz", "-o", "-").out
-    assert "What the linter claims" not in out and "Source not at hand" in out
+    assert "Findings of the linter" not in out and "Source not at hand" in out
 
 
 def test_the_root_may_be_elsewhere(perflint: Command, tmp_path: Path) -> None:

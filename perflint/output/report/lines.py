@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perflint.output.report.checked import Advice, advised
 from perflint.output.report.code import Code, excerpt
 from perflint.output.report.facts import Facts, Line, share
 from perflint.output.report.markup import LIMIT, Markup, join, tag, text
@@ -29,16 +30,16 @@ _COLUMNS = (
 )
 
 
-def line_table(facts: Facts, code: Code, names: Names) -> Section | None:
+def line_table(facts: Facts, code: Code, names: Names, said: Advice) -> Section | None:
     """The lines that cost most."""
     if not facts.lines:
         if not facts.trace.header.devices and not facts.trace.header.simulated:
             return None
-        return section(names, "lines", "Lines that wait", tag("p", "No line synchronised in a recorded step."))
+        return section(names, "lines", "Lines that wait", tag("p", "No line waited for the GPU in a recorded step."))
     shown = facts.lines[:SHOWN]
     columns = _COLUMNS if facts.has_costs else (_COLUMNS[0], _COLUMNS[-1])
-    bodies = [_body(line, number, facts, code) for number, line in enumerate(shown)]
-    caption = f"Lines that wait for the GPU, the {'dearest' if facts.has_costs else 'most frequent'} first"
+    bodies = [_body(line, number, facts, code, said) for number, line in enumerate(shown)]
+    caption = f"Lines that wait for the GPU, the {'most costly' if facts.has_costs else 'most frequent'} first"
     content = tag("table", tag("caption", caption, class_="hidden"), head(columns), bodies, class_="lines")
     return section(
         names,
@@ -46,7 +47,7 @@ def line_table(facts: Facts, code: Code, names: Names) -> Section | None:
         "Lines that wait",
         tag("p", _explained(facts), class_="lead"),
         content,
-        left_out(len(facts.lines) - len(shown), "lines that synchronised are"),
+        left_out(len(facts.lines) - len(shown), "lines that waited are"),
         _elsewhere(facts),
     )
 
@@ -64,27 +65,29 @@ def _elsewhere(facts: Facts) -> Markup:
 
 def _explained(facts: Facts) -> str:
     if facts.trace.header.simulated:
-        return "Where the host would wait for a GPU, by how often."
+        return "Lines at which the CPU would wait for a GPU, by how often."
     if not facts.has_costs:
-        return "Where the host waited for the GPU, by how often. What that costs was not measured."
+        return "Lines at which the CPU waited for the GPU, by how often. The cost was not measured."
     return (
-        "What a step would save without the wait: the time in which the GPU has nothing to do because the host "
-        "could not queue work meanwhile. A wait beside a full queue costs nothing, however long it is."
+        "The time that a step saves without the wait: the GPU is idle because the CPU could not queue work meanwhile. "
+        "The savings of the lines add up. A wait beside a full queue costs nothing, however long it is."
     )
 
 
-def _body(line: Line, number: int, facts: Facts, code: Code) -> Markup:
-    """The rows of a line: its figures, and across the table its source."""
+def _body(line: Line, number: int, facts: Facts, code: Code, said: Advice) -> Markup:
+    """The rows of a line: its figures, and across the table its source and what to do."""
     part = share(line.cost_ms, facts.step_ms)
     name = f"{line.file}:{line.line}"
     places = [sync.place for sync in line.syncs]
-    is_open = number < OPEN and (part or 0.0) >= WORTH_SHARE
+    is_simulated = facts.trace.header.simulated
+    is_open = number < OPEN and ((part or 0.0) >= WORTH_SHARE or is_simulated)
     costs = (plain(line.cost_ms, 3), percent(part)) if facts.has_costs else ()
     cells = [tag("td", cell, class_="number") for cell in (*costs, times(line.per_step))]
     figures = tag("tr", tag("th", _place(line), scope="rowgroup"), cells)
     source = details(
         tag("code", text(line.syncs[0].place.text, 160)),
         excerpt(places, code.lines(line.file), name),
+        advised(said.get((line.file, line.line), ())),
         _expressions(line, code),
         _alone(line, facts),
         _callers(line),
@@ -133,7 +136,11 @@ def _alone(line: Line, facts: Facts) -> Markup:
     ((place, saved),) = line.alone.items()
     if line.costs[place] - saved <= FREE_SHARE * (facts.step_ms or 0.0):
         return Markup()
-    told = f"Without this wait alone a step saves {ms(saved, 3)}: others wait for the same work, and must go with it."
+    whole = sum(other.cost_ms or 0.0 for other in facts.lines)
+    told = (
+        f"Removing only this wait saves {ms(saved, 3)}, because other lines wait for the same work. "
+        f"Removing the waits of all lines saves {ms(whole, 3)}."
+    )
     return tag("p", told, class_="callers")
 
 
@@ -158,7 +165,7 @@ def _callers(line: Line) -> Markup:
         parts.append(tag("p", "It waits in ", waits, class_="callers"))
     kinds = {sync.kind for sync in line.syncs}
     if "explicit" in kinds:
-        parts.append(tag("p", "An explicit synchronisation.", class_="callers"))
+        parts.append(tag("p", "An explicit synchronization.", class_="callers"))
     threads = sorted({sync.thread for sync in line.syncs} - {"MainThread"})
     if threads:
         parts.append(tag("p", f"On other threads: {', '.join(threads[:5])}.", class_="callers"))

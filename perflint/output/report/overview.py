@@ -13,6 +13,8 @@ from perflint.output.summary import count
 from perflint.tracer.events import Failure, Header, Step
 
 TITLE = "Where a step’s time goes"
+FREE_LINE = 0.005
+"""Of a step: a line that costs less is not told from noise."""
 FREE_SHARE = 0.03
 """Of a step: less is not worth words."""
 FEW = 3
@@ -20,9 +22,9 @@ FEW = 3
 CAUSES = {
     "busy": "GPU busy",
     "collective": "collectives, nothing else",
-    "sync": "idle: after a synchronisation",
+    "sync": "idle: after a wait",
     "loader": "idle: waiting for data",
-    "host": "idle: the host was late",
+    "host": "idle: the CPU was late",
 }
 """The parts of a step, by the class of their colour and pattern."""
 
@@ -32,7 +34,25 @@ def overview(facts: Facts, code: Code, names: Names) -> Section:
     notes = [note(text, kind) for kind, text in remarks(facts, code)]
     if facts.step_ms is None:
         return section(names, "overview", "About this trace", notes)
-    return section(names, "overview", TITLE, _figures(facts), _split(facts, names), notes)
+    headline = tag("p", _headline(facts), class_="headline")
+    return section(names, "overview", TITLE, headline, _figures(facts), _split(facts, names), notes)
+
+
+def _headline(facts: Facts) -> str:
+    """What a step would gain, or why the waits are not its problem."""
+    least = FREE_LINE * (facts.step_ms or 0.0)
+    costly = [line for line in facts.lines if (line.cost_ms or 0.0) > least]
+    if not facts.has_costs or facts.step_ms is None:
+        return f"{times(facts.syncs_per_step)} waits for the GPU per step. Their cost was not measured."
+    saved = sum(line.cost_ms or 0.0 for line in costly)
+    if not costly or saved >= facts.step_ms:
+        return _sentence(facts) or "No line waits for the GPU at a cost."
+    after = facts.step_ms - saved
+    return (
+        f"{count(len(costly), 'line')} {'cost' if len(costly) > 1 else 'costs'} {ms(saved)} "
+        f"({percent(share(saved, facts.step_ms))}) of every step. Without these waits a step takes {ms(after)} instead "
+        f"of {ms(facts.step_ms)}: {facts.step_ms / after:.2f} × faster. Start with {costly[0].file}:{costly[0].line}."
+    )
 
 
 def _figures(facts: Facts) -> Markup:
@@ -41,9 +61,9 @@ def _figures(facts: Facts) -> Markup:
         found.append(("GPU idle", ms(facts.idle_ms), f"{percent(share(facts.idle_ms, facts.step_ms))} of the step"))
     if facts.idle is not None:
         part = percent(share(facts.idle.sync_ms, facts.step_ms))
-        found.append(("cost of synchronisations", ms(facts.idle.sync_ms), f"{part} of the step"))
+        found.append(("cost of waits", ms(facts.idle.sync_ms), f"{part} of the step"))
     if facts.trace.header.devices:
-        found.append(("synchronisations", times(facts.syncs_per_step), "per step"))
+        found.append(("waits", times(facts.syncs_per_step), "per step"))
     return tag(
         "dl",
         [tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", more))) for name, value, more in found],
@@ -114,9 +134,9 @@ def _sentence(facts: Facts) -> str:
     if (share(all_idle, facts.step_ms) or 0.0) < FREE_SHARE:
         return "The GPU has work nearly all the time: a step gets faster only with less or better work for it."
     parts = {
-        "waits for the GPU: they empty its queue, and it idles until the host has filled it again": idle.sync_ms,
+        "waits for the GPU: they empty its queue, and it idles until the CPU has filled it again": idle.sync_ms,
         "waits for data: the loader does not keep up": idle.loader_ms,
-        "a late host: Python and torch take longer to launch work than the GPU to do it": idle.host_ms,
+        "a late CPU: Python and torch take longer to launch work than the GPU takes to do it": idle.host_ms,
     }
     most, value = max(parts.items(), key=lambda item: item[1])
     return f"Most of the idle time ({plain(value)} of {ms(all_idle)}) is due to {most}."
@@ -145,9 +165,15 @@ def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:
     steps = facts.trace.of(Step)
     plain_steps = sum(step.count for step in steps if not step.profiled)
     if header.simulated:
-        yield "Simulated", "there was no GPU; tensors only carried the device that they would be on. No time is known."
+        yield (
+            "Simulated",
+            "there was no GPU; tensors only carried the device that they would be on. Only a GPU tells times.",
+        )
     elif not header.devices:
-        yield "No GPU", "the program used none, so there was nothing to see."
+        yield (
+            "No GPU",
+            "the program used none, so no wait could be seen. `perflint trace --simulate` shows waits without a GPU.",
+        )
     if not steps:
         yield "No steps", "none were found. Mark them with `Session.step()`, or trace with `--warmup 0`."
     elif header.devices and not header.simulated and not facts.has_costs:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perflint.output.report.checked import Advice, Checked, advice
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, gather
 from perflint.output.report.lines import allowed_waits, breakable, copies, line_table
@@ -18,7 +19,7 @@ from perflint.output.report.ranks import side_by_side
 from perflint.output.report.steps import step_times
 from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
-from perflint.output.report.verdicts import Checked, experiments, verdicts
+from perflint.output.report.verdicts import experiments, verdicts
 from perflint.output.summary import counted_by
 from perflint.tracer.events import Header, Trace
 
@@ -43,17 +44,19 @@ def report_page(recorded: Sequence[Recorded], version: str, checked: Checked | N
     HTML that is well-formed XML, too, and holds only characters that can be encoded.
     """
     shown = [(each, gather(each.trace)) for each in recorded]
+    said = advice(checked, [facts for _, facts in shown])
+    elsewhere = [finding for findings in said.values() for finding in findings]
     first = recorded[0].trace.header
     title = _program(first)
     if len(shown) == 1:
-        sections = _sections(*shown[0], Names(""))
+        sections = _sections(*shown[0], Names(""), said)
         at = 1 + any(each.id == "lines" for each in sections)
-        sections[at:at] = _present(verdicts(checked))
+        sections[at:at] = _present(verdicts(checked, elsewhere))
     else:
-        whole = [_article(*each, number) for number, each in enumerate(shown[:TRACES])]
+        whole = [_article(*each, number, said) for number, each in enumerate(shown[:TRACES])]
         sections = [
             side_by_side([(_label(each), each.name, facts) for each, facts in shown], TRACES),
-            *_present(verdicts(checked)),
+            *_present(verdicts(checked, elsewhere)),
             *whole,
         ]
     body = join(
@@ -131,10 +134,10 @@ def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]
     )
 
 
-def _sections(recorded: Recorded, facts: Facts, names: Names) -> list[Section]:
+def _sections(recorded: Recorded, facts: Facts, names: Names, said: Advice) -> list[Section]:
     code = Code(recorded.trace, recorded.root)
     found = _present(
-        line_table(facts, code, names),
+        line_table(facts, code, names, said),
         experiments(facts, names),
         timeline(facts, names),
         step_times(facts, names),
@@ -153,9 +156,9 @@ def _present(*sections: Section | None) -> list[Section]:
     return [each for each in sections if each is not None]
 
 
-def _article(recorded: Recorded, facts: Facts, number: int) -> Section:
+def _article(recorded: Recorded, facts: Facts, number: int, said: Advice) -> Section:
     """All of one of several traces."""
-    sections = _sections(recorded, facts, Names(f"t{number}-"))
+    sections = _sections(recorded, facts, Names(f"t{number}-"), said)
     return Section(f"t{number}", _label(recorded), join([each.shown(3) for each in sections]))
 
 

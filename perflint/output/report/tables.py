@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from perflint.output.report.facts import Facts, finite, share
+from perflint.output.report.kinds import LAYOUT, by_kind
 from perflint.output.report.lines import place_name
 from perflint.output.report.markup import Content, Markup, join, tag, text
 from perflint.output.report.numbers import percent, plain, size, times
@@ -24,6 +25,11 @@ from perflint.tracer.events import (
 KERNELS = 15
 MODULES = 60
 REASONS = 25
+_MUCH_LAYOUT = 0.05
+_LAYOUT_HINT = (
+    "{} of the work converts layouts of tensors. `channels_last` may avoid it: "
+    "`perflint trace --experiments` measures that."
+)
 _SHORT = 90
 """Characters of a kernel's name that are shown at once."""
 
@@ -49,10 +55,24 @@ def kernels(facts: Facts, names: Names) -> Section | None:
     if rest:
         others = len(work) - KERNELS
         rows.append((f"{others:,} others", plain(rest / steps, 3), percent(share(rest, total)), ""))
+    kinds = by_kind(work)
+    layout = sum(ms for kind, ms, _ in kinds if kind == LAYOUT)
+    by_kinds = table(
+        "Work on the GPU by kind",
+        [Column("Kind"), *columns[1:]],
+        [(kind, plain(ms / steps, 3), percent(share(ms, total)), times(calls / steps)) for kind, ms, calls in kinds],
+        is_caption_hidden=True,
+        class_="fixed",
+    )
     return section(
         names,
         "kernels",
         "Work on the GPU",
+        tag("p", _LAYOUT_HINT.format(percent(share(layout, total))), class_="lead")
+        if (share(layout, total) or 0.0) >= _MUCH_LAYOUT
+        else "",
+        by_kinds,
+        tag("p", "The longest kernels:", class_="lead"),
         table(
             "Kernels and copies of the profiled steps, by time",
             columns,

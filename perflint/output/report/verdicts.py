@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from math import log
 
-from perflint.findings import Finding, Ruling, Verdict
+from perflint.findings import Effect, Finding, Ruling, Verdict
+from perflint.output.report.checked import Checked
 from perflint.output.report.facts import Facts, finite
 from perflint.output.report.lines import place_name
 from perflint.output.report.markup import Markup, join, tag, text, with_code
@@ -25,20 +24,7 @@ _WIDEST = 1.25
 """The least span of the scale of ratios, to both sides of 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What the linter said, and the traces of that."""
-
-    findings: tuple[Finding, ...]
-    """What costs most first."""
-    stale: tuple[str, ...] = ()
-    """Files that have changed since they were traced."""
-    unread: tuple[str, ...] = ()
-    """Files that could not be checked, each with the reason."""
-    folder: str = ""
-    """What paths are shown relative to."""
-
-
+_TITLE = "Findings of the linter"
 _COLUMNS = (
     Column("Finding"),
     Column("Verdict"),
@@ -47,20 +33,26 @@ _COLUMNS = (
 )
 
 
-def verdicts(checked: Checked | None) -> Section | None:
-    """The table of verdicts; None where nothing was checked."""
+def verdicts(checked: Checked | None, elsewhere: Collection[Finding] = ()) -> Section | None:
+    """The table of verdicts, without the findings that are shown elsewhere; None if nothing was checked."""
     if checked is None:
         return None
+    left = [finding for finding in checked.findings if finding not in elsewhere]
     notes = []
     if checked.stale:
-        files = ", ".join(_shown(path, checked) for path in checked.stale[:3])
+        files = ", ".join(checked.shown(path) for path in checked.stale[:3])
         files += " …" if len(checked.stale) > 3 else ""
         notes.append(note(f"{files}. Lines that are the same were found again.", "Source changed since the trace"))
     notes += [note(problem, "Not checked") for problem in checked.unread[:5]]
-    shown = checked.findings[:SHOWN]
-    if not shown:
+    shown = left[:SHOWN]
+    if not checked.findings:
         lead = tag("p", "The linter finds nothing in the traced code.")
-        return section(Names(""), "verdicts", "What the linter claims", lead, notes)
+        return section(Names(""), "verdicts", _TITLE, lead, notes)
+    lead = tag("p", _counted(checked.findings), class_="lead")
+    if len(left) < len(checked.findings):
+        lead = join(lead, tag("p", "Findings on lines that wait are shown with these lines.", class_="lead"))
+    if not shown:
+        return section(Names(""), "verdicts", _TITLE, lead, notes)
     caption = tag("caption", "Findings, and what the trace says of them", class_="hidden")
     is_timed = any(each.verdict is not None and each.verdict.ms is not None for each in shown)
     columns = _COLUMNS if is_timed else _COLUMNS[:2]
@@ -68,10 +60,10 @@ def verdicts(checked: Checked | None) -> Section | None:
     return section(
         Names(""),
         "verdicts",
-        "What the linter claims",
-        tag("p", _counted(checked.findings), class_="lead"),
+        _TITLE,
+        lead,
         tag("table", caption, head(columns), rows, class_="lines verdicts"),
-        left_out(len(checked.findings) - len(shown), "findings are"),
+        left_out(len(left) - len(shown), "findings are"),
         notes,
     )
 
@@ -80,18 +72,18 @@ def _counted(findings: Sequence[Finding]) -> str:
     rulings = Counter(finding.verdict.ruling for finding in findings if finding.verdict is not None)
     parts = [f"{rulings[ruling]} {ruling.value}" for ruling in Ruling if rulings[ruling]]
     silent = len(findings) - rulings.total()
-    parts += [f"{silent} of which the trace cannot tell"] if silent else []
+    parts += [f"{silent} without a verdict"] if silent else []
     return f"{count(len(findings), 'finding')}: {'; '.join(parts)}."
 
 
 def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
     verdict = finding.verdict
     rule = tag("small", tag("code", finding.code), " ", finding.name)
-    place = place_name(_shown(finding.path, checked), finding.span.line)
+    place = place_name(checked.shown(finding.path), finding.span.line)
     figures = (plain(verdict.ms if verdict else None, 3), percent(verdict.share if verdict else None))
     cells = [tag("td", figure, class_="number") for figure in figures] if is_timed else []
     row = tag("tr", tag("th", place, rule, scope="rowgroup"), tag("td", _ruling(verdict)), cells)
-    why = tag("p", f"The trace: {verdict.why}.", class_="callers") if verdict else ""
+    why = tag("p", f"The trace: {verdict.why}." if verdict else _unknown(finding), class_="callers")
     message = tag("p", with_code(finding.message), class_="message")
     is_free = verdict is not None and verdict.ruling in (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
     wide = tag("tr", tag("td", message, why, colspan=2 + len(cells)))
@@ -100,15 +92,15 @@ def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
 
 def _ruling(verdict: Verdict | None) -> Markup:
     if verdict is None:
-        return tag("span", "cannot tell", class_="ruling")
+        return tag("span", "no verdict", class_="ruling")
     return join(tag("span", f"{_SIGNS[verdict.ruling]} ", aria_hidden="true", class_="sign"), verdict.ruling.value)
 
 
-def _shown(path: str, checked: Checked) -> str:
-    """A path below the folder of the traced program, else as it is."""
-    prefix = os.path.join(os.path.abspath(checked.folder), "") if checked.folder else ""
-    full = os.path.abspath(path)
-    return full[len(prefix) :].replace(os.sep, "/") if prefix and full.startswith(prefix) else path
+def _unknown(finding: Finding) -> str:
+    """Why a trace has no verdict on a finding, and what would give one."""
+    if finding.effect is Effect.SYNC:
+        return "No verdict: the line is not among the lines that were recorded."
+    return "No verdict: a trace shows waits, copies and graph breaks. `perflint verify` compares the fixed program."
 
 
 _TRIED = (

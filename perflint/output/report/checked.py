@@ -1,0 +1,81 @@
+"""What the linter said of the traced files."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perflint.findings import Finding, Safety
+from perflint.output.report.facts import Facts
+from perflint.output.report.markup import Markup, join, tag, with_code
+from perflint.rules.registry import names
+
+_COMMANDS = {
+    Safety.SAFE: "perflint fix --trace TRACE --apply",
+    Safety.UNSAFE: "perflint fix --trace TRACE --unsafe-fixes --apply",
+    Safety.RISKY: "perflint fix --trace TRACE --risky-fixes --apply",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings of the linter, with the verdicts of the traces."""
+
+    findings: tuple[Finding, ...]
+    """The most costly first."""
+    stale: tuple[str, ...] = ()
+    """Files that have changed since they were traced."""
+    unread: tuple[str, ...] = ()
+    """Files that could not be checked, each with the reason."""
+    folder: str = ""
+    """The folder that paths are shown relative to."""
+
+    def shown(self, path: str) -> str:
+        """A path below the folder of the traced program, else as it is."""
+        prefix = os.path.join(os.path.abspath(self.folder), "") if self.folder else ""
+        full = os.path.abspath(path)
+        return full[len(prefix) :].replace(os.sep, "/") if prefix and full.startswith(prefix) else path
+
+
+Advice = Mapping[tuple[str, int], Sequence[Finding]]
+"""The findings that touch a line, by its file and number."""
+
+
+def advice(checked: Checked | None, facts: Sequence[Facts]) -> Advice:
+    """The findings that touch lines that wait in a trace; each is shown there, and not again with the others."""
+    waiting = {(line.file, line.line) for each in facts for line in each.lines}
+    found: defaultdict[tuple[str, int], list[Finding]] = defaultdict(list)
+    for finding in checked.findings if checked is not None else ():
+        assert checked is not None
+        file = checked.shown(finding.path)
+        for number in range(finding.span.line, finding.span.end_line + 1):
+            if (file, number) in waiting:
+                found[file, number].append(finding)
+                break
+    return found
+
+
+def advised(findings: Sequence[Finding]) -> Markup:
+    """What the linter says of a line: the cause, why it believes so, the cure and the command that writes it."""
+    return join([_advised(finding) for finding in findings[:4]])
+
+
+def _advised(finding: Finding) -> Markup:
+    rule = tag("small", tag("code", finding.code), f" {names().get(finding.code, finding.name)}")
+    parts = [tag("p", with_code(finding.message), " ", rule, class_="message")]
+    if finding.verdict is not None:
+        verdict = f"{finding.verdict.ruling.value}: {finding.verdict.why}"
+        parts.append(tag("p", f"The trace: {verdict}.", class_="callers"))
+    if finding.why:
+        parts.append(tag("p", with_code(f"Why: {finding.why}."), class_="callers"))
+    if finding.help:
+        parts.append(tag("p", with_code(f"What to do: {finding.help}"), class_="callers"))
+    if finding.fix is not None:
+        parts.append(tag("p", with_code(f"Fix ({finding.fix.safety.value}): {finding.fix.message}"), class_="callers"))
+        command = _COMMANDS.get(finding.fix.safety)
+        if command is not None:
+            parts.append(tag("p", tag("code", command), class_="callers"))
+    parts.append(tag("p", "More: ", tag("code", f"perflint rule {finding.code}"), class_="callers"))
+    return join(parts)
