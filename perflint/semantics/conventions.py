@@ -135,6 +135,11 @@ def is_test(name: str) -> str:
     return concept("test").why(name.lstrip("_"))
 
 
+def starts_program(name: str) -> str:
+    """Why a function that is called belongs to a program."""
+    return concept("program").why(name)
+
+
 def measures_time(name: str) -> str:
     """Why a function is a benchmark."""
     return concept("benchmark").why(name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perflint.semantics.structure import FunctionInfo
     from perflint.semantics.work import WorkMap
 
-_INPUTS = ("torch.rand", "torch.ones", "torch.zeros", "torch.arange", "torch.tensor")
+_INPUTS = ("torch.rand", "torch.ones", "torch.zeros")
 """Beginnings of the names of functions that tests make their inputs with."""
 
 
@@ -97,9 +97,12 @@ class TestCode:
 
     def _makes_inputs(self, body: list[ast.stmt]) -> bool:
         """Whether code makes the tensors that it runs on, and neither trains nor reads data."""
-        if self._work.of(body).steps or any(map(self._work.trains_or_loads, body)):
+        work = self._work.of(body)
+        if work.steps or work.calls_loop or any(map(self._work.trains_or_loads, body)):
             return False
-        calls = (node for statement in body for node in walk(statement) if isinstance(node, ast.Call))
+        calls = [node for statement in body for node in walk(statement) if isinstance(node, ast.Call)]
+        if any(conventions.starts_program(last_name(call)) for call in calls):
+            return False
         return any(self._model.target(call).startswith(_INPUTS) for call in calls)
 
     def _is_self_test(self, statement: ast.stmt) -> bool:
@@ -108,7 +111,7 @@ class TestCode:
             return False
         compared = (statement.test.left, statement.test.comparators[0])
         is_main = any(last_name(node) == "__name__" for node in compared)
-        return is_main and (checks(statement) or self._makes_inputs(statement.body))
+        return is_main and self._makes_inputs(statement.body)
 
     def _is_of_test_case(self, info: FunctionInfo) -> bool:
         if not info.owner:
@@ -121,7 +124,10 @@ class TestCode:
         if isinstance(info.node, ast.Lambda) or (info.owner and not info.name.startswith("_")):
             return False
         named = by_name(info)
-        return named is None or named.heat is not Heat.HOT
+        if named is not None and named.heat is Heat.HOT:
+            return False
+        # A training loop is the work of a program, even if the program is a demonstration.
+        return not self._work.trains_or_loads(info.node)
 
     def _is_imported(self, info: FunctionInfo) -> bool:
         """Whether another file of the project, that is none of tests, uses a function."""

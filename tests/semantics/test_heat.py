@@ -1382,6 +1382,44 @@ if __name__ == "__main__":
         optimizer.step()
     run(x)
 
+def train(loader):
+    for x in loader:
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())                  # hot
+def evaluate(x):
+    return x.sum().item()                   # warm
+if __name__ == "__main__":
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    times = torch.rand(3)
+    for epoch in range(9):
+        train(loader)
+    evaluate(times)
+
+def worker(rank):
+    for x in torch.utils.data.DataLoader(data):
+        print(x.cuda().sum().item())        # hot
+if __name__ == "__main__":
+    x = torch.rand(3)
+    torch.multiprocessing.spawn(worker, (x,))
+
+def report(x):
+    return x.sum().item()                   # warm
+if __name__ == "__main__":
+    options = parser.parse_args()
+    report(torch.rand(options.size))
+
+def _fit(model: nn.Module, loader, optimizer):
+    for x in torch.utils.data.DataLoader(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())                  # hot
+def bench_training(loader):
+    _fit(nn.Linear(3, 3), loader, torch.optim.SGD([], 0.1))
+
 def _ping(x):
     _pong(x)
 def _pong(x):
