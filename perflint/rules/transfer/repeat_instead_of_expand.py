@@ -29,12 +29,14 @@ _ATTENTION = ("softmax", "scaled_dot_product_attention")
 class _Repeats:
     """The arguments of `expand` that stand for those of `repeat`.
 
-    `certain`: the number of dimensions is known; `sliced`: what is repeated is a slice, and may be empty;
-    `adds_alike`: the backward passes of both add up in the same order.
+    `certain`: each repeated dimension is new or of size 1, whatever the number of dimensions is; `ranked`: that
+    number is known; `sliced`: the tensor is a slice, and may be empty; `adds_alike`: the backward passes of both
+    add up in the same order.
     """
 
     sizes: tuple[str, ...]
     certain: bool
+    ranked: bool
     sliced: bool
     adds_alike: bool
 
@@ -183,7 +185,7 @@ def _repeats(site: CallSite) -> _Repeats | None:
     certain = rank is not None or (only_first and 0 in made.ones)
     # The backward pass of `repeat` adds up new dimensions one after the other, that of `expand` all at once.
     alike = not leading and (new == 0 or (new == 1 and len(given) - sum(_is_one(site, each) for each in given) == 1))
-    return _Repeats(tuple(sizes), certain, made.sliced, alike)
+    return _Repeats(tuple(sizes), certain, rank is not None, made.sliced, alike)
 
 
 def _is_in_attention(site: CallSite) -> bool:
@@ -228,7 +230,7 @@ def _safety(site: CallSite, found: _Repeats, uses: Uses, writers: Writers) -> Sa
     if has_gradient and not found.adds_alike:
         return Safety.UNSAFE
     exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and writers is Writers.NONE
-    return Safety.SAFE if exact and found.certain and not found.sliced else Safety.UNSAFE
+    return Safety.SAFE if exact and found.ranked and not found.sliced else Safety.UNSAFE
 
 
 def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, safety: Safety) -> Fix | None:

@@ -52,6 +52,10 @@ def case_counted():
     return (column.repeat(1, 3) > 0).any(), column.repeat(1, 3).shape
 
 
+def kept_where_the_rank_may_be_less(x: torch.Tensor):
+    return torch.cat([x[None].repeat(2, 1, 1, 1), torch.ones(1, 2, 3, 4, device=DEVICE)])
+
+
 def kept_where_it_is_written():
     x: torch.Tensor = leaf(3, 5)
     first = x.detach()[None].repeat(4, 1, 1)
