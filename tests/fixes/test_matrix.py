@@ -23,15 +23,7 @@ from tests.fixes.matrix.templates import TEMPLATES, Template
 
 ROOT = Path(__file__).parents[2]
 NAMES = [template.name for template in TEMPLATES]
-BROKEN = {
-    "TPF106-guard": "a store that nothing reaches still changes the version of a tensor, and may raise",
-    "TPF212-repeat": "the rank may be less than the number of sizes, and strides change",
-}
-"""Templates whose fixes are known not to be safe yet."""
-by_template = pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.xfail(reason=BROKEN[name])) if name in BROKEN else name for name in NAMES],
-)
+by_template = pytest.mark.parametrize("name", NAMES)
 
 
 def run(target: Path, *options: str) -> dict[str, Any]:

@@ -262,20 +262,27 @@ _PER_ELEMENT_READ = Template(
 _REDUNDANT_ANY_GUARD = Template(
     "TPF106",
     "guard",
-    "t = <table>\nm = <mask>\nif <test>:\n    <store>\n<after>\nreturn t, m",
+    "t = <table>\nm = <mask>\nif <test>:\n    <store>\n<after>\nreturn t",
     {
         "table": (
             "x",
             "x.long()",
+            "x.clone().long()",
             "x.cuda().long()",
-            'torch.arange(6, device="cuda")',
             "x > 0",
+            "matrix.argmax(-1)",
+            "torch.arange(n, device=d)",
+            'torch.arange(6, device="cuda")',
+            'torch.zeros(0, dtype=torch.long, device="cuda")',
+            'torch.arange(6, dtype=torch.uint8, device="cuda").view(2, 3).t()',
+            'torch.zeros(3, device="cuda")',
         ),
-        "mask": ("t > 2", "t < 0", "t == -100", "y > 0"),
+        "mask": ("t > 2", "t < 0", "t == -100", "y > 0", "t[:1] > 0"),
         "test": ("m.any()", "torch.any(m)", "m.any().item()", "m.sum() > 0"),
-        "store": ("t[m] = 0", "t.masked_fill_(m, 0)", "t[m] = k", "t = t.masked_fill(m, 1)"),
+        "store": ("t[m] = 0", "t.masked_fill_(m, 0)", "t[m] = k", "t[m] = -1", "t = t.masked_fill(m, 1)"),
         "after": ("", "t = t + 1"),
     },
+    weight=3,
 )
 
 _COPY_OF_FRESH_TENSOR = Template(
@@ -317,9 +324,12 @@ _REPEAT = Template(
     {
         "source": (
             "x",
+            "row",
             "torch.ones(1, 3, device=d)",
+            "torch.ones(3, device=d)",
             "torch.zeros(1, 1, 3, device=d, requires_grad=True)",
             'torch.arange(3, device="cuda")',
+            'torch.arange(1, device="cuda")',
             'torch.tensor(2.0, device="cuda")',
         ),
         "repeat": (
@@ -327,6 +337,7 @@ _REPEAT = Template(
             "a.repeat(n, 1)",
             "a.repeat(4, 1, 1)",
             "a.unsqueeze(0).repeat(4, 1, 1)",
+            "a[None].repeat(2, 1)",
             "a[None].repeat(2, 1, 1, 1)",
             "a.repeat(7, 5, 1)",
             "a.mean(-1, keepdim=True).repeat(1, 3)",
@@ -334,6 +345,9 @@ _REPEAT = Template(
         ),
         "use": (
             "u = torch.cat([r, r])",
+            "u = torch.stack([r, r * 2])",
+            "u = (r == 0).any()",
+            "u = r > 0",
             "u = r * 2",
             "u = r + y",
             "u = r + y.t()",
@@ -344,6 +358,7 @@ _REPEAT = Template(
             "u = r.view(-1) + 1",
         ),
     },
+    weight=3,
 )
 
 _ACCUMULATE = Template(
