@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
 from perflint.rules.evaluation.missing_eval_mode import MissingEvalMode
+from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
+from perflint.source.text import Source
 from tests.rules.harness import lint
 
 LOADED = """
@@ -190,3 +197,31 @@ def test_classes_that_leave_the_mode_to_others() -> None:
     given = RESTORING.replace("(self, path)", "(self, state)").replace('        state = torch.load("net.pth")\n', "")
     assert not lint(given, [MissingEvalMode], "audit")
     assert not lint(RESTORING.replace("Handler:", "Handler(Base):"), [MissingEvalMode], "audit")
+
+
+EVALUATED = """
+import torch
+
+
+@torch.no_grad()
+def test(model, loader):
+    hits = 0
+    for x, y in loader:
+        hits += (model(x).argmax(1) == y).sum().item()
+    return hits
+"""
+
+
+def test_importers_may_set_the_mode(tmp_path: Path) -> None:
+    """The function is not called in its file: another file of the project may switch the model before it calls it."""
+    path = tmp_path / "evaluation.py"
+    path.write_text(EVALUATED)
+
+    def found(profile: Profile) -> list[int]:
+        project, rules = Project(sorted(tmp_path.glob("*.py"))), RuleSet([MissingEvalMode()])
+        report = check_source(Source(str(path), EVALUATED), project, rules, Settings(profile=profile))
+        return [finding.span.line for finding in report.findings]
+
+    assert found(Profile.DEFAULT) == [9]
+    (tmp_path / "main.py").write_text("from evaluation import test\n\nnet.eval()\nprint(test(net, loader))\n")
+    assert found(Profile.DEFAULT) == [] and found(Profile.AUDIT) == [9]

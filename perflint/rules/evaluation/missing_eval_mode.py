@@ -43,7 +43,8 @@ class MissingEvalMode(Rule):
 
     ## When it is fine
     - Dropout is sampled on purpose (Monte Carlo dropout).
-    - A caller in another file sets the mode.
+    - A caller in another file sets the mode: a function that other files of the project import, and that
+      no function of its own file calls, is reported with low confidence.
     - The model has no layer that the mode changes.
 
     ## Bad
@@ -161,6 +162,8 @@ def _confidence(region: Region) -> Confidence | None:
     if not _some_function_trains(file) and scope not in file.callers:
         # No code of the file can have set the mode; by custom, a loop that evaluates sets it itself.
         customary = not scope.name or (scope.klass is None and region.over_data and region.reduces)
+        if customary and scope.name and _is_imported(file, scope):
+            return Confidence.LOW
         return Confidence.MEDIUM if customary else None
     surest = max(run.surety for run in region.runs)
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
@@ -174,6 +177,11 @@ def _is_set_elsewhere(file: Survey) -> bool:
 @lru_cache(maxsize=1)
 def _some_function_trains(file: Survey) -> bool:
     return any(wants_gradient(file, other.node) for other in file.scopes[1:])
+
+
+def _is_imported(file: Survey, scope: Scope) -> bool:
+    """Whether another file of the project uses a function: it may switch the model before."""
+    return bool(file.model.project.importers.of(file.model.module.name, scope.name))
 
 
 class _Switches:
