@@ -411,20 +411,23 @@ def train(model, loader, enabled):
 """
 
 
+WITH = "        with torch.cuda.amp.autocast(enabled):  # mixed precision\n"
+FIXED = """\
+        with torch.amp.autocast(
+            "cuda", enabled=enabled, dtype=torch.float16
+        ):  # mixed precision
+"""
+
+
 def test_real_rules_from_end_to_end() -> None:
     file = put("train.py", TRAIN)
     command = [sys.executable, "-m", "perflint", "fix", "--isolated", "--select", "TPF902", "train.py"]
     environment = os.environ | {"PYTHONPATH": str(Path(fix.__file__).parents[2])}
     first = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (first.returncode, first.stderr) == (1, "Would fix 1 finding in 1 file.\n")
-    assert (
-        '+        with torch.amp.autocast("cuda", enabled=enabled, dtype=torch.float16):  # mixed precision\n'
-        in first.stdout
-    )
+    assert all(f"+{line}\n" in first.stdout for line in FIXED.splitlines())
     second = subprocess.run([*command, "--apply"], capture_output=True, text=True, env=environment)
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "Fixed 1 finding in 1 file.\n")
     third = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (third.returncode, third.stdout, third.stderr) == (0, "", "Nothing to fix.\n")
-    assert file.read_text() == TRAIN.replace(
-        "torch.cuda.amp.autocast(enabled)", 'torch.amp.autocast("cuda", enabled=enabled, dtype=torch.float16)'
-    )
+    assert file.read_text() == TRAIN.replace(WITH, FIXED)
