@@ -77,7 +77,7 @@ class Rule(ABC):
         """The sentence on the measured cost of the pattern; None if there is none for all its findings."""
         from perflint.rules.worth import sentence, usual
 
-        if self.costs is None:
+        if self.costs is None or not self.measured:
             return None
         return sentence(self.costs, *self.measured) if self.costs else usual(self.measured)
 

@@ -145,15 +145,18 @@ def sentence(template: str, *names: str) -> str:
     In the template `{0}` stands for the ratio of the first row, "about 9 %", `{1}` for that of the second.
     """
     quoted = [cost(name) for index, name in enumerate(names) if f"{{{index}}}" in template]
-    dtypes = {_SHORT.get(row.dtype, row.dtype) for row in quoted}
-    device = _a(quoted[0].device)
-    conditions = f"{device} ({dtypes.pop()})" if len(dtypes) == 1 else device
+    dtypes = {row.dtype for row in quoted}
     text = template
     for index, name in enumerate(names):
         if f"{{{index}}}" in template:
             figure = amount(cost(name).ratio)
             text = text.replace(f"{{{index}}}", f"about {figure}" if figure else "nothing measurable")
-    return f"Measured on {conditions}: {text}."
+    return f"Measured {conditions(quoted[0].device, dtypes.pop() if len(dtypes) == 1 else '')}: {text}."
+
+
+def conditions(device: str, dtype: str = "") -> str:
+    """The conditions of a measurement: "on an H200 (bf16)"."""
+    return f"on {_a(device)}" + (f" ({_SHORT.get(dtype, dtype)})" if dtype else "")
 
 
 def usual(names: tuple[str, ...]) -> str | None:

@@ -252,7 +252,7 @@ def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
         span=span,
         code=TracedSync.code,
         name=TracedSync.name,
-        message=f"{quoted(source.segment(span))} makes the host wait for the GPU",
+        message=f"{quoted(source.segment(span))} makes the CPU wait for the GPU",
         severity=Severity.INFO,
         confidence=Confidence.HIGH,
         heat=Heat.HOT,

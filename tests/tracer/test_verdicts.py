@@ -280,7 +280,7 @@ def test_a_graph_break_that_waits_has_its_cost(perflint: Command) -> None:
 def test_syncs_that_no_rule_found(perflint: Command, traced: Traced) -> None:
     finding = check(perflint, traced.sync("optimizer.step()").profiled(), profile="audit")["optimizer.step()"]
     assert (finding["code"], finding["severity"]) == ("TPF199", "info")
-    assert finding["message"] == "`optimizer.step()` makes the host wait for the GPU"
+    assert finding["message"] == "`optimizer.step()` makes the CPU wait for the GPU"
     assert "optimizer.step()" not in check(perflint, traced, profile="default"), "it costs nothing"
 
 

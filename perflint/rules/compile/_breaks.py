@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
-from perflint.rules.worth import cost
 from perflint.semantics.compiling import gives_up
 from perflint.semantics.regions import Compiled
 from perflint.semantics.sites import Site
@@ -90,10 +89,9 @@ def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
     return False
 
 
-def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str = "") -> Finding:
-    """The finding for a break; `loses` says what is lost besides one graph."""
+def report(rule: Rule, site: Site, found: Break, compiled: Compiled, *, whole: bool = False) -> Finding:
+    """The finding for a break; with `whole`, all of the function runs eagerly for it."""
     model = site.model
-    row = cost(rule.measured[0] if rule.measured else "graph-breaks")
     confidence = found.confidence
     if compiled.depth > _FAR:
         confidence = weakest(confidence, Confidence.MEDIUM)
@@ -102,14 +100,17 @@ def report(rule: Rule, site: Site, found: Break, compiled: Compiled, loses: str 
     if compiled.options.fullgraph:
         # It would raise when it first runs, so it probably does not run.
         confidence = Confidence.LOW
-    ends = loses or "the graph ends there, and another begins"
+    place = f"`{compiled.options.text}` (line {compiled.options.line})"
+    ends = f": this breaks the graph of {place}"
+    if whole:
+        ends = f", in a loop or a `try`: all of the function that {place} compiles runs eagerly"
     return rule.finding(
         site,
-        f"{found.what} in code that `{compiled.options.text}` compiles (line {compiled.options.line}): {ends}",
+        f"{found.what}{ends}",
         confidence=confidence,
         heat=_heat(model, found.node),
         span=model.source.span(found.node),
-        help=f"{found.cure} Measured: {row.pattern}: {row.slower} {row.where} ({row.shape}).",
+        help=found.cure,
     )
 
 

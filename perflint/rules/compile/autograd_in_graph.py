@@ -79,8 +79,8 @@ class AutogradInGraph(BreakRule):
         elif site.target in _BACKWARD or _is_argument(site):
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} is autograd's work",
-                "Compile what comes before it, or use `torch.func.grad`.",
+                f"{quoted(site.text(site.node))} calls autograd",
+                "Compile only the code before it, or use `torch.func.grad`.",
                 Confidence.HIGH,
             )
 
@@ -106,6 +106,6 @@ def _assigned(site: FileSite) -> Iterator[Break]:
             yield Break(
                 node,
                 f"{quoted(site.text(node))} is assigned",
-                "Set it before the compiled call; `detach()` cuts the graph inside of it.",
+                "Set it before the compiled call; inside, use `detach()`.",
                 sure,
             )

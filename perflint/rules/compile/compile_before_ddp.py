@@ -84,11 +84,11 @@ class CompileBeforeDdp(Rule):
             return
         wrapper = site.target.rpartition(".")[2]
         of_ddp = wrapper.startswith("Dist")
-        why = "are sent only when all of them are ready" if of_ddp else "cannot be gathered by layer"
+        why = "are sent only when all are ready" if of_ddp else "cannot be gathered by layer"
         what = "gradients" if of_ddp else "parameters"
         yield self.finding(
             site,
-            f"`{wrapper}` gets what {quoted(site.text(call))} returns (line {call.lineno}): its {what} {why}",
+            f"`{wrapper}` wraps the result of {quoted(site.text(call))} (line {call.lineno}): its {what} {why}",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,
             help=f"Compile the wrapper: `torch.compile({wrapper}(model))`.",

@@ -79,6 +79,7 @@ class CompileInHotPath(Rule):
     code, name = "TPF711", "compile-in-hot-path"
     effect, severity = Effect.RECOMPILE, Severity.ERROR
     measured = ("compile-each-call",)
+    costs = "compiling in each call makes a forward of eight small blocks {0} slower"
     listens = (Calls("torch.compile", "torch.nn.Module.compile"),)
     since = (2, 0)
 
@@ -88,9 +89,9 @@ class CompileInHotPath(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} makes a compiled object in each step",
+            f"{quoted(site.text(site.node))} makes a new compiled object in each step",
             confidence=Confidence.MEDIUM,
-            help="Make it once, in `__init__` or before the loop, and call what it returned.",
+            help="Compile once, in `__init__` or before the loop, and call the result.",
         )
 
 

@@ -88,6 +88,7 @@ class CounterRecompiles(Rule):
     code, name = "TPF712", "counter-recompiles"
     effect, severity = Effect.RECOMPILE, Severity.ERROR
     measured = ("counter-recompiles",)
+    costs = "past the limit, a forward of eight small blocks is {0} slower than compiled"
     listens = (Files("compile"),)
     since = (2, 0)
 
@@ -102,12 +103,12 @@ class CounterRecompiles(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{what} in code that `{compiled.options.text}` compiles (line {compiled.options.line}): each call"
-                " compiles it again, and after 8 it runs eagerly for good",
+                f"{what}: each call compiles the function of `{compiled.options.text}` (line {compiled.options.line}) "
+                "again, and after 8 times it stays eager",
                 confidence=guarded(model, changed, sure),
                 heat=model.heat(changed),
                 span=model.source.span(changed),
-                help="Count around the compiled call, or in a buffer: `self.register_buffer(…)`.",
+                help="Count outside of the compiled call, or in a buffer: `self.register_buffer(…)`.",
             )
 
 
@@ -117,12 +118,12 @@ def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
     for statement in model.nodes(ast.AugAssign):
         target = statement.target
         if isinstance(target, (ast.Attribute, ast.Name)) and _outlives(model, target) and _counts(model, statement):
-            yield target, f"{quoted(written(statement))} changes a number that is guarded,", Confidence.HIGH
+            yield target, f"{quoted(written(statement))} changes a number that is guarded", Confidence.HIGH
     for assignment in model.nodes(ast.Assign):
         assigned = assignment.targets[0]
         if isinstance(assigned, ast.Attribute) and _outlives(model, assigned):
             if _is_next(model, assigned, assignment.value):
-                yield assigned, f"{quoted(written(assignment))} changes a number that is guarded,", Confidence.HIGH
+                yield assigned, f"{quoted(written(assignment))} changes a number that is guarded", Confidence.HIGH
     for call in model.nodes(ast.Call):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in GROWS - {"update", "add"}:
@@ -130,7 +131,7 @@ def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
             if isinstance(held, ast.Attribute) and _outlives(model, held):
                 value = model.value(held)
                 if isinstance(value, Sequence) and value.type == "list":
-                    yield call, f"{quoted(written(call))} grows a list whose length is guarded,", Confidence.MEDIUM
+                    yield call, f"{quoted(written(call))} grows a list whose length is guarded", Confidence.MEDIUM
 
 
 def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:

@@ -84,6 +84,7 @@ class DynamicShapeOp(BreakRule):
     code, name = "TPF704", "dynamic-shape-op"
     severity = Severity.ERROR
     measured = ("break-once-mask",)
+    costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_names(), *_MORE), SubscriptSite)
     whole_graphs = True
 
@@ -95,7 +96,7 @@ class DynamicShapeOp(BreakRule):
             yield Break(
                 site.node,
                 f"{quoted(site.text(site.node))} {_what(site)}",
-                "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `topk`; or say it: `num_classes=`,"
+                "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `topk`; or pass it: `num_classes=`,"
                 " `output_size=`, `nonzero_static(size=…)`.",
                 confidence,
             )
@@ -103,9 +104,9 @@ class DynamicShapeOp(BreakRule):
 
 def _what(site: CallSite | SubscriptSite) -> str:
     if isinstance(site, SubscriptSite) and site.mode != "load":
-        return "is stored to at as many places as the mask has"
+        return "stores as many values as the mask selects"
     if isinstance(site, CallSite) and site.target in _MORE:
-        return "gives results whose sizes depend on the data"
+        return "has results whose sizes depend on the data"
     return "has a size that depends on the data"
 
 

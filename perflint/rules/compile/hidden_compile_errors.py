@@ -99,8 +99,10 @@ class HiddenCompileErrors(Rule):
                         confidence=Confidence.HIGH,
                         heat=Heat.WARM,
                         span=site.model.source.span(assignment),
-                        help="Mark what cannot be compiled with `@torch.compiler.disable`, and pass `dynamic=True` or"
-                        " tensors where values change.",
+                        help=(
+                            "Mark code that cannot be compiled with `@torch.compiler.disable`, and pass `dynamic=True`"
+                            " or tensors for values that change."
+                        ),
                     )
 
 
@@ -111,9 +113,9 @@ def _hides(names: Names, target: ast.Attribute, value: ast.expr) -> str:
     setting = name.removeprefix(_CONFIG)
     given = _number(value)
     if setting == "suppress_errors" and isinstance(value, ast.Constant) and value.value is True:
-        return "lets what fails to compile run eagerly, and nobody notices"
+        return "silently runs code eagerly that fails to compile"
     if setting in _LIMITS and given is not None and given >= _LIMITS[setting]:
-        return "lets a function be compiled again for each value that it meets"
+        return "lets a function compile again for each new value"
     return ""
 
 

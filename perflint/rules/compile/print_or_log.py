@@ -79,19 +79,20 @@ class PrintOrLog(BreakRule):
 
     code, name = "TPF703", "print-or-log"
     measured = ("break-once-print", "break-once-debug")
+    costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_WRITES), FormatSite)
 
     def at(self, site: CallSite | FormatSite) -> Iterator[Break]:
         if any(setting in site.model.source.text for setting in _SETTINGS):
             return
-        cure = "Keep it from the compiler with `if not torch.compiler.is_compiling():`, or do it around the call."
+        cure = "Move it out of the compiled call, or guard it: `if not torch.compiler.is_compiling():`."
         if isinstance(site, CallSite):
-            yield Break(site.node, f"{quoted(site.text(site.node))} writes something out", cure,
+            yield Break(site.node, f"{quoted(site.text(site.node))} writes output", cure,
                         guarded(site.model, site.node, Confidence.HIGH))  # fmt: skip
             return
         confidence = device_confidence(device_blind(site).value(site.node))
         if confidence is not None and site.sink in _TEXTS and not _is_written(site):
-            yield Break(site.node, f"{quoted(site.text(site.node))} is made text", cure,
+            yield Break(site.node, f"{quoted(site.text(site.node))} is turned into text", cure,
                         guarded(site.model, site.node, confidence))  # fmt: skip
 
 

@@ -84,7 +84,8 @@ class RnnInGraph(BreakRule):
         if isinstance(called, Instance) and called.cls in _LAYERS:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} runs `{called.cls.replace('torch.', '')}`, which is not traced,",
-                "Compile what stands before and after it, or leave it: cuDNN runs the layer.",
+                f"{quoted(site.text(site.node))} runs `{called.cls.replace('torch.', '')}`, which torch.compile does "
+                "not trace",
+                "Compile the code before and after it, or leave it: cuDNN runs the layer.",
                 Confidence.HIGH,
             )

@@ -73,19 +73,22 @@ class ScalarRead(BreakRule):
     code, name = "TPF701", "scalar-read"
     severity = Severity.ERROR
     measured = ("graph-breaks", "break-once-item")
+    costs = "12 such graph breaks make a compiled GPT-2 forward {0} slower"
     listens = (Calls(*NUMBERS, *_COMPARED),)
     whole_graphs = True
 
     def at(self, site: CallSite) -> Iterator[Break]:
         if "capture_scalar_outputs" in site.model.source.text:
             return
-        cure = "Go on with the tensor; torch broadcasts one number as well."
+        cure = "Continue with the tensor: torch broadcasts a tensor of one number."
         if site.target in _COMPARED:
             tensors = [site.value(argument) for argument in site.node.args]
             if any(value.tensor is not None for value in (*tensors, *([site.receiver] if site.receiver else []))):
-                yield Break(site.node, f"{quoted(site.text(site.node))} compares on the device and reads the outcome",
+                yield Break(site.node, f"{quoted(site.text(site.node))} compares tensors and reads the answer",
                             cure, Confidence.HIGH)  # fmt: skip
             return
         read = read_at(device_blind(site))
         if read is not None:
-            yield Break(read.node, f"{quoted(site.text(read.node))} reads a number of a tensor", cure, read.confidence)
+            yield Break(
+                read.node, f"{quoted(site.text(read.node))} reads a number from a tensor", cure, read.confidence
+            )

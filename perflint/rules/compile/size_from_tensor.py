@@ -65,6 +65,7 @@ class SizeFromTensor(BreakRule):
 
     code, name = "TPF709", "size-from-tensor"
     measured = ("break-once-size",)
+    costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = tensor_as_python_int.TensorAsPythonInt.listens
     whole_graphs = True
 
@@ -78,7 +79,8 @@ class SizeFromTensor(BreakRule):
         if found is not None:
             yield Break(
                 site.node,
-                f"{quoted(site.text(site.node))} reads a tensor as a Python number",
-                "Pass the number from where the host knows it: the shape, the collate function, the settings.",
+                f"{quoted(site.text(site.node))} uses a tensor as a Python number",
+                "Get the number on the CPU, where it is known first: from a shape, the collate function or the "
+                "settings.",
                 found.confidence,
             )

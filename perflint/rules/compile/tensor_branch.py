@@ -70,6 +70,7 @@ class TensorBranch(BreakRule):
 
     code, name = "TPF702", "tensor-branch"
     measured = ("break-once-branch",)
+    costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (TruthSite, Calls(*TRUTHS))
 
     def at(self, site: TruthSite | CallSite) -> Iterator[Break]:
@@ -78,8 +79,8 @@ class TensorBranch(BreakRule):
             return
         yield Break(
             read.node,
-            f"{quoted(site.text(read.node))} lets a tensor decide what runs next",
-            "Compute both ways and choose with `torch.where`, or use `clamp`, `masked_fill` or `torch.cond`.",
+            f"{quoted(site.text(read.node))} decides by a tensor which code runs next",
+            "Compute both and choose with `torch.where`, or use `clamp`, `masked_fill` or `torch.cond`.",
             read.confidence,
         )
 

@@ -93,7 +93,7 @@ class UnregisteredExtension(Rule):
             if model.target(call) in _LOADS and model.function(call) is None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} runs a compiler where the module is imported first",
+                    f"{quoted(site.text(call))} runs a C++ compiler when the module is first imported",
                     confidence=Confidence.MEDIUM,
                     effect=Effect.PIPELINE,
                     heat=Heat.WARM,
@@ -108,8 +108,8 @@ class UnregisteredExtension(Rule):
             if compiled is not None:
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(call))} is a function of an extension, in code that `{compiled.options.text}`"
-                    f" compiles (line {compiled.options.line}): the graph ends there, and another begins",
+                    f"{quoted(site.text(call))} calls an extension that is not registered: this breaks the graph of "
+                    f"`{compiled.options.text}` (line {compiled.options.line})",
                     confidence=Confidence.HIGH,
                     heat=model.heat(call),
                     span=model.source.span(call),

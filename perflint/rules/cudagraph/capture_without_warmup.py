@@ -94,8 +94,8 @@ class CaptureWithoutWarmup(Rule):
                 continue
             yield self.finding(
                 site,
-                f"`{site.text(first.func)}` has not run in this function before the CUDA graph records it: what only"
-                " the first run does fails, or becomes part of the graph",
+                f"`{site.text(first.func)}` has not run in this function before the CUDA graph records it: work of"
+                " the first run fails, or becomes part of the graph",
                 confidence=Confidence.MEDIUM,
                 heat=Heat.WARM,
                 span=model.source.span(block.capture.call),

@@ -80,11 +80,11 @@ class GraphedCallableArguments(Rule):
             if _is_no_tensor(site.value(part)):
                 yield self.finding(
                     site,
-                    f"{quoted(site.text(part))} is no tensor: `make_graphed_callables` refuses it among `sample_args`",
+                    f"{quoted(site.text(part))} is not a tensor: `make_graphed_callables` refuses it in `sample_args`",
                     confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=site.model.source.span(part),
-                    help="Bind it with `functools.partial` or a default, or pass a tensor of the device.",
+                    help="Bind it with `functools.partial` or a default, or pass a tensor on the GPU.",
                 )
         caching = _caching(site.model, site.node)
         if caching is not None:

@@ -138,7 +138,7 @@ def _of_replay(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
         again = [call for call in replays(model) if loop_around(model, call) is loop]
         if again and not _is_rebound(loop, path):
             where = f"`{model.source.written(again[0])}`"
-            return f"the next {where} writes to the same memory", Confidence.HIGH
+            return f"the next {where} overwrites it", Confidence.HIGH
     return None
 
 
@@ -165,7 +165,7 @@ def _of_compiled(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
         text = options.text if options is not None and options.uses_graphs else ""
     if not text:
         return None
-    return f"the next call of what `{text}` compiled as a CUDA graph may write to the same memory", Confidence.MEDIUM
+    return f"the next call of the function that `{text}` compiled may overwrite it", Confidence.MEDIUM
 
 
 def _made(model: Model, path: str) -> ast.Call | None:

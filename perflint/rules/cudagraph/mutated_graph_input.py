@@ -76,6 +76,7 @@ class MutatedGraphInput(Rule):
     code, name = "TPF807", "mutated-graph-input"
     effect, severity = Effect.CAPTURE, Severity.ERROR
     measured = ("mutated-argument",)
+    costs = "without its CUDA graph, a forward of eight small blocks is {0} slower"
     listens = (Files("reduce-overhead", "max-autotune", "cudagraphs"),)
     since = (2, 0)
 
@@ -93,12 +94,12 @@ class MutatedGraphInput(Rule):
                 continue
             yield self.finding(
                 site,
-                f"{quoted(site.text(changed))} changes the argument `{name}` in code that `{compiled.options.text}` is"
-                " to run as a CUDA graph: it runs without one",
+                f"{quoted(site.text(changed))} changes the argument `{name}`: the function of `{compiled.options.text}`"
+                " then runs without a CUDA graph",
                 confidence=Confidence.MEDIUM,
                 heat=model.heat(changed),
                 span=model.source.span(changed),
-                help="Keep the tensor in a buffer of the module, or return what is new.",
+                help="Keep the tensor in a buffer of the module, or return the new value.",
             )
 
 

@@ -99,15 +99,15 @@ class ReboundGraphInput(Rule):
                 text = model.source.written(assignment)
                 yield self.finding(
                     site,
-                    f"{quoted(text)} does not reach the graph of line {block.capture.call.lineno}: it goes on reading"
+                    f"{quoted(text)} does not reach the CUDA graph of line {block.capture.call.lineno}: it still reads"
                     + (" the number" if is_number else " the memory")
-                    + f" that `{path}` was when it was recorded",
+                    + f" of `{path}` at the time of the capture",
                     confidence=Confidence.HIGH if not is_number else Confidence.MEDIUM,
                     heat=Heat.HOT if loop_around(model, assignment) is not None else Heat.WARM,
                     span=model.source.span(assignment),
                     help=f"Copy into it: `{path}.copy_(…)`."
                     if not is_number
-                    else "Keep the number in a tensor of the device, and fill that.",
+                    else "Keep the number in a tensor on the GPU, and fill that.",
                     fix=None if is_number else _fix(model, assignment, path),
                 )
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
+from perflint.rules._words import EVERY_STEP
 from perflint.rules.base import Files, Rule, TracedRule
 from perflint.rules.compile._breaks import guarded
 from perflint.rules.registry import RuleSet, all_rules
@@ -101,11 +102,13 @@ class UncapturableCall(Rule):
                 seen.add(found.span)
                 yield self.finding(
                     site,
-                    f"{found.message}: not permitted while the CUDA graph of line {capture.call.lineno} records it",
+                    f"{found.message.removesuffix(EVERY_STEP)}, which is not permitted while the CUDA graph of line "
+                    f"{capture.call.lineno} "
+                    "records it",
                     confidence=_confidence(model, inner, found.confidence),
                     heat=Heat.WARM,
                     span=found.span,
-                    help="Do it before the capture, or after the replay.",
+                    help="Call it before the capture, or after the replay.",
                     fix=found.fix,
                 )
 
@@ -139,7 +142,7 @@ def _may_run(site: Site) -> bool:
 def _waits(rule: Rule, site: Site) -> Iterator[Finding]:
     """What the rules of waits and transfers find at a site."""
     if isinstance(site, CallSite) and site.target in _BY_THEMSELVES:
-        yield rule.finding(site, f"`{site.text(site.node)}` asks for the state of the device")
+        yield rule.finding(site, f"`{site.text(site.node)}` asks for the state of the GPU")
         return
     for other in _waiting().listening(site):
         if other.nominate(site):

@@ -100,10 +100,10 @@ class DeviceInWorker(Rule):
                     continue
                 yield self.finding(
                     call,
-                    f"{quoted(call.text(part))} goes to the device in `{worker.what}`, which workers of loaders run",
+                    f"{quoted(call.text(part))} goes to the GPU in `{worker.what}`, which the workers of a loader run",
                     confidence=Confidence.LOW if alone else sure,
                     heat=Heat.HOT,
-                    help="Return tensors on the host, and move the whole batch in the loop.",
+                    help="Return CPU tensors, and move the whole batch in the loop.",
                 )
         for dataset in () if alone else _with_workers(site.model):
             yield from self._held(dataset, site.model)

@@ -98,7 +98,7 @@ class HeavyItem(Rule):
                     continue
                 yield self.finding(
                     call_site(site.model, call),
-                    f"{quoted(site.text(call))} does the same for each item in `{worker.what}`",
+                    f"{quoted(site.text(call))} is repeated for each item in `{worker.what}`",
                     confidence=Confidence.MEDIUM,
                     heat=Heat.HOT,
                     help="Do it once: in the constructor, or at the first item in each worker.",

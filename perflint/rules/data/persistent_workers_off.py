@@ -89,10 +89,11 @@ class PersistentWorkersOff(Rule):
         made_anew = next(loops_around(model, site.node), None) is not None
         if loop is None or made_anew or "set_epoch" in model.source.text:
             return
+        kept = "the workers" if not count else "1 worker" if count == 1 else f"{count} workers"
         yield self.finding(
             site,
             f"`for … in {quoted(model.source.written(loop.iter)).strip('`')}` starts "
-            f"{f'{count} workers' if count else 'the workers'} of this loader anew each time",
+            f"{kept} of this loader again each time",
             confidence=Confidence.MEDIUM if count else Confidence.LOW,
             # Once an epoch.
             heat=Heat.WARM,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, move_in
-from perflint.rules.worth import cost
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -79,13 +79,12 @@ class PinMemoryOff(Rule):
         moves = [found for loop in loops_over(site.model, site.node) if (found := move_in(site.model, loop))]
         if not moves:
             return
-        row = cost("pageable-copy")
         yield self.finding(
             site,
-            f"{quoted(moves[0].text(moves[0].node))} copies the batches of this loader from pageable memory: "
-            f"{row.slower} {row.where} ({row.shape})",
+            f"{quoted(moves[0].text(moves[0].node))} copies the batches of this loader from pageable memory",
             confidence=Confidence.MEDIUM,
             heat=moves[0].heat,
             help="Pass `pin_memory=True`, and copy with `non_blocking=True`.",
             fix=added(site, node, "pin_memory=torch.cuda.is_available()", "Pin the memory of batches", "import torch"),
+            cost=sentence("a copy from pageable memory is {0} slower than an asynchronous one", "pageable-copy"),
         )

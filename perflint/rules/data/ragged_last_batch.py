@@ -95,8 +95,8 @@ class RaggedLastBatch(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} gives a smaller batch at the end of each epoch, but a CUDA graph "
-            "is captured for one size",
+            f"{quoted(site.text(site.node))} returns a smaller batch at the end of each epoch, but a CUDA graph "
+            "works for one size only",
             confidence=Confidence.MEDIUM,
             heat=site.model.heat(loop),
             help="Pass `drop_last=True`.",

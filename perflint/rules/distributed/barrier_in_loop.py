@@ -90,9 +90,11 @@ class BarrierInLoop(Rule):
         does = "makes all processes wait for all devices" if barrier else "pickles objects and waits several times"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does} in code that runs each step",
+            f"{quoted(site.text(site.node))} {does} (runs every step)",
             confidence=Confidence.MEDIUM,
-            help="Leave it out: collectives keep the order." if barrier else "Use tensors, or gather after the loop.",
+            help="Remove it: collectives run in order without it."
+            if barrier
+            else "Use tensors, or gather after the loop.",
         )
 
 

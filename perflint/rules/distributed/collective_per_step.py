@@ -88,10 +88,10 @@ class CollectivePerStep(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} and {len(others)} more in this block reduce one number each, in code that "
-            "runs each step",
+            f"{quoted(site.text(site.node))} and {len(others)} more in this block reduce one number each (runs every "
+            "step)",
             confidence=Confidence.MEDIUM,
-            help="Stack the numbers, and reduce them at once.",
+            help="Stack the numbers and reduce them at once.",
         )
 
 

@@ -78,10 +78,10 @@ class DataParallel(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies the model to all devices in each forward pass, and gathers all "
+            f"{quoted(site.text(site.node))} copies the model to all GPUs in each forward pass, and collects all "
             "outputs on one",
             confidence=Confidence.HIGH,
             # It is wrapped once, and paid for in each step.
             heat=Heat.HOT,
-            help="Use `DistributedDataParallel` with one process for each device.",
+            help="Use `DistributedDataParallel` with one process for each GPU.",
         )

@@ -89,11 +89,14 @@ class FindUnusedParameters(Rule):
         edit = dropped(site.model.source, site.node, keyword)
         yield self.finding(
             site,
-            "`find_unused_parameters=True` walks over the whole graph before each backward pass: leave it out unless "
-            "some parameters take no part",
+            "`find_unused_parameters=True` searches the whole graph after each forward pass for parameters that "
+            "take no part",
             # Whether it is needed only a run can tell.
             confidence=Confidence.LOW,
             heat=Heat.HOT,
-            help="Leave it out, or pass `static_graph=True` where the same ones are unused in each step.",
+            help=(
+                "Remove it if all parameters take part; pass `static_graph=True` if the same ones are unused in "
+                "each step."
+            ),
             fix=Fix("Leave it out", Safety.UNSAFE, (edit,)),
         )

@@ -94,7 +94,7 @@ class UnguardedCheckpoint(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} is run by every process, and writes the same file",
+            f"{quoted(site.text(site.node))} runs in every process, and all write the same file",
             confidence=Confidence.MEDIUM,
             help="Save on the first process only: `if torch.distributed.get_rank() == 0:`.",
         )

@@ -49,7 +49,7 @@ def decorate(region: Region) -> Fix | None:
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
     since = INFERENCE_MODE if context == "inference_mode" else None
-    message, edits = f"decorate `{function.name}` with `@{spelling}()`", (Edit(place, text),)
+    message, edits = f"Decorate `{function.name}` with `@{spelling}()`", (Edit(place, text),)
     return Fix(message, Safety.RISKY, edits, imports, _FURTHER, since, _NOTHING_LEAVES)
 
 
@@ -86,7 +86,7 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
     first, *rest = edits
     before = indentation(source, statement.lineno)
     opening = in_newlines_of(source, statement.lineno, f"with {spelling}():\n{before}")
-    text, proof = f"put it under `with {spelling}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
+    text, proof = f"Put it under `with {spelling}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
     edits = [Edit(first.span, opening + first.text), *rest]
     return Fix(text, Safety.RISKY, tuple(edits), imports, _FURTHER, proof=proof)
 

@@ -112,6 +112,7 @@ class EvalWithoutNoGrad(Rule):
     code, name = "TPF501", "eval-without-no-grad"
     effect, severity = Effect.MEMORY, Severity.WARNING
     measured = ("eval-with-grad-resnet50-1", "eval-with-grad-resnet50-64")
+    costs = "autograd makes inference of a ResNet-50 {0} slower at batch 1, and costs {1} at batch 64"
     listens = (FileSite,)
 
     def nominate(self, site: FileSite) -> bool:
@@ -168,7 +169,7 @@ class EvalWithoutNoGrad(Rule):
             confidence=each.sure,
             heat=site.model.heat(each.call),
             span=site.model.source.span(each.call),
-            help="call it under `with torch.no_grad():`",
+            help="Call it under `with torch.no_grad():`.",
             fix=under_no_grad(file, each.scope, each.call, each.why is Why.UNTRAINED),
         )
 
@@ -209,7 +210,7 @@ def _advice(region: Region, run: Run) -> str:
     """What to do at the place of a region."""
     context = f"torch.{context_of(region)}()"
     if region.loop is not None:
-        return f"put this loop under `with {context}:`"
+        return f"Put this loop under `with {context}:`."
     if Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call):
-        return f"decorate `{region.scope.name}` with `@{context}`, unless a caller trains through its result"
-    return f"decorate `{region.scope.name}` with `@{context}`"
+        return f"Decorate `{region.scope.name}` with `@{context}`, unless a caller trains through its result."
+    return f"Decorate `{region.scope.name}` with `@{context}`."

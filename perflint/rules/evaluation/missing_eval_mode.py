@@ -140,11 +140,12 @@ class MissingEvalMode(Rule):
         name = site.text(call.func)
         return self.finding(
             site,
-            f"`{name}` is evaluated in training mode: dropout drops and batch normalisation learns from this data",
+            f"`{name}` is evaluated in training mode: dropout is active, and batch normalisation updates its "
+            "statistics with this data",
             confidence=sure,
             heat=heat,
             span=site.model.source.span(call),
-            help=f"call `{receiver or name}.eval()` before, and `.train()` when training goes on",
+            help=f"Call `{receiver or name}.eval()` before, and `.train()` before training continues.",
         )
 
 

@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
@@ -76,6 +77,7 @@ class ModelMovedInLoop(Rule):
     code, name = "TPF504", "model-moved-in-loop"
     effect, severity = Effect.TRANSFER, Severity.INFO
     measured = ("model-moved-step-gpt",)
+    costs = None
     listens = (Calls(*_MOVES, _LOADS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -86,12 +88,15 @@ class ModelMovedInLoop(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if not self.nominate(site):
             return
-        what = "reads the same file" if site.target == _LOADS else "walks over the whole model, or copies it,"
+        what = "reads the same file" if site.target == _LOADS else "goes through the whole model, or copies it"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {what} in code that runs each step",
+            f"{quoted(site.text(site.node))} {what} (runs every step)",
             confidence=Confidence.MEDIUM,
-            help="Do it once, before the loop.",
+            help="Call it once, before the loop.",
+            cost=None
+            if site.target == _LOADS
+            else sentence("for a model that is there already it costs GPT-2 training {0}", *self.measured),
         )
 
 

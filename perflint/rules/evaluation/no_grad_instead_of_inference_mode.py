@@ -82,6 +82,7 @@ class NoGradInsteadOfInferenceMode(Rule):
     code, name = "TPF502", "no-grad-instead-of-inference-mode"
     effect, severity = Effect.COMPUTE, Severity.INFO
     measured = ("no-grad-resnet50-1", "no-grad-resnet50-64")
+    costs = "`no_grad` makes inference of a ResNet-50 {0} slower at batch 1, and costs {1} at batch 64"
     listens = (Files("no_grad"),)
     since = (1, 9)
 
@@ -104,14 +105,14 @@ class NoGradInsteadOfInferenceMode(Rule):
         escaping = "" if sure is Confidence.HIGH else ", unless its tensors meet autograd later"
         return self.finding(
             site,
-            f"`torch.inference_mode()` does what `{site.text(context)}` does here and spares version counters and view "
+            f"`torch.inference_mode()` does the same here as `{site.text(context)}`, without version counters and view "
             f"tracking{escaping}",
             confidence=sure,
             heat=site.model.heat(within),
             span=span,
-            help=f"use `{code(written)}`",
+            help=f"Use `{code(written)}`.",
             fix=Fix(
-                f"replace by `{code(written)}`",
+                f"Replace it by `{code(written)}`",
                 Safety.DISPLAY,
                 (Edit(span, code(written)),),
                 imports,

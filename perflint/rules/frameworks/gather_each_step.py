@@ -83,12 +83,12 @@ class GatherEachStep(Rule):
         if not self.nominate(site):
             return
         prints = site.target.endswith(".print")
-        does = "writes in every step, and reads what it writes" if prints else "waits for all processes in every step"
+        does = "prints, and reads the values that it prints" if prints else "waits for all processes"
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} {does}",
+            f"{quoted(site.text(site.node))} {does} (runs every step)",
             confidence=Confidence.LOW if prints else Confidence.MEDIUM,
-            help="Do it every so many steps.",
+            help="Call it every hundredth step.",
         )
 
 

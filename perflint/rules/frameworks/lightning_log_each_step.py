@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._methods import call_site, calls_named, is_false, is_true
 from perflint.rules.base import Files, Rule
-from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
@@ -100,20 +99,18 @@ class LightningLogEachStep(Rule):
     def _logged(self, call: CallSite) -> Iterator[Finding]:
         if is_false(call.argument("on_step")):
             return
-        row = cost("logged-item-gpt")
         for read in _reads(call):
             yield self.finding(
                 call,
-                f"{quoted(call.text(read))} waits for the device, though `self.log` takes tensors: one wait per step "
-                f"was {row.slower} {row.where}",
+                f"{quoted(call.text(read))} makes the CPU wait for the GPU, though `self.log` takes tensors",
                 confidence=Confidence.HIGH if call.model.target(read) else Confidence.MEDIUM,
                 heat=Heat.HOT,
-                help="Pass the tensor itself, detached.",
+                help="Pass the tensor itself: `.detach()`.",
                 fix=_detached(call, read),
             )
         for name, what in (
-            ("prog_bar", "reads the value after every batch, to show it"),
-            ("sync_dist", "reduces the value over all processes in every step"),
+            ("prog_bar", "reads the value after every batch to show it"),
+            ("sync_dist", "reduces the value over all processes (runs every step)"),
         ):
             if is_true(call.argument(name)):
                 yield self.finding(
@@ -122,7 +119,7 @@ class LightningLogEachStep(Rule):
                     confidence=Confidence.MEDIUM,
                     severity=Severity.INFO,
                     heat=Heat.HOT,
-                    help="Pass `on_step=False, on_epoch=True`, or log it every so many steps.",
+                    help="Pass `on_step=False, on_epoch=True`, or log it every hundredth step.",
                 )
 
     def _configured(self, site: CallSite) -> Iterator[Finding]:
@@ -130,7 +127,7 @@ class LightningLogEachStep(Rule):
         if every is not None and site.value(every) == Const(1):
             yield self.finding(
                 site,
-                "`log_every_n_steps=1` reads all logged values in every step",
+                "`log_every_n_steps=1` reads all logged values (runs every step)",
                 confidence=Confidence.MEDIUM,
                 severity=Severity.INFO,
                 heat=Heat.HOT,
@@ -139,12 +136,13 @@ class LightningLogEachStep(Rule):
         if is_true(anomalies):
             yield self.finding(
                 site,
-                "`detect_anomaly=True` keeps a stack for every operation and waits after each backward one to look "
+                "`detect_anomaly=True` keeps a stack for every operation, and the CPU waits after each backward one "
+                "to look "
                 "for NaN",
                 confidence=Confidence.HIGH,
                 severity=Severity.INFO,
                 heat=Heat.HOT,
-                help="Turn it on with a flag while you look for the fault.",
+                help="Turn it on with a flag, only while you look for the fault.",
             )
 
 

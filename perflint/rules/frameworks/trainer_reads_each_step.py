@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
-from perflint.rules.worth import cost
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
@@ -75,26 +75,27 @@ class TrainerReadsEachStep(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         logging, empty = site.argument("logging_steps"), site.argument("torch_empty_cache_steps")
         if logging is not None and site.value(logging) == Const(1):
-            yield self._found(site, "`logging_steps=1` reads the loss in every step", Confidence.MEDIUM)
+            yield self._found(site, "`logging_steps=1` reads the loss (runs every step)", Confidence.MEDIUM)
         if empty is not None and _is_often(site.value(empty)):
-            row = cost("empty-cache-per-step-gpt")
-            text = f"`torch_empty_cache_steps` empties the cache every few steps: a step was {row.slower} {row.where}"
-            yield self._found(site, text, Confidence.HIGH)
+            price = sentence("`empty_cache()` in each step makes GPT-2 training {0} slower", "empty-cache-per-step-gpt")
+            text = "`torch_empty_cache_steps` empties the cache every few steps"
+            yield self._found(site, text, Confidence.HIGH, cost=price)
         if site.argument("logging_nan_inf_filter") is None and not site.has_unpacking:
-            row = cost("isnan-branch-per-step-gpt")
             assert isinstance(node, cst.Call)
             new = with_argument(node, "logging_nan_inf_filter=False")
             edit = None if new is None else replace(site.model.source, site.span, new)
             fix = None if edit is None else Fix("Turn the filter off", Safety.UNSAFE, (edit,))
             text = (
-                "`logging_nan_inf_filter` is on by default, and asks in each step whether the loss is NaN: a step "
-                f"was {row.slower} {row.where}"
+                "`logging_nan_inf_filter` is on by default: the CPU waits in each step to know whether the loss is NaN"
             )
-            yield self._found(site, text, Confidence.LOW, fix)
+            price = sentence("such a test in each step costs GPT-2 training {0}", "isnan-branch-per-step-gpt")
+            yield self._found(site, text, Confidence.LOW, fix, price)
 
-    def _found(self, site: CallSite, text: str, confidence: Confidence, fix: Fix | None = None) -> Finding:
+    def _found(
+        self, site: CallSite, text: str, confidence: Confidence, fix: Fix | None = None, cost: str | None = None
+    ) -> Finding:
         # It is set once, and holds for each step.
-        return self.finding(site, text, confidence=confidence, heat=Heat.HOT, fix=fix)
+        return self.finding(site, text, confidence=confidence, heat=Heat.HOT, fix=fix, cost=cost)
 
 
 def _is_often(value: object) -> bool:

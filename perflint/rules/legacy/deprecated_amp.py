@@ -136,7 +136,7 @@ def _message(site: FileSite, reference: Reference) -> str:
         cure += _arguments_of(new)
     elif reference.member.startswith("custom"):
         cure += f'(device_type="{reference.device}")'
-    return f"`{site.text(reference.node)}` is deprecated since torch 2.4 and warns at each call; use `{cure}`"
+    return f"`{site.text(reference.node)}` is deprecated since torch 2.4 and warns at each call: use `{cure}`"
 
 
 def _arguments_of(call: cst.Call) -> str:

@@ -79,5 +79,5 @@ class FrozenTorchscript(Rule):
                 confidence=Confidence.HIGH,
                 heat=Heat.WARM,
                 span=site.model.source.span(use),
-                help="`torch.compile` with `torch._inductor.config.freezing`, or `torch.export` and AOTInductor.",
+                help="Use `torch.compile` with `torch._inductor.config.freezing`, or `torch.export` and AOTInductor.",
             )

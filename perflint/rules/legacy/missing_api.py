@@ -128,7 +128,7 @@ class MissingApi(Rule):
                     confidence=Confidence.HIGH,
                     heat=Heat.WARM,
                     span=model.source.span(call),
-                    help="Move the tensors and modules that it works on.",
+                    help="Move the tensors and modules that it uses.",
                 )
 
 

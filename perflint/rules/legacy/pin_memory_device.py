@@ -69,11 +69,12 @@ class PinMemoryDevice(Rule):
         span = site.model.source.span(given)
         yield self.finding(
             site,
-            f"{quoted(site.model.source.segment(span))} is deprecated: torch pins for the accelerator that it finds",
+            f"{quoted(site.model.source.segment(span))} is deprecated: torch pins memory for the accelerator that it "
+            "finds",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,
             span=span,
-            help="Leave it out; `pin_memory=True` is what pins.",
+            help="Remove it: `pin_memory=True` is enough.",
             fix=_fix(site, given),
         )
 

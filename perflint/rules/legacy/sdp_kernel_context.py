@@ -78,10 +78,10 @@ class SdpKernelContext(Rule):
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node.func))} is deprecated, and warns each time",
+            f"{quoted(site.text(site.node.func))} is deprecated and warns at each call",
             confidence=Confidence.HIGH,
             heat=Heat.WARM,
-            help="Use `torch.nn.attention.sdpa_kernel([…])` with the backends that are allowed.",
+            help="Use `torch.nn.attention.sdpa_kernel([…])` with the allowed backends.",
             fix=_fix(site),
         )
 

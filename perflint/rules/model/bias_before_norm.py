@@ -20,10 +20,11 @@ from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
 from perflint.rules.model._sequence import neighbours
 from perflint.rules.precision._region import region
-from perflint.rules.worth import cost
+from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
+from perflint.source.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class BiasBeforeNorm(Rule):
         "bias-before-norm-resnet50-bfloat16",
         "bias-before-norm-resnet50-bfloat16-channels-last",
     )
+    costs = None
     listens = (FileSite,)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -134,14 +136,15 @@ class BiasBeforeNorm(Rule):
             fixable = not (frozen or published or by_hand or loads_weights(text))
             yield self.finding(
                 site,
-                f"`{_short(site, call)}` adds a bias that the `{pair.norm.kind}` behind it subtracts again: "
-                f"{_figure(pair, model)}; pass `bias=False`",
+                f"{quoted(site.text(call))} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
                 span=model.source.span(call),
                 # It is built once, but runs with each forward pass.
                 heat=Heat.HOT,
                 confidence=_confidence(pair, frozen or published, by_hand),
                 severity=Severity.INFO if _is_linear(pair) and linear[_holder(model, call)] < _FEW else None,
+                help="Pass `bias=False`.",
                 fix=_fix(site, pair) if fixable else None,
+                cost=_cost(pair, model),
             )
 
 
@@ -190,8 +193,8 @@ def _confidence(pair: _Pair, keeps_weights: bool, by_hand: bool) -> Confidence:
     return Confidence.HIGH if certain else Confidence.MEDIUM
 
 
-def _figure(pair: _Pair, model: Model) -> str:
-    """What was measured that is nearest to a pair: its kinds, the format and the layout of the file."""
+def _cost(pair: _Pair, model: Model) -> str:
+    """The cost in the measured network nearest to a pair: by its kinds, the format and the layout of the file."""
     half = region(model).half is not None
     if _is_linear(pair):
         kind = "linear-train"
@@ -202,13 +205,9 @@ def _figure(pair: _Pair, model: Model) -> str:
     else:
         kind = "resnet50"
     last = kind == "resnet50" and half and "channels_last" in model.source.text
-    row = cost(f"bias-before-norm-{kind}-{'bfloat16' if half else 'float32'}{'-channels-last' if last else ''}")
-    return f"training was {row.slower} {row.where}{', in channels_last' if last else ''}"
-
-
-def _short(site: FileSite, call: ast.Call) -> str:
-    text = site.text(call)
-    return text if len(text) <= 60 and "\n" not in text else f"{site.text(call.func)}(…)"
+    row = f"bias-before-norm-{kind}-{'bfloat16' if half else 'float32'}{'-channels-last' if last else ''}"
+    network = "a ResNet-50" if kind == "resnet50" else f"a small network ({cost(row).shape})"
+    return sentence(f"such biases in all layers make training of {network} {{0}} slower", row)
 
 
 def _fix(site: FileSite, pair: _Pair) -> Fix | None:

@@ -93,6 +93,7 @@ class CellInLoop(Rule):
         "gru-cell-in-loop-float32",
         "gru-cell-in-loop-bfloat16",
     )
+    costs = "an LSTMCell in a loop makes a training step with 128 steps of width 512 {0} slower"
     listens = (Calls("torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -110,9 +111,9 @@ class CellInLoop(Rule):
         layer = _LAYERS[cell.cls]
         yield self.finding(
             site,
-            f"{quoted(site.text(call))} takes one step per turn of the loop, though its inputs are there as a whole",
+            f"{quoted(site.text(call))} runs one step in each turn of the loop, though all inputs are known before it",
             confidence=Confidence.HIGH if _reads_sequence(loop, call) else Confidence.MEDIUM,
-            help=f"Give the whole sequence to a `{layer}`.",
+            help=f"Pass the whole sequence to a `{layer}`.",
         )
 
 

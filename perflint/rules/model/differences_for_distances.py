@@ -99,11 +99,12 @@ class DifferencesForDistances(Rule):
         known = [each for each in operands if each is not None]
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} writes out the differences of all pairs for their distances{often(site)}",
+            f"{quoted(site.text(site.node))} writes the differences of all pairs to memory to compute "
+            f"distances{often(site)}",
             # Of two or three numbers each there is little to multiply, and digits count.
             severity=Severity.INFO if _SPACE.search(site.text(difference)) else None,
             confidence=surest(*known) if known else Confidence.LOW,
-            help="Use `torch.cdist`, squared where squares are wanted.",
+            help="Use `torch.cdist`, and square it if squared distances are needed.",
         )
 
 

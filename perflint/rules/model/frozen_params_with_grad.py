@@ -75,6 +75,7 @@ class FrozenParamsWithGrad(Rule):
     code, name = "TPF308", "frozen-params-with-grad"
     effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("frozen-body-with-gradients-step",)
+    costs = "gradients for a frozen ResNet-50 make training of its last layer {0} slower"
     listens = (Files("grad", "optim"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -96,7 +97,7 @@ class FrozenParamsWithGrad(Rule):
                 confidence, what = _holds_gradients(model, attribute), "torch has no such attribute"
                 fix = Edit(model.source.span(attribute), f"{model.source.written(attribute.value)}.requires_grad")
             elif attribute.attr == "requires_grad":
-                confidence, what = _is_module(model, attribute), "a module has no such attribute, its parameters have"
+                confidence, what = _is_module(model, attribute), "only parameters have this attribute, not modules"
                 call = f"{model.source.written(attribute.value)}.requires_grad_({model.source.written(assigned.value)})"
                 fix = Edit(model.source.span(assigned), call)
             else:
@@ -104,7 +105,7 @@ class FrozenParamsWithGrad(Rule):
             if confidence is None:
                 continue
             freezes = is_false(assigned.value)
-            effect = "the backward pass goes on through what was meant to be frozen" if freezes else "nothing changes"
+            effect = "the backward pass still computes its gradients" if freezes else "nothing changes"
             alone = len(assigned.targets) == 1
             yield self.finding(
                 Site(model, attribute),
@@ -115,8 +116,8 @@ class FrozenParamsWithGrad(Rule):
                 effect=self.effect if freezes else Effect.CORRECTNESS,
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
-                help="Write `requires_grad` for a tensor, `requires_grad_(…)` for a module.",
-                fix=Fix("Write what torch reads", Safety.RISKY, (fix,)) if alone else None,
+                help="Write `requires_grad` for a tensor and `requires_grad_(…)` for a module.",
+                fix=Fix("Set the right attribute", Safety.RISKY, (fix,)) if alone else None,
             )
 
     def _heads(self, model: Model) -> Iterator[Finding]:
@@ -134,7 +135,7 @@ class FrozenParamsWithGrad(Rule):
         written = model.source.written(trained)
         yield self.finding(
             Site(model, given),
-            f"only {quoted(written)} is trained, but the backward pass computes gradients for all of `{body}`",
+            f"the backward pass computes gradients for all of `{body}`, but only {quoted(written)} is trained",
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
             help=f"Freeze the rest before: `{body}.requires_grad_(False)`, then `{written}.requires_grad_(True)`.",

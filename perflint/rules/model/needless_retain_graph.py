@@ -112,10 +112,10 @@ class NeedlessRetainGraph(Rule):
                 continue
             yield self.finding(
                 Site(model, call),
-                f"{quoted(site.text(call))} keeps the graph and its activations, and no other backward pass goes "
-                "through it",
+                f"{quoted(site.text(call))} keeps the graph and its activations in memory, but no other backward "
+                "pass uses them",
                 confidence=Confidence.LOW if in_tests(model) else Confidence.MEDIUM,
-                help="Drop `retain_graph`: the activations are then freed as the backward pass goes.",
+                help="Remove `retain_graph`: the backward pass then frees the activations.",
                 fix=_fix(model, call),
             )
 

@@ -109,7 +109,8 @@ class ReentrantCheckpoint(Rule):
             fix = Fix("Pass `use_reentrant=False`", Safety.RISKY, (edit,), since=since)
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and sees less",
+            f"{quoted(site.text(site.node))} runs the reentrant form, which recomputes more and does not support "
+            "`torch.autograd.grad`",
             help="Pass `use_reentrant=False`.",
             fix=fix,
         )

@@ -76,6 +76,9 @@ class SortForFew(Rule):
     code, name = "TPF309", "sort-for-few"
     effect, severity = Effect.COMPUTE, Severity.ERROR
     measured = ("argsort-for-ten-retrieval", "sort-for-fifty-gpt-decoding")
+    costs = (
+        "100000 scores sorted for the best ten make retrieval {0} slower; logits sorted for 50 cost GPT-2 decoding {1}"
+    )
     listens = (Calls(*_SORTS),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -89,14 +92,14 @@ class SortForFew(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} sorts all elements, and {quoted(site.text(cuts[0]))} keeps a few"
+            f"{quoted(site.text(site.node))} sorts all elements, but {quoted(site.text(cuts[0]))} keeps only a few"
             f"{often(site)}",
             confidence=_confidence(site),
             # Of other tensors nobody sees how long they are; a sort of 50,000 logits was lost in its step.
             severity=cost(
                 "argsort-for-ten-retrieval" if _is_of_pairs(site) else "sort-for-fifty-gpt-decoding"
             ).severity,
-            help="Use `torch.topk`, which sorts only these.",
+            help="Use `torch.topk`, which looks only for these.",
         )
 
 

@@ -10,7 +10,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules.base import Calls, Rule
 from perflint.rules.model._usage import first_item_only
 from perflint.rules.precision._region import region
-from perflint.rules.worth import cost
+from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
@@ -84,6 +84,7 @@ class UnusedAttentionWeights(Rule):
     effect = Effect.COMPUTE
     severity = Severity.ERROR
     measured = ("attention-weights-step-bfloat16", "attention-weights-step-float32")
+    costs = None
     listens = (Calls("torch.nn.Module.__call__"),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -104,12 +105,17 @@ class UnusedAttentionWeights(Rule):
         row = cost(f"attention-weights-step-{'bfloat16' if half else 'float32'}")
         yield self.finding(
             site,
-            f"`{site.text(site.node.func)}(…)` computes attention weights that nothing reads, which keeps it off "
-            f"the fused kernels, the slower the longer the sequences; pass `need_weights=False`",
+            f"`{site.text(site.node.func)}(…)` computes attention weights that nothing reads, and cannot use "
+            "the fused kernels",
             severity=row.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
+            help="Pass `need_weights=False`.",
             fix=_fix(node, site),
+            cost=sentence(_COST, row.name),
         )
+
+
+_COST = "unread attention weights make training of 6 transformer layers with 1024 tokens {0} slower"
 
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:

@@ -108,9 +108,9 @@ class AccumWithoutNoSync(Rule):
             yield self.finding(
                 call,
                 f"{quoted(call.text(call.node))} reduces the gradients over all processes in each turn, but the "
-                f"optimizer steps only where {quoted(site.text(boundary))}",
+                f"optimizer steps only if {quoted(site.text(boundary))}",
                 confidence=Confidence.MEDIUM,
-                help="Run the micro-steps before the last one under `model.no_sync()`.",
+                help="Run all micro-steps but the last one under `model.no_sync()`.",
             )
 
 

@@ -67,6 +67,7 @@ class CapturableUnneeded(Rule):
     code, name = "TPF607", "capturable-unneeded"
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("adamw-capturable-step-gpt",)
+    costs = "`capturable=True` costs GPT-2 training {0}"
     listens = (Calls(*_CAPTURABLE),)
     since = (2, 0)
 
@@ -83,11 +84,11 @@ class CapturableUnneeded(Rule):
         edit = dropped(site.model.source, site.node, keyword)
         yield self.finding(
             site,
-            f"`{site.target.rpartition('.')[2]}` counts its steps on the device with `capturable=True`, but this file "
-            "captures no graph: small kernels for each parameter instead of arithmetic on the host",
+            f"`{site.target.rpartition('.')[2]}` counts its steps on the GPU (`capturable=True`), but this file "
+            "captures no CUDA graph: each parameter costs small kernels in place of arithmetic on the CPU",
             confidence=Confidence.MEDIUM,
             # It is made once, but steps each time.
             heat=Heat.HOT,
-            help="Leave `capturable` out.",
+            help="Remove `capturable`.",
             fix=Fix("Leave `capturable` out", Safety.UNSAFE, (edit,)),
         )

@@ -10,6 +10,7 @@ from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_true
 from perflint.rules._statements import removal
 from perflint.rules.base import Calls, Rule
+from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
 from perflint.source.concrete import cst
@@ -76,6 +77,7 @@ class DebugLeftOn(Rule):
     code, name = "TPF606", "debug-left-on"
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("detect-anomaly-step-gpt",)
+    costs = None
     listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -93,17 +95,20 @@ class DebugLeftOn(Rule):
             confidence=_confidence(site),
             # It is said once, and holds for every step.
             heat=Heat.HOT,
-            help="Turn it on with a flag while you look for the fault.",
+            help="Turn it on with a flag, only while you look for the fault.",
             fix=_fix(site),
+            cost=None
+            if site.target in (*_GRADCHECKS, *_RANGES)
+            else sentence("anomaly detection makes GPT-2 training {0} slower", *self.measured),
         )
 
 
 def _what(site: CallSite) -> str:
     if site.target in _GRADCHECKS:
-        return "checks gradients by finite differences in code that runs each step"
+        return "checks gradients by finite differences (runs every step)"
     if site.target in _RANGES:
         return "records an event for every operation"
-    return "keeps a stack for every operation and waits after each backward one to look for NaN"
+    return "keeps a stack for every operation, and the CPU waits after each backward one to look for NaN"
 
 
 def _is_on(site: CallSite) -> bool:

@@ -12,7 +12,7 @@ from perflint.rules._arguments import dropped
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule
-from perflint.rules.worth import cost
+from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Mapping, Sequence, Value
 from perflint.source.concrete import cst
@@ -82,6 +82,7 @@ class ForLoopOptimizer(Rule):
     code, name = "TPF601", "for-loop-optimizer"
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("adamw-not-fused-gpt", "adamw-for-loop-step-gpt", "adamw-for-loop-default-step-gpt")
+    costs = None
     listens = (Calls(*sorted(_FOREACH)),)
     since = (2, 0)
 
@@ -99,31 +100,33 @@ class ForLoopOptimizer(Rule):
             return
         name = site.target.rpartition(".")[2]
         if not _loops(site):
-            row = cost("adam-not-fused")
             whole = cost("adamw-not-fused-gpt")
             yield self.finding(
                 site,
-                f"`{name}` without `fused=True` takes several kernels for each group of parameters; a step of Adam "
-                f"was {row.slower} {row.where} ({row.shape})",
+                f"`{name}` runs unfused: several kernels for each group of parameters",
                 # Its kernels are few: the step of a ResNet-50 lost no more than 1 %.
                 severity=Severity.INFO if name == "SGD" else whole.severity,
-                help=f"Pass `fused=True`. Measured: a whole training step was {whole.slower} without ({whole.shape}).",
+                help="Pass `fused=True`.",
                 confidence=confidence,
                 heat=Heat.HOT,
                 fix=_with_fused(site, node),
+                cost=None if name == "SGD" else sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt"),
             )
             return
-        row = cost("adam-for-loop")
         yield self.finding(
             site,
-            f"`{name}` with `foreach=False` updates the parameters one by one: a step of Adam was {row.slower} "
-            f"{row.where} ({row.shape})",
+            f"`{name}` with `foreach=False` updates the parameters one by one",
             confidence=confidence,
             # It is made once, but steps each time.
             heat=Heat.HOT,
-            help="Pass `fused=True`." if site.target in FUSED else "Leave `foreach` out.",
+            help="Pass `fused=True`." if site.target in FUSED else "Remove `foreach`.",
             fix=_without_foreach(site),
+            cost=sentence(_ONE_BY_ONE, "adam-for-loop", "adamw-for-loop-step-gpt"),
         )
+
+
+_UNFUSED = "unfused, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
+_ONE_BY_ONE = "one by one, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
 
 
 def _loops(site: CallSite) -> bool:

@@ -18,7 +18,7 @@ from perflint.rules.optimizer._checkpoint import (
     optimizer_confidence,
 )
 from perflint.rules.placement import MOVES, move
-from perflint.rules.worth import cost
+from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk
@@ -34,6 +34,9 @@ class _Moved:
     call: CallSite
     optimizer: ast.expr
     confidence: Confidence
+
+
+_COST = "step counters on the GPU make the step of Adam {0} slower, and a whole GPT-2 training step {1}"
 
 
 class OptimizerStepOnGpu(Rule):
@@ -107,6 +110,7 @@ class OptimizerStepOnGpu(Rule):
     code, name = "TPF608", "optimizer-step-on-gpu"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("adamw-step-on-device-step-gpt",)
+    costs = None
     listens = (Files("map_location", ".state.values()"),)
     since = (1, 12)
 
@@ -115,18 +119,17 @@ class OptimizerStepOnGpu(Rule):
         return ("map_location" in text and "load_state_dict" in text) or ".state.values()" in text
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
-        row = cost("adam-step-on-device")
-        price = f"a step of Adam was {row.slower} {row.where} ({row.shape})"
+        price = sentence(_COST, "adam-step-on-device", *self.measured)
         for moved in _moved(site):
             yield self.finding(
                 moved.call,
                 f"{quoted(moved.call.text(moved.call.node))} moves the step counters of "
-                f"{quoted(site.text(moved.optimizer))} to the device too, which reads each of them back in every "
-                f"step: {price}",
+                f"{quoted(site.text(moved.optimizer))} to the GPU: the CPU reads each of them back in every step",
                 confidence=moved.confidence,
                 # It is done once, and paid for in each step.
                 heat=Heat.HOT,
-                help='Leave `"step"` where it is, or load the state after the model has been moved.',
+                help='Leave `"step"` where it is, or load the state after the model was moved.',
+                cost=price,
             )
         seen: set[ast.Call] = set()
         for found in loaded_onto_device(site):
@@ -136,11 +139,13 @@ class OptimizerStepOnGpu(Rule):
             yield self.finding(
                 CallSite(site.model, found.load, "torch.load", None),
                 f"{quoted(site.text(found.load))} puts the step counters for "
-                f"{quoted(found.given_to.text(found.given_to.node))} on the device, which reads each of them back in "
-                f"every step: {price}",
+                f"{quoted(found.given_to.text(found.given_to.node))} on the GPU: the CPU reads each of them back in "
+                "every "
+                "step",
                 confidence=found.confidence,
                 heat=Heat.HOT,
-                help='Load with `map_location="cpu"`: `load_state_dict` moves the rest to where the parameters are.',
+                help='Load with `map_location="cpu"`: `load_state_dict` moves everything else to the parameters.',
+                cost=price,
                 fix=_fix(site, found),
             )
 

@@ -86,6 +86,7 @@ class PythonParamLoop(Rule):
     code, name = "TPF603", "python-param-loop"
     effect, severity = Effect.COMPUTE, Severity.INFO
     measured = ("average-one-by-one-step-gpt", "gradients-scaled-one-by-one-gpt")
+    costs = "a moving average kept parameter by parameter costs GPT-2 training {0}"
     listens = (Files("parameters()", "params", "grads", "gradients", "state_dict()"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -100,13 +101,13 @@ class PythonParamLoop(Rule):
                 continue
             yield self.finding(
                 CallSite(model, update.node, update.target, None),
-                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))} by itself: at "
-                f"least one kernel for every parameter{often(update)}",
+                f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))}: at least one "
+                f"kernel for every parameter{often(update)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
                 heat=heat,
                 span=model.source.span(loop.iter),
-                help="Gather the tensors in lists and update them with `torch._foreach_mul_`, `torch._foreach_lerp_` "
-                "and their kin.",
+                help="Collect the tensors in lists and update all at once: `torch._foreach_mul_`, "
+                "`torch._foreach_lerp_` and similar.",
             )
 
 

@@ -81,6 +81,7 @@ class StatisticsEachStep(Rule):
     code, name = "TPF605", "statistics-each-step"
     effect, severity = Effect.TRANSFER, Severity.ERROR
     measured = ("histograms-step-gpt",)
+    costs = "a histogram of every gradient in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_HISTOGRAMS, _WATCH),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -90,14 +91,14 @@ class StatisticsEachStep(Rule):
         if not self.nominate(site):
             return
         watch, of_all = site.target == _WATCH, _is_for_each_parameter(site)
-        does = "copies all that it watches to the host every few batches" if watch else "copies its data to the host"
+        does = "copies all that it watches to the CPU every few batches" if watch else "copies its data to the CPU"
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} {does}{'' if watch else often(site)}",
             severity=None if of_all else Severity.INFO,
             confidence=Confidence.MEDIUM,
             heat=Heat.HOT,
-            help="Pass a greater `log_freq`." if watch else "Gather it every few hundred steps.",
+            help="Pass a greater `log_freq`." if watch else "Collect it every few hundred steps.",
         )
 
 

@@ -78,6 +78,7 @@ class ZeroGradMemset(Rule):
     code, name = "TPF602", "zero-grad-memset"
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("zero-grad-memset-step-gpt",)
+    costs = "zeros written to each gradient cost GPT-2 training {0}"
     listens = (Files("set_to_none", ".zero_()"),)
     since = (2, 0)
 
@@ -92,10 +93,10 @@ class ZeroGradMemset(Rule):
                 continue
             yield self.finding(
                 call,
-                f"{quoted(call.text(call.node))} writes zeros into each gradient, to which the backward pass "
-                f"adds{often(call)}",
+                f"{quoted(call.text(call.node))} writes zeros to each gradient, and the backward pass adds to "
+                f"them{often(call)}",
                 confidence=Confidence.LOW if needed else Confidence.MEDIUM if call.heat is Heat.HOT else found,
-                help="Drop the gradients: `zero_grad()` does, as does `p.grad = None`.",
+                help="Free the gradients: `zero_grad()` without arguments, or `p.grad = None`.",
                 fix=_fix(call),
             )
 

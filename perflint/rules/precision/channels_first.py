@@ -136,8 +136,8 @@ class ChannelsFirst(Rule):
             at = call_site(model, run)
             yield self.finding(
                 at,
-                f"{quoted(at.text(run))} computes convolutions in half precision with channels first: cuDNN copies "
-                f"tensors into the other layout and back{often(at)}",
+                f"{quoted(at.text(run))} computes convolutions in half precision with channels first: cuDNN converts "
+                f"the layout and back{often(at)}",
                 confidence=sure,
                 span=model.source.span(moved or run),
                 help="Move the model and its input with `memory_format=torch.channels_last`.",

@@ -10,7 +10,7 @@ from perflint.rules.base import Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
-from perflint.rules.worth import Grid, cost, grid, severity_of, slower
+from perflint.rules.worth import Grid, conditions, cost, grid, severity_of, slower
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
 
@@ -92,6 +92,7 @@ class DimsNotMultiple(Rule):
     effect = Effect.COMPUTE
     severity = Severity.ERROR
     measured = ("linear-step-1001-bfloat16", "width-764-step", "conv-step-254-bfloat16", "linear-step-300-bfloat16")
+    costs = None
     listens = (FileSite,)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -126,18 +127,19 @@ class DimsNotMultiple(Rule):
         sizes = " and ".join(f"{size.name} {size.value}" for size in misfits)
         cures = " and ".join(dict.fromkeys(str(padded(size.value, 8)) for size in misfits))
         estimate = _estimate(layer, format, misfits)
-        # The layers were measured in bfloat16, which says how much the size matters, not how slow float16 is.
-        figure = None if format is Format.FLOAT16 else estimate
-        many = "is no multiple" if len(misfits) == 1 else "are no multiples"
+        many = "is not a multiple" if len(misfits) == 1 else "are not multiples"
         return self.finding(
             site,
-            f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, use {cures}: "
-            f"{_says(figure)}",
+            f"`{site.text(layer.call.func)}(…)`: {sizes} {many} of {8 if slight else multiple}, so it runs slower "
+            "kernels",
             span=site.model.source.span(layer.call),
             # It is built once, but runs with each forward pass.
             heat=Heat.HOT,
             severity=Severity.INFO if slight or _is_cheap(estimate) else _severity(layer, found, half, misfits),
             confidence=_confidence(layer, around, misfits, published),
+            help=f"Use {cures}.",
+            # The layers were measured in bfloat16: that says that the size matters in float16, not how much.
+            cost=None if format is Format.FLOAT16 else _cost(estimate),
         )
 
 
@@ -182,11 +184,15 @@ def _estimate(layer: Layer, format: Format, misfits: list[Size]) -> tuple[float,
     return None if ratio is None else (ratio, measured)
 
 
-def _says(estimate: tuple[float, Grid] | None) -> str:
+def _cost(estimate: tuple[float, Grid] | None) -> str | None:
     if estimate is None:
-        return "the kernels for such sizes are slower"
+        return None
     ratio, measured = estimate
-    return f"forward and backward are {slower(ratio)} {measured.where}, with {measured.most_rows:,} rows"
+    return (
+        f"Measured {conditions(measured.device, measured.dtype)}: forward and backward of a layer of this size are "
+        f"{slower(ratio)} with "
+        f"{measured.most_rows:,} rows."
+    )
 
 
 def _is_cheap(estimate: tuple[float, Grid] | None) -> bool:

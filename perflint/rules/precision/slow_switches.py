@@ -12,7 +12,7 @@ from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
-from perflint.rules.worth import cost
+from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
@@ -32,26 +32,30 @@ class _Switch:
     row: str
     does: str
     cure: str
+    cost: str
 
 
 _OFF = _Switch(
     Effect.COMPUTE,
     "cudnn-off-step-resnet50-float32",
-    "runs convolutions and recurrent layers by torch's own, slower kernels",
-    "Leave cuDNN on: `cudnn.deterministic = True` makes it repeatable. Where one layer fails with it, switch it off "
+    "runs convolutions and recurrent layers without cuDNN, on slower kernels",
+    "Leave cuDNN on: `cudnn.deterministic = True` makes it repeatable. If one layer fails with it, switch it off "
     "around that layer with `cudnn.flags(enabled=False)`.",
+    "without cuDNN, training of a ResNet-50 is {0} slower",
 )
 _ALGORITHMS = _Switch(
     Effect.COMPUTE,
     "deterministic-algorithms-step-gpt",
     "forbids the faster algorithms of many operators, and fills new memory first",
-    "Set it by a flag, for the runs that must be repeated bit for bit.",
+    "Set it with a flag, for runs that must be repeatable bit for bit.",
+    "deterministic algorithms make GPT-2 training {0} slower",
 )
 _BLOCKING = _Switch(
     Effect.SYNC,
     "launch-blocking-step-gpt",
-    "makes the host wait for each kernel",
-    "Set it on the command line, while you look for the kernel that fails.",
+    "makes the CPU wait for each kernel",
+    "Set it on the command line, only while you look for the kernel that fails.",
+    "waiting for each kernel makes GPT-2 training {0} slower",
 )
 
 
@@ -124,6 +128,7 @@ class SlowSwitches(Rule):
         "deterministic-algorithms-step-resnet50-bfloat16",
         "deterministic-algorithms-step-gpt",
     )
+    costs = None
     listens = (Files("cudnn", "deterministic", "CUDA_LAUNCH_BLOCKING"),)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -143,6 +148,7 @@ class SlowSwitches(Rule):
                 # It is said once, and holds for every step.
                 heat=Heat.HOT,
                 help=switch.cure,
+                cost=sentence(switch.cost, switch.row),
             )
 
 

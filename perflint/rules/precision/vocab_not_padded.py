@@ -15,7 +15,7 @@ from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
-from perflint.rules.worth import Grid, cost, grid, slower
+from perflint.rules.worth import Grid, conditions, cost, grid, slower
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
@@ -109,6 +109,7 @@ class VocabNotPadded(Rule):
     effect = Effect.COMPUTE
     severity = Severity.ERROR
     measured = ("vocabulary-50257-step",)
+    costs = None
     listens = (FileSite,)
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
@@ -130,12 +131,14 @@ class VocabNotPadded(Rule):
                 places.add(place)
                 yield self.finding(
                     site,
-                    _message(site, table, around),
+                    _message(site, table),
                     span=place,
                     # It is built once, but runs with each forward pass.
                     heat=Heat.HOT,
                     severity=_severity(table, around),
                     confidence=_confidence(table, around, published),
+                    help=_help(table),
+                    cost=_cost(table, around),
                     fix=None if published or loads_weights(text) else _fix(model, table),
                 )
 
@@ -172,22 +175,33 @@ def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
 _PRODUCTS = frozenset({"torch.nn.functional.linear", "torch.matmul", "torch.mm", "torch.einsum"})
 
 
-def _message(site: FileSite, table: _Table, around: Setting) -> str:
+def _message(site: FileSite, table: _Table) -> str:
     size = table.size.value
-    better = padded(size, 64)
-    half = around.region.half is not None or Format.TF32 not in around.region.formats
-    is_float16 = around.region.half is Format.FLOAT16
-    measured = None if is_float16 else _measured(table, "bfloat16" if half else "tf32")
-    ratio = measured.ratio(table.width.value, better) if measured is not None and table.width is not None else None
-    figure = "the kernels for such sizes are slower"
-    if measured is not None and ratio is not None:
-        figure = f"with its loss, forward and backward, it is {slower(ratio)} {measured.where}"
     called = f"`{site.text(table.call.func)}(…)`"
     if table.size.by_default:
-        whose = f"{called} gets {table.size.name} {size} by default, which is no multiple of 8"
-    else:
-        whose = f"{called}: {table.size.name} {size} is no multiple of 8"
-    return f"{whose}, pad it to {better}: {figure}" + ("" if table.multiplied else ", if it is the head's size too")
+        return (
+            f"{called} gets {table.size.name} {size} by default, which is not a multiple of 8: it runs slower kernels"
+        )
+    return f"{called}: {table.size.name} {size} is not a multiple of 8, so it runs slower kernels"
+
+
+def _help(table: _Table) -> str:
+    return f"Pad it to {padded(table.size.value, 64)}{'' if table.multiplied else ', if the head has the same size'}."
+
+
+def _cost(table: _Table, around: Setting) -> str | None:
+    """The measured cost of a head of this size, between the sizes that were measured."""
+    half = around.region.half is not None or Format.TF32 not in around.region.formats
+    measured = _measured(table, "bfloat16" if half else "tf32")
+    if measured is None or table.width is None or around.region.half is Format.FLOAT16:
+        return None
+    ratio = measured.ratio(table.width.value, padded(table.size.value, 64))
+    if ratio is None:
+        return None
+    return (
+        f"Measured {conditions(measured.device, measured.dtype)}: such a head with its loss, forward and backward, "
+        f"is {slower(ratio)}."
+    )
 
 
 def _measured(table: _Table, format: str) -> Grid | None:

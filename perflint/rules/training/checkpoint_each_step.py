@@ -72,6 +72,7 @@ class CheckpointEachStep(Rule):
     code, name = "TPF963", "checkpoint-each-step"
     effect, severity = Effect.TRANSFER, Severity.ERROR
     measured = ("checkpoint-step-gpt",)
+    costs = "saving all parameters in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_SAVES),)
 
     def nominate(self, site: CallSite) -> bool:
@@ -82,9 +83,9 @@ class CheckpointEachStep(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(site.node))} copies all parameters to the host and writes them in each step",
+            f"{quoted(site.text(site.node))} copies all parameters to the CPU and writes them (runs every step)",
             confidence=Confidence.MEDIUM,
-            help="Save every thousandth step or so.",
+            help="Save every thousandth step.",
         )
 
 

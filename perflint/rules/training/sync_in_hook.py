@@ -105,11 +105,12 @@ class SyncInHook(Rule):
                 continue
             yield self.finding(
                 CallSite(site.model, call.node, call.target, None),
-                f"{quoted(call.text(call.node))} runs {quoted(site.text(wait))} in each pass, for good",
+                f"{quoted(call.text(call.node))} registers a hook that runs {quoted(site.text(wait))} in each pass: "
+                "the CPU waits",
                 confidence=Confidence.MEDIUM,
                 # It is registered once, and runs in each pass.
                 heat=Heat.HOT,
-                help="Keep what it needs on the device, or keep the handle and remove the hook.",
+                help="Keep the values on the GPU, or keep the handle and remove the hook after use.",
             )
 
 

@@ -102,9 +102,9 @@ class TimingWithoutSynchronize(Rule):
             return
         yield self.finding(
             site,
-            f"{quoted(site.text(found.end))} is read while {quoted(site.text(found.work))} may still run on the device",
+            f"{quoted(site.text(found.end))} is read while {quoted(site.text(found.work))} may still run on the GPU",
             confidence=Confidence.MEDIUM,
-            help="Call `torch.cuda.synchronize()` before both readings, or use events.",
+            help="Call `torch.cuda.synchronize()` before both readings, or use CUDA events.",
         )
 
 
