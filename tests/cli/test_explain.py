@@ -72,7 +72,7 @@ def test_a_line(perflint: Command) -> None:
     ]
     assert "\n   = heat: hot, runs each step\n       line 6: in the loop `for x, y in loader`, which goes" in ran.out
     assert (
-        "\n   = TPF101 scalar-read-in-loop: shown (warning, high confidence, hot)\n       `loss.item()` makes"
+        "\n   = TPF101 scalar-read-in-loop: shown (warning, high confidence, hot)\n       `loss.item()` blocks"
         in ran.out
     )
     assert re.search(r"\n   = no finding: \d+ rules looked at this line \(`--all` lists them\)\n", ran.out)

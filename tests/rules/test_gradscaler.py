@@ -25,7 +25,7 @@ def train(model, loader, half):
 @pytest.mark.parametrize(
     ("dtype", "says", "fixes"),
     [
-        (", dtype=torch.bfloat16", "leave the scaler out", False),
+        (", dtype=torch.bfloat16", "remove the scaler", False),
         (", dtype=torch.float16", "fused=True", True),
         (", dtype=half", "fused=True", True),
         ("", "fused=True", True),
