@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._bindings import alone
-from perflint.rules._memory.uses import Fate, fates
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._visible import is_local
 from perflint.semantics.bindings import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk
@@ -21,20 +23,38 @@ _RESHAPES = frozenset(
 _HARMLESS = frozenset((Fate.READ, Fate.COMPUTED, Fate.COPIED))
 _NUMBERS = ("int", "float", "bool")
 _DEPTH = 6
+_MOST_USES = 80
 
 
-def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr) -> bool:
+def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr, *, so_far: bool = False) -> bool:
     """Whether a mask certainly has the shape of a tensor, and nothing writes to it after it was made.
 
-    `mask` is used where `indexed` is, as in `indexed[mask]`.
+    `mask` is used where `indexed` is, as in `indexed[mask]`. With `so_far` only writes before that count: the
+    store itself keeps no hold on the mask.
     """
     path = path_of(indexed)
     if not path:
         return False
     made = alone(model, mask) if isinstance(mask, ast.Name) else mask
-    if made is None or (made is not mask and not fates(model, made) <= _HARMLESS):
+    if made is None or (isinstance(mask, ast.Name) and not _is_only_read(model, mask, so_far)):
         return False
     return _is_new(made) and _is_elementwise(model, made, path, _DEPTH) and _keeps_shape(model, path, made, indexed)
+
+
+def _is_only_read(model: Model, mask: ast.Name, so_far: bool) -> bool:
+    """Whether all uses of a mask, or those up to this one, leave it as it is."""
+    flow = flow_around(model, mask)
+    bound = flow.used.get(mask)
+    reach = None if bound is None or not is_local(model, mask) else flow.reach(bound, _MOST_USES)
+    if reach is None:
+        return False
+    uses = Uses(model)
+    for use in reach.uses:
+        if not so_far or reach.loops or use.lineno <= mask.lineno:
+            if isinstance(use.ctx, ast.Store):
+                return False
+            uses.follow(use)
+    return uses.fates <= _HARMLESS
 
 
 def _is_new(made: ast.expr) -> bool:

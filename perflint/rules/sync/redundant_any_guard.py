@@ -133,7 +133,7 @@ def _lines(statement: cst.If) -> Iterator[str]:
 
 def _safety(model: Model, guard: Guard) -> Safety:
     proven = all(
-        _is_own(model, guard, tensor) and has_shape_of(model, guard.mask, tensor) and _fits(model, number)
+        _is_own(model, guard, tensor) and has_shape_of(model, guard.mask, tensor, so_far=True) and _fits(model, number)
         for tensor, number in zip(guard.stored, guard.numbers, strict=True)
     )
     return Safety.SAFE if proven else Safety.UNSAFE
