@@ -44,6 +44,8 @@ FUSED: dict[str, Version] = {
     "torch.optim.SGD": (2, 3),
 }
 """Optimizers with `fused=True` on CUDA devices: release notes of 2.0 (Adam) and 2.3 (SGD, #94791)."""
+FUSED_BEFORE_MOVE: Version = (2, 4)
+"""The same for parameters that are still on the CPU when the optimizer is made (release notes of 2.4)."""
 CAPTURABLE: dict[str, Version] = {
     "torch.optim.Adam": (1, 12),
     "torch.optim.AdamW": (1, 12),

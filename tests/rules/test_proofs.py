@@ -63,3 +63,32 @@ def test_a_part_that_is_not_in_sight() -> None:
 def test_a_checkpoint_of_the_module() -> None:
     text = RESUME.replace("def resume(path):", "if path := 'weights.pt':").replace("    return model, optimizer\n", "")
     assert safeties("TPF608", text) == [Safety.UNSAFE]
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "after", "since"),
+    [
+        ("Linear(3, 2).cuda()", "", "", (2, 0)),
+        ('Linear(3, 2).to("cuda:1")', "", "", (2, 0)),
+        ("Linear(3, 2)", "    model.cuda()", "", (2, 0)),
+        ("Linear(3, 2)", "    if device: model.cuda()", "", (2, 4)),
+        ("Linear(3, 2)", "", "    model.cuda()", (2, 4)),
+        ("Linear(3, 2)", "    model.to(device)", "", (2, 4)),
+        ('Linear(3, 2).to("cpu")', "", "", (2, 4)),
+    ],
+)
+def test_old_torch_fuses_only_parameters_on_the_device(
+    made: str, before: str, after: str, since: tuple[int, int]
+) -> None:
+    lines = [
+        "from torch.nn import Linear",
+        "from torch.optim import AdamW",
+        "def make(device):",
+        f"    model = {made}",
+        before,
+        "    optimizer = AdamW(model.parameters(), foreach=False)",
+        after,
+        "    return model, optimizer",
+    ]
+    (found,) = lint("\n".join(lines), [RULES["TPF601"]], "audit")
+    assert found.fix is not None and found.fix.since == since

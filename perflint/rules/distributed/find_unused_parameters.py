@@ -61,8 +61,9 @@ class FindUnusedParameters(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the argument is dropped. If there are unused parameters, the second step raises "Expected to
-    have finished reduction in the prior iteration".
+    Shown and never written: that the argument can go is known only when the program has run, by torch's warning.
+    perflint does not look whether parameters are unused. If some are, the second step raises "Expected to have
+    finished reduction in the prior iteration".
 
     ## How a GPU shows it
     Torch's own warning says that the flag was not needed. A profile shows the host in `prepare_for_backward`
@@ -98,5 +99,5 @@ class FindUnusedParameters(Rule):
                 "Remove it if all parameters take part; pass `static_graph=True` if the same ones are unused in "
                 "each step."
             ),
-            fix=Fix("Leave it out", Safety.UNSAFE, (edit,)),
+            fix=Fix("Leave it out", Safety.DISPLAY, (edit,)),
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
+from perflint.rules._fused import fused_since
 from perflint.rules._methods import in_tests, is_false
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule
@@ -68,7 +69,9 @@ class ForLoopOptimizer(Rule):
     ## Fix safety
     Unsafe. `foreach=False` becomes `fused=True` where there is a fused form, and is dropped elsewhere.
     Results differ in the last bits; the fused form raises for parameters that are no floating point
-    tensors on a supported device; the default needs more memory at its peak.
+    tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the fused form
+    also raises if the model is moved to the device after the optimizer was made: for these the parameters
+    must be seen to be there.
 
     ## How a GPU shows it
     The number of kernels below `Optimizer.step` in a profile grows with the number of parameters:
@@ -190,7 +193,10 @@ def _without_foreach(site: CallSite) -> Fix | None:
         return None
     if site.target in FUSED and site.argument("fused") is None:
         return Fix(
-            "Use the fused form", Safety.UNSAFE, (Edit(source.span(keyword), "fused=True"),), since=FUSED[site.target]
+            "Use the fused form",
+            Safety.UNSAFE,
+            (Edit(source.span(keyword), "fused=True"),),
+            since=fused_since(site.model, site.node, site.target),
         )
     return Fix("Use the default form", Safety.UNSAFE, (dropped(source, site.node, keyword),))
 
@@ -201,5 +207,8 @@ def _with_fused(site: CallSite, node: cst.CSTNode) -> Fix | None:
     if new is None:
         return None
     return Fix(
-        "Use the fused form", Safety.UNSAFE, (replace(site.model.source, site.span, new),), since=FUSED[site.target]
+        "Use the fused form",
+        Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
+        since=fused_since(site.model, site.node, site.target),
     )

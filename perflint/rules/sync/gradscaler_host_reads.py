@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._fused import fused_since
 from perflint.rules._since import FUSED
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -193,9 +194,9 @@ def _fix(site: CallSite) -> Fix | None:
     new = with_argument(node, "fused=True") if isinstance(node, cst.Call) else None
     if new is None:
         return None
-    return Fix(
-        "Fuse the optimizer", Safety.UNSAFE, (replace(site.model.source, span, new),), since=FUSED[optimizer.cls]
-    )
+    edit = replace(site.model.source, span, new)
+    since = fused_since(site.model, made, optimizer.cls)
+    return Fix("Fuse the optimizer", Safety.UNSAFE, (edit,), since=since)
 
 
 def _call_at(model: Model, made: Instance) -> ast.Call | None:

@@ -1,0 +1,76 @@
+"""Which torch a fused optimizer needs: older ones want its parameters on the device when it is made."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, Version
+from perflint.rules._statements import block_of, statement_of
+from perflint.semantics.model import Model
+from perflint.semantics.structure import path_of
+from perflint.semantics.values import Const, Device, DeviceValue
+
+
+def fused_since(model: Model, call: ast.Call, cls: str) -> Version:
+    """The first torch in which a call that makes an optimizer may say `fused=True`."""
+    return FUSED[cls] if _is_on_device(model, call) else max(FUSED[cls], FUSED_BEFORE_MOVE)
+
+
+def _is_on_device(model: Model, call: ast.Call) -> bool:
+    """Whether the parameters that an optimizer gets are those of one module, which certainly is on the device."""
+    given = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "params"), None)
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
+        return False
+    owner = given.func.value
+    if given.func.attr != "parameters" or not path_of(owner):
+        return False
+    return _is_made_there(model, owner) or _is_moved_before(model, call, owner)
+
+
+def _is_made_there(model: Model, owner: ast.expr) -> bool:
+    """Whether all that a name may be bound to was moved to the device where it was bound."""
+    if not isinstance(owner, ast.Name):
+        return False
+    origins = flow_around(model, owner).origins(owner)
+    return bool(origins) and all(
+        each.whole and each.value is not None and _moves(model, each.value) for each in origins
+    )
+
+
+def _is_moved_before(model: Model, call: ast.Call, owner: ast.expr) -> bool:
+    """Whether a statement above, in the same block or one around it, moves an object to the device."""
+    path = path_of(owner)
+    statement = statement_of(model, call)
+    while isinstance(statement, ast.stmt) and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        block = block_of(model, statement)
+        for before in reversed(block[: block.index(statement)]):
+            if isinstance(before, ast.Expr) and _moves(model, before.value) and path_of(_moved(before.value)) == path:
+                return True
+            if isinstance(before, ast.Assign) and any(path_of(target) == path for target in before.targets):
+                return _moves(model, before.value)
+        around = model.parent(statement)
+        statement = around if isinstance(around, ast.stmt) else None
+    return False
+
+
+def _moved(node: ast.expr) -> ast.expr:
+    """What a call is a method of."""
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+
+
+def _moves(model: Model, node: ast.expr) -> bool:
+    """Whether an expression ends in a move to a CUDA device: `.cuda()`, `.to("cuda")`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "cuda":
+        return True
+    given = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
+    return node.func.attr == "to" and bool(given) and _is_cuda(model, given[0])
+
+
+def _is_cuda(model: Model, node: ast.expr) -> bool:
+    value = model.value(node)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return value.value.startswith("cuda")
+    return isinstance(value, DeviceValue) and value.device is Device.CUDA
