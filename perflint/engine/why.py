@@ -121,7 +121,7 @@ class Whys:
             return f"line {steps[0].line} passes {words.removeprefix('the call passes ')}"
         if words == "known by its name" and tensor.evidence is Evidence.CONVENTION:
             return "a tensor by convention"
-        return words
+        return words.replace("used as tensors are", "used as a tensor")
 
     # Heat
 
