@@ -59,12 +59,36 @@ def replays(model: Model) -> list[ast.Call]:
 
 
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
-    """Whether a path at a node means what it means in a block: the same scope, or `self` of the same class."""
+    """Whether a path at a node means what it means in a block: one scope, a global name, or `self` of one class."""
     if model.function(node) is block.scope:
         return True
+    if "." not in path:
+        return all(_is_global(model, scope, path) for scope in (model.function(node), block.scope))
     if path.startswith("self.") and block.owner is not None:
         return any(outer is block.owner for outer in model.ancestors(node))
     return False
+
+
+def _is_global(model: Model, scope: ast.AST | None, name: str) -> bool:
+    """Whether a name in a function is that of the file: it is declared `global`, or the function only reads it."""
+    if scope is None:
+        return True
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    given = scope.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    if any(arg.arg == name for arg in named) or _outer_function(model, scope) is not None:
+        return False
+    parts = list(walk(scope))
+    if any(isinstance(part, ast.Global) and name in part.names for part in parts):
+        return True
+    return not any(
+        isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load) for part in parts
+    )
+
+
+def _outer_function(model: Model, scope: ast.AST) -> ast.AST | None:
+    return next((each for each in model.ancestors(scope) if isinstance(each, ast.FunctionDef | ast.Lambda)), None)
 
 
 def loop_around(model: Model, node: ast.AST) -> ast.AST | None:

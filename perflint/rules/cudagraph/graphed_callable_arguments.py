@@ -11,7 +11,8 @@ from perflint.rules.base import Calls, Rule
 from perflint.semantics.capturing import GRAPHED
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.values import NONE, Value, scalar_type
+from perflint.semantics.structure import path_of
+from perflint.semantics.values import NONE, Instance, Unknown, Value, scalar_type
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ class GraphedCallableArguments(Rule):
 
     ## What it does
     Finds calls of `torch.cuda.make_graphed_callables` with numbers, texts, flags or None among
-    `sample_args`, and calls under an autocast that caches.
+    `sample_args`, and calls under an autocast that caches; also calls of the graphed callable that pass an
+    argument by keyword.
 
     ## Why is this bad
     The graph reads its arguments from fixed memory, so only tensors can be arguments: anything else is an
     error ("sample_args for each callable must contain only Tensors"). A number would have become part of
     the graph. Autocast's cache of weights lives outside of the graph's memory: torch refuses it too.
-    It is a warning because the call raises, not because of what it costs.
+    The graphed callable takes its arguments by position alone: a keyword, of an optional argument too, is a
+    TypeError. It is a warning because the call raises, not because of what it costs.
 
     ## When it is fine
     Tensors, and tuples, lists and dicts of them. `torch.autocast("cuda", cache_enabled=False)`.
@@ -86,6 +89,15 @@ class GraphedCallableArguments(Rule):
                     span=site.model.source.span(part),
                     help="Bind it with `functools.partial` or a default, or pass a tensor on the GPU.",
                 )
+        for call, named in _named_arguments(site.model, site.node):
+            yield self.finding(
+                site,
+                f"{quoted(site.text(call))} passes `{named}` by keyword, which a graphed callable does not take",
+                confidence=Confidence.MEDIUM if _makes_module(site.value(site.node)) else Confidence.HIGH,
+                heat=Heat.WARM,
+                span=site.model.source.span(call),
+                help="Pass all arguments by position, with a sample of each in `sample_args`.",
+            )
         caching = _caching(site.model, site.node)
         if caching is not None:
             yield self.finding(
@@ -96,6 +108,33 @@ class GraphedCallableArguments(Rule):
                 span=site.model.source.span(caching),
                 help="Pass `cache_enabled=False` to autocast.",
             )
+
+
+def _named_arguments(model: Model, made: ast.Call) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of what is assigned once, in its function or class, that pass an argument by keyword."""
+    assignment = model.parent(made)
+    path = path_of(assignment.targets[0]) if isinstance(assignment, ast.Assign) else ""
+    around = _around(model, made, path)
+    bound = [each for each in model.nodes(ast.Assign) if any(path_of(target) == path for target in each.targets)]
+    if not path or sum(_around(model, each, path) is around for each in bound) > 1:
+        return
+    for call in model.nodes(ast.Call):
+        if call.keywords and path_of(call.func) == path and _around(model, call, path) is around:
+            named = call.keywords[0].arg
+            if named is not None:
+                yield call, named
+
+
+def _around(model: Model, node: ast.AST, path: str) -> ast.AST | None:
+    """The function in which a name, or the class in which an attribute of `self`, stands for one thing."""
+    if "." not in path:
+        return model.function(node)
+    return next((outer for outer in model.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+
+
+def _makes_module(value: Value) -> bool:
+    """Whether it may be a module, which runs its own `forward` in the other of its two modes."""
+    return any(isinstance(member, (Instance, Unknown)) for member in value.members)
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

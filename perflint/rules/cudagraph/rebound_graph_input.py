@@ -11,7 +11,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import Recorded, is_inside, is_visible, loop_around, recorded, replays
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
@@ -143,11 +143,14 @@ def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, ever
 
 
 def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
-    """Whether another method calls the one that records: what it binds may be meant for that."""
+    """Whether another function calls the one that records: what it binds may be meant for that."""
+    if block.scope is None:
+        # The file records when it is loaded, before its functions run.
+        return False
     if scope is None or not isinstance(block.scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return True
     name = block.scope.name
-    return any(isinstance(node, ast.Attribute) and node.attr == name for node in walk(scope))
+    return any(last_name(node) == name for node in walk(scope) if isinstance(node, (ast.Attribute, ast.Name)))
 
 
 def _brings_data(model: Model, assignment: ast.Assign, path: str) -> bool:

@@ -20,7 +20,40 @@ def several(first: nn.Module, second: nn.Module, x: torch.Tensor):
     )
 
 
+def attend(x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    return x if mask is None else x * mask
+
+
+def by_keyword(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    fast = torch.cuda.make_graphed_callables(attend, (x,))
+    return fast(x, mask=mask)  # error: TPF804
+
+
+class Kept:
+    def __init__(self, model: nn.Module, x: torch.Tensor):
+        self.fast = torch.cuda.make_graphed_callables(model, (x,))
+
+    def run(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.fast(x, mask=mask)  # error: TPF804
+
+
 # Look-alikes
+
+
+def by_position(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    fast = torch.cuda.make_graphed_callables(attend, (x, mask))
+    return fast(x, mask)
+
+
+def one_of_two(x: torch.Tensor, mask: torch.Tensor, graphs: bool) -> torch.Tensor:
+    fast = attend
+    if graphs:
+        fast = torch.cuda.make_graphed_callables(attend, (x,))
+    return fast(x, mask=mask)
+
+
+def elsewhere(fast, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return fast(x, mask=mask)
 
 
 def tensors(model: nn.Module, x: torch.Tensor):

@@ -38,7 +38,40 @@ def replayed(model: nn.Module, batches, static_x: torch.Tensor) -> list:
     return outputs
 
 
+shared_x = torch.zeros(8, 3, device="cuda")
+shared_graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(shared_graph):
+    shared_y = shared_x * 2
+
+
+def replayed_elsewhere(batches) -> list:
+    outputs = []
+    for x in batches:
+        shared_x.copy_(x)
+        shared_graph.replay()
+        outputs.append(shared_y)  # error: TPF805
+    return outputs
+
+
 # Look-alikes
+
+
+def replayed_and_cloned(batches) -> list:
+    outputs = []
+    for x in batches:
+        shared_x.copy_(x)
+        shared_graph.replay()
+        outputs.append(shared_y.clone())
+    return outputs
+
+
+def of_its_own(batches, shared_y: torch.Tensor) -> list:
+    outputs = []
+    for x in batches:
+        shared_x.copy_(x)
+        shared_graph.replay()
+        outputs.append(shared_y)
+    return outputs
 
 
 @torch.no_grad()

@@ -40,7 +40,33 @@ def scaled(x: torch.Tensor, rates: list[float]) -> torch.Tensor:
     return y
 
 
+shared_x = torch.zeros(8, 3, device="cuda")
+shared_graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(shared_graph):
+    shared_y = shared_x * 2
+
+
+def run_shared(x: torch.Tensor) -> torch.Tensor:
+    global shared_x
+    shared_x.copy_(x.cuda())
+    shared_graph.replay()
+    return shared_y.clone()
+
+
 # Look-alikes
+
+
+def run_with_a_local(x: torch.Tensor) -> torch.Tensor:
+    shared_x = x.cuda()
+    shared_graph.replay()
+    return shared_y + shared_x
+
+
+def run_with_a_copy(x: torch.Tensor) -> torch.Tensor:
+    global shared_x
+    shared_x.copy_(x)
+    shared_graph.replay()
+    return shared_y.clone()
 
 
 def copied(model: nn.Module, loader, static_x: torch.Tensor) -> None:
