@@ -1,4 +1,4 @@
-"""Functions that a process runs once, or a few times: they warm up, convert, restore, or read a file."""
+"""Functions that a process runs once, or a few times: they warm up, convert, restore, read a file, gather objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,20 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
         why = conventions.runs_once_without_data(info.name)
     if not why and not conventions.is_item(info.name) and _loops_over_file(model, info.node):
         return Named(Heat.COLD, "reads a file and loops over its contents", is_name=False)
+    if not why and _gathers_objects(model, info.node):
+        return Named(Heat.COLD, "gathers pickled objects of all processes", is_name=False)
     return Named(Heat.COLD, why) if why else None
+
+
+def _gathers_objects(model: Model, node: FunctionNode) -> bool:
+    """Whether a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
+    if not {"dumps", "loads"} & {last_name(inner) for inner in walk(node) if isinstance(inner, ast.Call)}:
+        return False
+    targets = {model.target(inner) for inner in walk(node) if isinstance(inner, ast.Call)}
+    return not targets.isdisjoint(_PICKLES) and any(target.startswith("torch.distributed.") for target in targets)
+
+
+_PICKLES = frozenset({"pickle.dumps", "pickle.loads"})
 
 
 def _gets_tensor(model: Model, node: FunctionNode) -> bool:

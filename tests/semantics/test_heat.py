@@ -1606,6 +1606,29 @@ def test_helpers_that_tell_intervals(case: Case) -> None:
 
 
 ONCE_PER_PROCESS = """
+import pickle
+import torch.distributed as dist
+def gathers(data):
+    size = torch.tensor([len(pickle.dumps(data))], device="cuda")
+    sizes = [torch.zeros(1, device="cuda") for _ in range(4)]
+    dist.all_gather(sizes, size)
+    return [int(each.item()) for each in sizes]     # cold
+def pickles(data, x: Tensor):
+    return pickle.dumps(data), x.max().item()       # warm
+def gathers_tensors(x: Tensor):
+    dist.all_reduce(x)
+    return x.max().item()                           # warm
+
+import pickle
+import torch.distributed as dist
+def gathers(data):
+    dist.all_gather(data, torch.tensor(len(pickle.dumps(data))))
+    return data[0].item()                           # hot
+for batch in loader:
+    loss.backward()
+    optimizer.step()
+    gathers(batch)
+
 class Engine:
     def warmup(self, x: Tensor):
         return x.max().item()               # cold
