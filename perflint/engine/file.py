@@ -11,7 +11,6 @@ from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
-from perflint.engine.places import placed
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
@@ -60,6 +59,9 @@ def check_source(
         found = [finding for finding in judge(source, found) if finding.code in on]
     _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source, noqa), settings, report)
     if report.findings:
+        # A file without findings does not pay for this import.
+        from perflint.engine.places import placed
+
         with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
             report.findings = placed(report.findings, here.rules, model or Model(source, project))
     return report

@@ -29,6 +29,7 @@ _PLACES = {
     Device.UNKNOWN: "assumed on the GPU",
     Device.META: "on a device other than CUDA",
 }
+_BATCHES = "goes over the batches of"
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LONGEST_CHAIN = 4
@@ -46,8 +47,12 @@ class Whys:
 
     def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
         """The clause for a finding at a node; None if there is nothing to add to the message."""
-        parts = [self._tensor(node) if finding.effect in _OF_TENSORS else "", self._heat(finding, node)]
-        return "; ".join(part for part in parts if part) or None
+        tensor = self._tensor(node) if finding.effect in _OF_TENSORS else ""
+        heat = self._heat(finding, node)
+        if _BATCHES in heat and "from a batch of" in tensor and heat.rpartition(" of ")[2] in tensor:
+            # The batch comes from the loop that runs the line.
+            return tensor
+        return "; ".join(part for part in (tensor, heat) if part) or None
 
     def subject(self, node: ast.AST) -> ast.expr | None:
         """The operand of an expression that is a tensor, one on the device if there is one; else the expression."""
@@ -119,6 +124,8 @@ class Whys:
         words = steps[0].text.removeprefix(f"parameter `{arg.arg}`: ").partition("; ")[0] if steps else ""
         if words.startswith("the call passes") and steps[0].line is not None:
             return f"line {steps[0].line} passes {words.removeprefix('the call passes ')}"
+        if words.startswith("no annotation"):
+            return "an unannotated parameter"
         if words == "known by its name" and tensor.evidence is Evidence.CONVENTION:
             return "a tensor by convention"
         return words.replace("used as tensors are", "used as a tensor")
@@ -183,7 +190,7 @@ class _HeatWords:
     def _loop(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         if not isinstance(loop, ast.While) and self._model.is_over_batches(loop.iter):
             source = quote(self._model, _iterated(loop.iter))
-            return f"the loop in line {loop.lineno} goes over the batches of {source}"
+            return f"the loop in line {loop.lineno} {_BATCHES} {source}"
         for call in self._calls_in(loop):
             if self._map.work.is_work(call):
                 return f"the loop in line {loop.lineno} runs {quote(self._model, call.func)}"
@@ -203,7 +210,7 @@ class _HeatWords:
             return "", None
         named = by_name(info)
         if named is not None and named.heat is heat:
-            return f"by its name, `{info.qualname}` {named.why}", None
+            return f"`{info.qualname}` {named.why} (by its name)", None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[str, ast.AST | None]:
@@ -221,7 +228,12 @@ class _HeatWords:
 
 
 def _joined(chain: list[str], last: str) -> str:
-    return ", ".join(part for part in (*chain[:2], last) if part)
+    """The calls on the way to a line, and the loop or function that they begin in."""
+    calls = ", ".join(chain[:2])
+    if calls and last.startswith("`"):
+        name, _, rest = last[1:].partition("`")
+        return f"{calls} in `{name}`, which{rest}"
+    return " and ".join(part for part in (calls, last) if part)
 
 
 def _iterated(node: ast.expr) -> ast.expr:

@@ -120,7 +120,7 @@ class Destinations:
             return Use.BYTES
         if name in _LISTS:
             return Use.LOG if conventions.holds_log(holder) else Use.LIST
-        if conventions.writes_log(name) or (name == "update" and isinstance(call.func, ast.Attribute)):
+        if conventions.writes_log(name) or (name == "update" and conventions.holds_log(holder)):
             return Use.LOG
         return Use.SIZE if name in _SIZES else Use.OTHER
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from perflint.frozen import dataclass
 from perflint.semantics.bindings import Binding, How, binding_of, own_nodes, parameters
 from perflint.semantics.operations import why
-from perflint.semantics.structure import FunctionNode, path_of
+from perflint.semantics.structure import FunctionNode, last_name, path_of
 from perflint.semantics.values import Instance, Tensor, Unknown
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LONGEST_WAY = 12
 _MOVES = frozenset({"to", "cuda", "cpu"})
+_VIEWS = frozenset({"items", "values"})
+_WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "iter", "reversed", "sorted", "tqdm"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -101,10 +103,14 @@ class Origins:
                 if found.value is None or found.how is How.WITH:
                     return Origin(Source.OUTSIDE, current, first, root, found.line)
                 is_element = found.how in (How.LOOP, How.COMPREHENSION)
-                if is_element and not isinstance(self._model.value(found.value), Tensor):
-                    source = Source.BATCH if self._model.is_over_batches(found.value) else Source.ELEMENT
-                    return Origin(source, found.value, first, root, found.line)
+                if is_element and self._model.is_over_batches(found.value):
+                    return Origin(Source.BATCH, found.value, first, root, found.line)
                 current = found.value
+                if is_element and not isinstance(self._model.value(found.value), Tensor):
+                    held = self._held(found.node, found.value)
+                    if path_of(held) in ("", root):
+                        return Origin(Source.ELEMENT, found.value, first, root, found.line)
+                    current = held
                 continue
             source, following = self._step(current)
             if following is None:
@@ -135,6 +141,22 @@ class Origins:
         if target.startswith("torch.") and not isinstance(self._model.value(node), Instance):
             return Source.MADE, None
         return Source.CALL, None
+
+    def _held(self, target: ast.AST, node: ast.expr) -> ast.expr:
+        """What a loop takes a target from: `xs` of `zip(ys, xs)`, `d` of `d.items()`."""
+        while isinstance(node, ast.Call):
+            name, arguments = last_name(node), node.args
+            if isinstance(node.func, ast.Attribute) and name in _VIEWS and not arguments:
+                node = node.func.value
+            elif isinstance(node.func, ast.Name) and name in _WRAPPERS and arguments:
+                around = self._model.parent(target)
+                at = around.elts.index(target) if name == "zip" and isinstance(around, ast.Tuple) else 0  # type: ignore[arg-type]
+                if at >= len(arguments) or isinstance(arguments[at], ast.Starred):
+                    break
+                node = arguments[at]
+            else:
+                break
+        return node
 
     def _moves(self, call: ast.Call, receiver: ast.expr) -> bool:
         before, after = self._model.value(receiver).tensor, self._model.value(call).tensor

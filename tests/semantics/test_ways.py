@@ -61,6 +61,7 @@ USES = [
     ("self.value = x.item()", Use.KEPT),
     ("def f(x):\n    return x.item()", Use.RETURNED),
     ("f(x.item())", Use.OTHER),
+    ("evaluator.update({1: x.item()})", Use.OTHER),
     ("scheduler.step(x.item())", Use.OTHER),
     ("x.item()", Use.OTHER),
     ("y = math.log(x.item())\nprint(y)", Use.LOG),
@@ -83,6 +84,9 @@ a = torch.zeros(8)
 ORIGINS = [
     ("for x, y in loader:\n    x.item()", Origin.BATCH, "x"),
     ("for i, (x, y) in enumerate(loader):\n    z = y + 1\n    z.item()", Origin.BATCH, "z"),
+    ("for x, y in loader:\n    for k, v in zip(x, y):\n        v.item()", Origin.BATCH, "v"),
+    ("for x in loader:\n    for k, v in enumerate(x):\n        v.item()", Origin.BATCH, "v"),
+    ("for batch in loader:\n    {k: v.item() for k, v in batch.items()}", Origin.BATCH, "v"),
     ("def f(x: torch.Tensor):\n    x.sum().item()", Origin.PARAMETER, "x"),
     ("loss = model(a).sum()\nloss.item()", Origin.MODEL, "loss"),
     ("x = a.to('cuda')\nx.item()", Origin.MOVED, "x"),
