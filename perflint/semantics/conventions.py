@@ -218,6 +218,11 @@ def is_finite(name: str) -> str:
     return concept("finite").why(name)
 
 
+def registers(name: str) -> str:
+    """Why a method of a module is called once for each name."""
+    return concept("registers").why(name)
+
+
 def reports(name: str) -> str:
     """Why a method reports what should not happen."""
     return concept("reports").why(name)

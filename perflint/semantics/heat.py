@@ -100,6 +100,10 @@ class HeatMap:
             return self._loop(parent, around)
         if isinstance(parent, ast.While):
             return self._loop(parent, around) if node is parent.test or _is_in_body(parent, node) else around
+        if isinstance(parent, ast.Call) and around is Heat.WARM and node is not parent.func:
+            # A step may register a buffer again, but other code does so once.
+            if conventions.registers(last_name(parent)):
+                return Heat.COLD
         if isinstance(parent, ast.Assert) and node is parent.msg:
             return Heat.COLD
         if isinstance(parent, ast.Call) and node is not parent.func and warns(parent) and self._is_of_branch(parent):

@@ -1799,6 +1799,23 @@ def test_expressions() -> None:
 HEATS = ("hot", "cold")
 
 
+def test_buffers_are_registered_once() -> None:
+    text = """
+import torch
+class Net(torch.nn.Module):
+    @property
+    def entropy(self):
+        self.register_buffer("kept", self.weight.max())
+        self.keep("kept", self.weight.min())
+        return self.kept
+    def forward(self, x):
+        self.register_buffer("last", x.mean())
+"""
+    model = Model(Source("a.py", text), Project())
+    heats = {ast.unparse(call): model.heat(call).value for call in model.nodes(ast.Call) if not call.args}
+    assert heats == {"self.weight.max()": "cold", "self.weight.min()": "warm", "x.mean()": "hot"}
+
+
 def test_lambdas_run_as_often_as_what_calls_them() -> None:
     text = """
 from torch.utils.data import DataLoader
