@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._places import repeats
+from perflint.rules._places import inside, loops_around, repeats
 from perflint.semantics import conventions
 from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.structure import names_in
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
@@ -70,9 +71,26 @@ def _works_on_results(site: Site) -> bool:
 
 def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image."""
-    if finding.code in _FEW_NUMBERS and not isinstance(site, FileSite) and not repeats(site):
-        return replace(finding, severity=Severity.INFO)
-    return finding
+    if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite):
+        return finding
+    if repeats(site) and not (finding.heat is Heat.WARM and _is_selected(site)):
+        return finding
+    return replace(finding, severity=Severity.INFO)
+
+
+def _is_selected(site: Site) -> bool:
+    """Whether a loop comes to a place in one of its turns only: `for key in keys: … if key == "scale": …`."""
+    loops = [loop for loop in loops_around(site.model, site.node) if isinstance(loop, (ast.For, ast.AsyncFor))]
+    names = {name for loop in loops for name in names_in(loop.target)}
+    tests = (outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If))
+    return any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.Eq)
+        and isinstance(test.left, ast.Name)
+        and test.left.id in names
+        and isinstance(test.comparators[0], ast.Constant)
+        for test in tests
+    )
 
 
 def _needed_on_cpu(finding: Finding, site: Site) -> Finding:

@@ -162,6 +162,13 @@ def repeated(x: torch.Tensor, n: int):
     for _ in range(n):
         x = x * torch.tensor(2.0, device=x.device)
     return x
+
+
+def by_key(x: torch.Tensor, keys):
+    for key in keys:
+        if key == "scale":
+            x = x * torch.tensor(2.0, device=x.device)
+    return x
 """
 
 
@@ -176,6 +183,7 @@ def test_a_few_numbers_count_only_where_their_copy_is_repeated() -> None:
         ("TPF117", 7, "info"),
         ("TPF118", 8, "info"),
         ("TPF116", 13, "warning"),
+        ("TPF116", 20, "info"),
     ]
 
 
