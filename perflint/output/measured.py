@@ -8,12 +8,12 @@ from perflint.findings import Effect
 from perflint.rules.base import Rule
 from perflint.rules.worth import Cost, Grid, grids, rows
 
-_EXPLANATION = """\
-Milliseconds with the pattern and without, medians of runs by turns; the ratio is the median of
-neighbouring runs, with the least and the greatest."""
+_EXPLANATION = "Median time in ms with the pattern and without; the ratio with its range."
 _GUESS = "No step of a program was measured for this rule yet: its severity is a guess."
 _INSTEAD = "It is a warning because"
-_SEVERITY = "Severity goes by the steps marked with *: error from a quarter of the step lost, warning from 3 %."
+_SEVERITY = (
+    "Rows marked with * decide the severity of the rule: error from a quarter of the step lost, warning from 3 %."
+)
 
 
 def is_without_cost(rule: Rule) -> bool:

@@ -14,7 +14,7 @@ from perflint.findings import Effect, Severity
 from perflint.output.measured import is_without_cost, measured
 from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
-from perflint.rules.worth import Cost, Grid, cost, grid, grids, rows
+from perflint.rules.worth import Cost, Grid, cost, grid, grids, rows, sentence
 
 ROWS = rows()
 ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
@@ -94,6 +94,19 @@ def ids(each: Rule | Cost | Grid) -> str:
 def test_severity_is_what_the_data_says(rule: Rule) -> None:
     deserved = max((cost(name).severity for name in rule.measured), key=ORDER.index)
     assert rule.severity is deserved, {name: (cost(name).ratio, cost(name).severity) for name in rule.measured}
+
+
+@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.measured_cost()], ids=ids)
+def test_the_cost_is_one_sentence_with_its_conditions(rule: Rule) -> None:
+    said = rule.measured_cost()
+    assert said is not None and re.fullmatch(r"Measured on an? \w+( \([\w ]+\))?: [^{}\n]*[^.]\.", said), said
+    assert not re.search(r"costs? [^,;.]*\d ×", said), "a share of time can be a cost, a ratio cannot"
+
+
+def test_a_sentence_names_a_dtype_that_all_its_rows_share() -> None:
+    assert sentence("{0}", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9 %."
+    assert sentence("{0} and {1}", "adam-not-fused", "adamw-not-fused-gpt").startswith("Measured on an H200: about 3.")
+    assert sentence("{1}", "adam-not-fused", "adamw-not-fused-gpt") == "Measured on an H200 (bf16): about 9 %."
 
 
 def test_what_was_measured_stays_so() -> None:
