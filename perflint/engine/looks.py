@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from perflint.config.settings import Version
 from perflint.engine.crashes import Crash, contained
 from perflint.engine.offers import offered
 from perflint.engine.policy import weighed
-from perflint.findings import Finding, Problem
+from perflint.findings import Finding, Problem, Safety
 from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
 
@@ -24,6 +26,24 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
             # A whole file has no libcst node: its rules look at what they need of it.
             node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
             found = rule.check(node, site)  # type: ignore[arg-type]
-            kept = filter(None, (weighed(each, site) for each in found))
+            kept = filter(None, (weighed(_for_any_caller(each, rule, site), site) for each in found))
             return tuple(offered(each, torch_version, site.model.is_scripted) for each in kept)
     return None
+
+
+def _for_any_caller(finding: Finding, rule: Rule, site: Site) -> Finding:
+    """The finding with a fix that is safe only if it is so for the callers in other files, too."""
+    fix = finding.fix
+    if fix is None or fix.safety is not Safety.SAFE or isinstance(site, FileSite):
+        return finding
+    if not site.model.relies_on_callers(site.node):
+        return finding
+    other = site.model.for_any_caller.site_like(site)
+    node = site.model.source.concrete(site.node)
+    for each in rule.check(node, other) if other is not None and rule.nominate(other) else ():
+        if each.span == finding.span:
+            return replace(finding, fix=each.fix)
+    return replace(finding, fix=replace(fix, safety=Safety.UNSAFE, message=f"{fix.message} ({_OTHERS})"))
+
+
+_OTHERS = "callers in other files may pass something else"

@@ -33,9 +33,12 @@ _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 
 
-def analyse(project: Project, module: Module) -> Recorder:
-    """Run a file's top level, then each of its functions once, and record what is seen."""
-    recorder = Recorder()
+def analyse(project: Project, module: Module, any_caller: bool = False) -> Recorder:
+    """Run a file's top level, then each of its functions once, and record what is seen.
+
+    With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
+    """
+    recorder = Recorder(any_caller=any_caller)
     with deep_stack():
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
         top = Frame(project, module, budget, names={}, recorder=recorder)
@@ -200,6 +203,9 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
     seen = recorder.arguments.get((info.node.lineno, info.node.col_offset))
     if not seen or inner.names is None:
         return
+    if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
+        return
+    recorder.informed.add((info.node.lineno, info.node.col_offset))
     args = info.node.args
     ordered = [*args.posonlyargs, *args.args]
     if inner.receiver is not None:
@@ -252,6 +258,12 @@ def _is_own(inner: Frame, info: FunctionInfo) -> bool:
             if not called or (isinstance(node, ast.Attribute) and root_of(node) not in ("self", "cls")):
                 return False
     return True
+
+
+def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
+    """Whether a function belongs to a file that is run as a program, and no checked file imports it."""
+    module, name = inner.module, info.qualname.partition(".")[0]
+    return module.is_program and not inner.project.importers.of(module.name, name)
 
 
 def _agreed(values: list[Value]) -> list[Value]:

@@ -42,6 +42,10 @@ class Recorder:
     """The arguments that calls in this file pass to its functions, by position of the function."""
     constructing: set[tuple[int, int]] = field(default_factory=set)
     """The functions that make modules, by position."""
+    any_caller: bool = False
+    """Whether functions that other files can call take nothing from the calls in this file."""
+    informed: set[tuple[int, int]] = field(default_factory=set)
+    """The functions that may take something from the calls in this file, by position."""
     steps: int = 0
     """Nodes that were run, those of called functions too."""
 

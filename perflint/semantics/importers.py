@@ -73,6 +73,10 @@ class Importers:
                     wanted.append(file.key.split("~")[0])
         return list(found)
 
+    def saying(self, *words: str) -> frozenset[str]:
+        """The modules, by their keys, whose texts have all these words."""
+        return frozenset(file.key for file in self._all() if file.words.issuperset(words))
+
     def uses(self, module: str, name: str) -> Iterator[Use]:
         """The names and attributes in other files that may stand for something of a module."""
         for key in self.of(module, name):

@@ -41,16 +41,39 @@ class Model:
     Raises SyntaxError and ValueError where the file does not parse.
     """
 
-    def __init__(self, source: Source, project: Project) -> None:
+    def __init__(self, source: Source, project: Project, any_caller: bool = False) -> None:
         self.source = source
         self.project = project
+        self._any_caller = any_caller
         self.module: Module = project.module_of(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
 
     @cached_property
     def _recorder(self) -> Recorder:
-        return analyse(self.project, self.module)
+        return analyse(self.project, self.module, self._any_caller)
+
+    @cached_property
+    def for_any_caller(self) -> Model:
+        """The facts that hold whatever other files pass to the functions of this one."""
+        return Model(self.source, self.project, any_caller=True)
+
+    def relies_on_callers(self, node: ast.AST) -> bool:
+        """Whether facts about a node may come from the calls in this file."""
+        function = self.function(node)
+        while function is not None:
+            if (function.lineno, function.col_offset) in self._recorder.informed:
+                return True
+            function = self.function(function)
+        return False
+
+    def site_like(self, site: Site) -> Site | None:
+        """The site of this model that another model of the file has; None if there is none here."""
+        return self._sites.get(site.key)
+
+    @cached_property
+    def _sites(self) -> dict[tuple[object, ...], Site]:
+        return {site.key: site for site in self.sites()}
 
     @cached_property
     def _heat(self) -> HeatMap:

@@ -117,6 +117,12 @@ class Module:
             if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"
         ]
 
+    @cached_property
+    def is_program(self) -> bool:
+        """Whether the file does something only when it is run: `if __name__ == "__main__":`."""
+        tests = (node.test for node in self.tree.body if isinstance(node, ast.If))
+        return any(isinstance(node, ast.Name) and node.id == "__name__" for test in tests for node in ast.walk(test))
+
     def function(self, line: int, column: int) -> FunctionInfo | None:
         """The function defined at a position."""
         return self.structure.functions.get((line, column))

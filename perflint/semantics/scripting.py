@@ -31,18 +31,22 @@ _DECORATES = _COMPILES | {"jit", "script_method"}
 
 def scripted_lines(model: Model) -> tuple[range, ...]:
     """The lines of the functions that TorchScript may compile."""
-    if not _WORDS.search(model.source.text):
+    others = model.project.importers.saying("jit", "script") - {model.module.name}
+    if not others and not _WORDS.search(model.source.text):
         return ()
     return tuple(
-        range(info.node.lineno, (info.node.end_lineno or info.node.lineno) + 1) for info in _Reader(model).read()
+        range(info.node.lineno, (info.node.end_lineno or info.node.lineno) + 1)
+        for info in _Reader(model, others).read()
     )
 
 
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, others: frozenset[str]) -> None:
         self._model = model
+        self._others = others
+        """The other files that speak of `torch.jit.script`."""
         self._structure = model.module.structure
         self._by_name: dict[str, list[FunctionInfo]] = {}
         for info in self._structure.functions.values():
@@ -58,6 +62,7 @@ class _Reader:
         if self._is_marked() or self._compiles_unknown():
             return set(self._structure.functions.values())
         self._decorated()
+        self._imported()
         while self._waiting:
             info = self._waiting.pop()
             for name in info.calls | info.asks:
@@ -114,6 +119,14 @@ class _Reader:
                 bases = {last_name(base) for base in klass.node.bases}
                 if "ScriptModule" in bases or any(map(_is_compiler, klass.node.decorator_list)):
                     self._add_named({name})
+
+    def _imported(self) -> None:
+        """Add what files that compile something import from here."""
+        module, importers = self._model.module.name, self._model.project.importers
+        for name in {*self._by_name, *self._classes} if self._others else ():
+            if not self._others.isdisjoint(importers.of(module, name)):
+                self._add(*(info for info in self._by_name.get(name, ()) if not info.owner and info.outer is None))
+                self._add_named({name})
 
     def _add_named(self, names: set[str]) -> None:
         """Add the methods of the classes with these names, and of their bases."""

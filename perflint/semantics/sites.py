@@ -21,6 +21,11 @@ class Site:
     node: ast.expr
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What tells the sites of a file apart, in any model of it."""
+        return type(self), self.node, getattr(self, "sink", None), getattr(self, "construct", None)
+
+    @property
     def heat(self) -> Heat:
         """How often the node runs."""
         return self.model.heat(self.node)

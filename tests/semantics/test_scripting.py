@@ -13,10 +13,10 @@ from perflint.semantics.project import Project
 from perflint.source.text import Source
 
 
-def scripted(text: str) -> list[str]:
-    """The functions of a file that TorchScript may compile."""
-    source = Source("example.py", dedent(text))
-    project = Project([Path(source.path)])
+def scripted(text: str, folder: Path = Path()) -> list[str]:
+    """The functions of a file that TorchScript may compile; the other files of its folder are checked with it."""
+    source = Source(str(folder / "example.py"), dedent(text))
+    project = Project([Path(source.path), *(path for path in folder.glob("*.py") if path.name != "example.py")])
     project.adopt(source)
     model = Model(source, project)
     return [node.name for node in model.nodes(ast.FunctionDef) if model.is_scripted(node.lineno)]
@@ -76,3 +76,22 @@ NETWORK = """
 )
 def test_what_torchscript_may_compile(text: str, names: str) -> None:
     assert scripted(text) == names.split()
+
+
+HELPERS = "import torch\ndef f(x): return g(x)\ndef g(x): return x\ndef h(x): return x\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [
+        ("import torch\nfrom example import f\nfast = torch.jit.script(f)\n", "f g"),
+        ("import torch, example\nfast = torch.jit.script(example.h)\n", "h"),
+        ("import torch\nfrom example import f, h\n@torch.jit.script\ndef outer(x): return f(x)\n", "f g h"),
+        # Look-alikes.
+        ("import torch\nfrom example import f\nfast = torch.jit.trace(f, torch.ones(1))\n", ""),
+        ("import torch\nfrom elsewhere import f\nfast = torch.jit.script(f)\n", ""),
+    ],
+)
+def test_what_other_files_may_compile(other: str, names: str, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(other, encoding="utf-8")
+    assert scripted(HELPERS, tmp_path) == names.split()
