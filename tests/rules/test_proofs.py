@@ -55,6 +55,11 @@ def test_a_class_whose_base_is_not_in_sight(base: str) -> None:
     assert safeties("TPF608", text) == [Safety.UNSAFE]
 
 
+def test_a_module_whose_method_is_replaced() -> None:
+    text = RESUME.replace("    model.load", "    model.load_state_dict = print\n    model.load")
+    assert safeties("TPF608", text) == [Safety.UNSAFE]
+
+
 def test_a_part_that_is_not_in_sight() -> None:
     text = "import elsewhere\n" + RESUME.replace("torch.nn.Linear(3, 2)", "elsewhere.Layer(3)")
     assert safeties("TPF608", text) == [Safety.UNSAFE]

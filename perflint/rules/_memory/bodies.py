@@ -65,6 +65,8 @@ class Memory:
         self._given: set[Place] = set()
         """Groups of parameters."""
         self._writes: dict[Place, list[Position]] = {}
+        self._loose: set[Place] = set()
+        """Groups with a method that writes and that something may call at any time."""
         self._reshaped: set[Place] = set()
         """Groups whose tensors get another shape in place."""
         self._anywhere: list[Position] = []
@@ -95,6 +97,8 @@ class Memory:
         with_owners = groups.union(*(self._owners.get(group, ()) for group in groups))
         if any(_any(self._writes.get(each), begin, end) for each in groups):
             return Writers.WRITTEN
+        if not groups.isdisjoint(self._loose):
+            return Writers.HANDED
         if len(with_owners) > _MOST_OWNERS or any(_any(self._passed.get(each), begin, end) for each in with_owners):
             return Writers.HANDED
         strangers = _any(self._strangers, begin, end) or _any(self._anywhere, begin, end)
@@ -226,6 +230,9 @@ class Memory:
 
     def _note_writes(self) -> None:
         for node in self._nodes:
+            if operators.is_bound_write(self._model, node):
+                assert isinstance(node, ast.Attribute)
+                self._loose |= self.group(node.value)
             for each in operators.written(self._model, node):
                 if isinstance(node, ast.AugAssign) and isinstance(self._model.value(each), (Scalar, Const)):
                     continue
@@ -254,9 +261,8 @@ class Memory:
     def _note_calls(self) -> None:
         for node in self._nodes:
             if isinstance(node, ast.Call):
-                if not operators.is_closed(self._model, node):
-                    self._strangers.append(_position(node))
                 if not operators.is_known(self._model, node):
+                    self._strangers.append(_position(node))
                     self._note_call(node)
             elif isinstance(node, _LETS_OTHERS_RUN) or (isinstance(node, ast.For) and not self._is_plain(node.iter)):
                 self._strangers.append(_position(node))
@@ -284,8 +290,10 @@ class Memory:
             does = {Fate.PASSED} if of_torch or not groups else handed(self._model, call, each, keyword)
             if not does <= _READS:
                 self._note_passed(self._layers if layer or does <= _LAYERS else self._passed, groups, call)
-        if isinstance(call.func, ast.Attribute) and self._model.target(call) != "torch.Tensor.backward":
-            if not self._is_whole(call.func.value):
+        target = self._model.target(call)
+        if isinstance(call.func, ast.Attribute) and target != "torch.Tensor.backward":
+            # An optimizer writes to the parameters that it was made of.
+            if not self._is_whole(call.func.value) or target.startswith("torch.optim."):
                 self._note_passed(self._passed, self.group(call.func.value), call)
 
     def _note_passed(self, noted: dict[Place, list[Position]], groups: Iterable[Place], call: ast.expr) -> None:
@@ -313,6 +321,21 @@ def attributes_written(model: Model) -> frozenset[str]:
         functions = [info.node for info in model.module.structure.functions.values() if not info.constructs]
         bodies = (memory_around(model, _inside(each)) for each in functions)
         found = _ATTRIBUTES[model] = frozenset(name for each in bodies for name in each.written_attributes())
+    return found
+
+
+def writers(model: Model, node: ast.expr, begin: Position, end: Position) -> Writers:
+    """Who may write to the memory of an expression between two positions of its function.
+
+    Code that runs in between is believed to write to an attribute if a function of the file does.
+    """
+    memory = memory_around(model, node)
+    found = memory.writers(node, begin, end)
+    if found is Writers.KNOWING:
+        places = [place for group in memory.group(node) for place in (group, *memory.members(group))]
+        names = {place[1:] for place in places if isinstance(place, str) and place.startswith(".")}
+        if not names.isdisjoint(attributes_written(model)):
+            return Writers.HANDED
     return found
 
 

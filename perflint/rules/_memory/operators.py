@@ -7,7 +7,7 @@ import ast
 from perflint.rules._methods import is_false
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
-from perflint.semantics.values import Tensor
+from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
 
 
 def _of(text: str) -> frozenset[str]:
@@ -98,14 +98,21 @@ GROWS = _of("append appendleft add insert extend update setdefault put push")
 _CHANGES = (*KEEPS, "torch.optim.", "torch._foreach", "torch.Tensor.backward", "torch.Tensor.register_hook")
 _KNOWN = ("torch.", "builtins.", "math.", "numpy.", "typing.", "warnings.", "logging.", "operator.", "functools.")
 _RUNS_OTHERS = frozenset(
-    f"builtins.{name}" for name in ("next", "map", "filter", "exec", "eval", "setattr", "__import__", "super")
-) | {"functools.reduce", "functools.partial"}
+    f"builtins.{name}" for name in "next map filter exec eval getattr setattr __import__ super".split()
+) | {"functools.reduce", "functools.partial", "operator.methodcaller", "operator.call"}
+"""Functions of Python that run, or look up, code of others."""
 PASSES_ON = frozenset(f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "iter", "next", "reversed"))
 """Functions of Python whose results hold what they are given."""
 _ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
 _ARRAY_FUNCTIONS = frozenset(
     f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 ) | {"numpy.random.shuffle", "random.shuffle"}
+_OPERATOR_WRITES = frozenset(
+    f"operator.{name}"
+    for name in """setitem delitem iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift imatmul
+    iconcat __setitem__ __iadd__ __isub__ __imul__ __itruediv__ __iand__ __ior__ __ixor__""".split()
+)
+_SPECIAL_WRITES = _of("__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __iand__ __ior__ __ixor__ __imatmul__")
 _FACTORIES = "zeros ones full empty eye arange linspace rand randn randint randperm tensor"
 _LIKE = "zeros_like ones_like full_like empty_like rand_like randn_like"
 _MAKES = "cat concat stack hstack vstack where repeat_interleave index_select gather take_along_dim tile"
@@ -125,12 +132,7 @@ def is_layer(model: Model, call: ast.Call) -> bool:
 def is_known(model: Model, call: ast.Call) -> bool:
     """Whether a call is one of torch, of Python or of NumPy, which write to nothing but what their names say."""
     target = model.target(call)
-    return target.startswith(_KNOWN) and not target.startswith(_CHANGES)
-
-
-def is_closed(model: Model, call: ast.Call) -> bool:
-    """Whether a known call also runs no code but its own."""
-    return is_known(model, call) and model.target(call) not in _RUNS_OTHERS
+    return target.startswith(_KNOWN) and not target.startswith(_CHANGES) and target not in _RUNS_OTHERS
 
 
 def keeps_order(name: str) -> bool:
@@ -157,14 +159,16 @@ def shared(model: Model, node: ast.expr) -> ast.expr:
             return node
 
 
-def is_fresh(model: Model, node: ast.expr) -> bool:
-    """Whether an expression makes a tensor with memory of its own, which autograd does not keep."""
+def is_fresh(model: Model, node: ast.expr, *, surely: bool = True) -> bool:
+    """Whether an expression makes a tensor with memory of its own, which autograd does not keep.
+
+    Unless `surely`, operands of which nothing is known count as tensors or numbers: an object of another class
+    may give what it likes.
+    """
     if isinstance(node, ast.BinOp):
-        both = [model.value(part) for part in (node.left, node.right)]
-        return isinstance(node.op, _ARITHMETIC) and any(isinstance(value, Tensor) for value in both)
+        return isinstance(node.op, _ARITHMETIC) and _are_numbers(model, [node.left, node.right], surely)
     if isinstance(node, ast.Compare):
-        operands = [model.value(part) for part in (node.left, *node.comparators)]
-        return len(operands) == 2 and any(isinstance(value, Tensor) for value in operands)
+        return len(node.ops) == 1 and _are_numbers(model, [node.left, *node.comparators], surely)
     if not isinstance(node, ast.Call):
         return False
     if any(keyword.arg in ("requires_grad", "out", None) for keyword in node.keywords):
@@ -174,6 +178,20 @@ def is_fresh(model: Model, node: ast.expr) -> bool:
     if target in FRESH:
         return target != "torch.where" or len(node.args) != 1
     return head in ("torch", "torch.Tensor") and leaf in _DECIDES
+
+
+def _are_numbers(model: Model, operands: list[ast.expr], surely: bool) -> bool:
+    """Whether operands are tensors, one at least, and numbers."""
+    values = [model.value(each) for each in operands]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if not tensors or any(isinstance(value, Instance) for value in values):
+        return False
+    if not surely:
+        return True
+    return all(
+        isinstance(value, (Array, Const, Scalar)) or (isinstance(value, Tensor) and value.evidence > Evidence.USE)
+        for value in values
+    )
 
 
 def written(model: Model, node: ast.AST) -> list[ast.expr]:
@@ -196,9 +214,32 @@ def written(model: Model, node: ast.AST) -> list[ast.expr]:
     elif name in _ARRAY_WRITES and isinstance(node.func, ast.Attribute):
         if model.value(node.func.value).tensor is None:
             found.append(node.func.value)
-    elif model.target(node) in _ARRAY_FUNCTIONS:
+    elif name in _SPECIAL_WRITES and isinstance(node.func, ast.Attribute):
+        found.append(node.func.value)
+    elif model.target(node) in _ARRAY_FUNCTIONS or model.target(node) in _OPERATOR_WRITES:
         found += node.args[:1]
     return found
+
+
+def is_bound_write(model: Model, node: ast.AST) -> bool:
+    """Whether a node takes a method that writes, to call it later: `step = x.add_`."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return False
+    parent = model.parent(node)
+    called = isinstance(parent, ast.Call) and parent.func is node
+    writes = node.attr.endswith("_") and not node.attr.endswith("__")
+    return not called and (writes or node.attr in _SPECIAL_WRITES)
+
+
+def inference_around(model: Model, node: ast.AST) -> ast.AST | None:
+    """The innermost `with torch.inference_mode():` around a node in its function."""
+    for outer in model.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return None
+        if isinstance(outer, (ast.With, ast.AsyncWith)):
+            if any("inference_mode" in model.source.written(item.context_expr) for item in outer.items):
+                return outer
+    return None
 
 
 def records(model: Model, node: ast.AST) -> bool:

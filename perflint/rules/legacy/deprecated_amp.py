@@ -31,6 +31,7 @@ _SINCE = {
 }
 _FORMATS = {"cuda": "float16", "cpu": "bfloat16"}
 _CACHE = re.compile(r"cache_enabled")
+_ASKS_FOR_SCALERS = re.compile(r"\b(?:isinstance|issubclass)\([^\n]*\bGradScaler\b")
 _PACKAGES = ("torch.cuda.amp", "torch.cpu.amp")
 
 
@@ -87,8 +88,9 @@ class DeprecatedAmp(Rule):
     a cache if no argument says otherwise. The new one does as the autocast around it, so the fix writes
     `dtype`, and `cache_enabled=True` if the project sets that somewhere. Where the names are imported, the
     import and all uses change together, but not where another file takes the names from this one. Where
-    one of the uses cannot change, the others are spelled in full. Unsafe where the file asks with
-    `isinstance` for the old class: scalers of today's class are then among those that it finds.
+    one of the uses cannot change, the others are spelled in full. Unsafe where a file of the project asks with
+    `isinstance` for a scaler: one of today's class is no object of the old class, and scalers of both classes are
+    among those that a test for today's finds.
 
     ## How a GPU shows it
     It does not: the same kernels run. The warning shows on the host.
@@ -159,6 +161,8 @@ class _Imports:
             if isinstance(node, ast.Name):
                 self._loads[node.id] = self._loads.get(node.id, 0) + 1
         self._moved: dict[Import, Fix | None] = {}
+        self._asks_for_scalers = some_file_says(model, _ASKS_FOR_SCALERS)
+        """Whether a file of the project asks for the old class, of which today's scalers are none."""
 
     def fix(self, reference: Reference) -> Fix | None:
         """The fix of one reference; None where its place allows none."""
@@ -211,7 +215,8 @@ class _Imports:
         return self._fix(done, "Import from `torch.amp`", (), used)
 
     def _fix(self, edits: list[Edit], message: str, imports: tuple[str, ...], used: list[Reference]) -> Fix:
-        unsafe = any(_is_asked_for(self._model, use.node) for use in used)
+        scalers = any(use.member == "GradScaler" for use in used)
+        unsafe = any(_is_asked_for(self._model, use.node) for use in used) or (scalers and self._asks_for_scalers)
         added = [each.imports for use in used if (each := _format(self._model, use)) is not None]
         imports = tuple(dict.fromkeys((*imports, *chain.from_iterable(added))))
         since = max(_SINCE[use.member] for use in used)

@@ -11,7 +11,7 @@ from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Mappi
 
 _OTHERWISE = re.compile(
     r"\bdef +load_state_dict\b|_load_from_state_dict|load_state_dict_(?:pre|post)_?hook|set_extra_state"
-    r"|set_swap_module_params_on_conversion|__setstate__|__setattr__"
+    r"|\.load_state_dict *=[^=]|set_swap_module_params_on_conversion|__setstate__|__setattr__"
 )
 """Ways for a class or file to do something else with what is loaded."""
 _KEPT = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")

@@ -11,7 +11,7 @@ from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import indentation, replace, with_last_comments
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.flows import flow_around
-from perflint.rules._memory.operators import is_fresh, shared
+from perflint.rules._memory.operators import inference_around, is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import loops_around
 from perflint.rules._words import often
@@ -154,7 +154,7 @@ def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
     groups = memory.group(tensor)
     members = [member for group in groups for member in memory.members(group)]
     bounds = [each for each in members if isinstance(each, Bound)]
-    if not bounds or not memory.is_own(tensor) or not all(_is_made_here(model, each) for each in bounds):
+    if not bounds or not memory.is_own(tensor) or not all(_is_made_here(model, guard, each) for each in bounds):
         return False
     last: ast.stmt = guard.statement
     for loop in loops_around(model, guard.statement):
@@ -178,8 +178,11 @@ def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Lo
     return False
 
 
-def _is_made_here(model: Model, bound: Bound) -> bool:
+def _is_made_here(model: Model, guard: Guard, bound: Bound) -> bool:
     """Whether a name gets a new tensor, a view of one of the same function, or is only written to."""
     if bound.node is None or bound.value is None:
         return not isinstance(bound.node, ast.arg)
+    if inference_around(model, bound.node) is not inference_around(model, guard.statement):
+        # A tensor of inference mode cannot be written to outside.
+        return False
     return bound.whole and (is_fresh(model, bound.value) or isinstance(shared(model, bound.value), ast.Name))

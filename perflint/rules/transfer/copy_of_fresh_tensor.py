@@ -52,7 +52,8 @@ class CopyOfFreshTensor(Rule):
     ```
 
     ## Fix safety
-    Safe: `.clone()` goes. Values, strides and gradients are the same.
+    `.clone()` goes. Values, strides and gradients are the same. Safe where all operands of the arithmetic are
+    known to be tensors and numbers. Unsafe elsewhere: an object of another class may return what it holds itself.
 
     ## How a GPU shows it
     A profile shows `aten::clone` with a copy kernel right after the kernel that made the tensor.
@@ -69,17 +70,18 @@ class CopyOfFreshTensor(Rule):
         call = site.node
         if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
             return False
-        return is_fresh(site.model, call.func.value)
+        return is_fresh(site.model, call.func.value, surely=False)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         assert isinstance(site.node.func, ast.Attribute)
+        made = site.node.func.value
         tensor = None if site.receiver is None else site.receiver.tensor
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} copies a tensor that nothing else refers to{often(site)}",
             confidence=Confidence.LOW if tensor is None or tensor.device is Device.CPU else Confidence.HIGH,
             help="Remove `.clone()`.",
-            fix=without_clone(site, Safety.SAFE),
+            fix=without_clone(site, Safety.SAFE if is_fresh(site.model, made) else Safety.UNSAFE),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._memory.bodies import Writers, lived, memory_around
+from perflint.rules._memory.bodies import Writers, lived, memory_around, writers
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._statements import statement_of
 from perflint.rules._words import often
@@ -100,9 +100,11 @@ class RepeatInsteadOfExpand(Rule):
     into a product or a sum, or two or more new dimensions get a gradient (additions may run in another order); where
     strides of what is made of it can be seen, which may follow those of the other operand; where autograd keeps it,
     so that a write to the tensor before the backward pass raises an error; where other code runs while it is in use,
-    which must not write to the tensor; where the number of dimensions is only taken from the number of arguments
+    which is not given the tensor; where the number of dimensions is only taken from the number of arguments
     (a tensor of fewer raises an error); and where a slice is repeated: if it is empty, `repeat` gives an empty
-    tensor, and `expand` raises.
+    tensor, and `expand` raises. Risky where other code runs while it is in use that may know the tensor from
+    elsewhere, as a method knows an attribute: a write to the tensor would show in the result. There is no fix where
+    such a write, or a call that gets the tensor, is seen.
 
     ## How a GPU shows it
     A profile shows `aten::repeat` with a copy kernel, and the memory of the result.
@@ -127,8 +129,8 @@ class RepeatInsteadOfExpand(Rule):
         becomes = uses.fates
         if found is None or not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
             return
-        writers = _writers(site, uses)
-        if writers is Writers.WRITTEN or _is_reshaped(site):
+        others = _writers(site, uses)
+        if others is Writers.WRITTEN or _is_reshaped(site):
             return
         tensor = None if site.receiver is None else site.receiver.tensor
         shown = becomes.isdisjoint({Fate.PASSED, Fate.LAYER})
@@ -137,6 +139,7 @@ class RepeatInsteadOfExpand(Rule):
         else:
             strong = found.certain and tensor.evidence >= Evidence.CONVENTION
             confidence = Confidence.HIGH if strong else Confidence.MEDIUM
+        safety = _safety(site, found, uses, others)
         cure = f"`.expand({', '.join(found.sizes)})` makes a view."
         of_scores = len(found.sizes) > 3 and _is_in_attention(site)
         yield self.finding(
@@ -145,9 +148,7 @@ class RepeatInsteadOfExpand(Rule):
             confidence=confidence,
             severity=None if of_scores else Severity.INFO,
             help=cure,
-            fix=_fix(node, site, found, _safety(site, found, uses, writers))
-            if shown and writers < Writers.HANDED
-            else None,
+            fix=_fix(node, site, found, safety) if shown and others < Writers.HANDED else None,
             cost=sentence(_COST, self.measured[0]) if of_scores else None,
         )
 
@@ -221,15 +222,17 @@ def _writers(site: CallSite, uses: Uses) -> Writers:
     if statement is None or not isinstance(site.node.func, ast.Attribute):
         return Writers.HANDED
     begin, end = lived((statement.lineno, statement.col_offset), uses.last, uses.loops)
-    return memory_around(site.model, site.node).writers(site.node.func.value, begin, end)
+    return writers(site.model, site.node.func.value, begin, end)
 
 
-def _safety(site: CallSite, found: _Repeats, uses: Uses, writers: Writers) -> Safety:
+def _safety(site: CallSite, found: _Repeats, uses: Uses, others: Writers) -> Safety:
+    if others is Writers.KNOWING:
+        return Safety.RISKY
     tensor = None if site.receiver is None else site.receiver.tensor
     has_gradient = tensor is None or tensor.kind not in (Kind.INT, Kind.BOOL)
     if has_gradient and not found.adds_alike:
         return Safety.UNSAFE
-    exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and writers is Writers.NONE
+    exact = uses.fates == {Fate.READ} and not uses.laid_bare and not uses.saved and others is Writers.NONE
     return Safety.SAFE if exact and found.ranked and not found.sliced else Safety.UNSAFE
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Safety, Severity
-from perflint.rules._memory.bodies import Writers, attributes_written, lived, memory_around
+from perflint.rules._memory.bodies import Writers, attributes_written, lived, writers
 from perflint.rules._memory.operators import is_fresh, shared
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._statements import statement_of
@@ -100,7 +100,9 @@ class UnwrittenClone(Rule):
             return True
         if site.node.args or site.node.keywords:
             return False
-        return not is_fresh(site.model, copied) if site.target == "torch.Tensor.clone" else _is_slice(site)
+        if site.target == "torch.Tensor.clone":
+            return not is_fresh(site.model, copied, surely=False)
+        return _is_slice(site)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         if site.target == _DEEP:
@@ -212,7 +214,7 @@ def _source_confidence(site: CallSite, copied: ast.expr, uses: Uses) -> Confiden
         end = _LAST
         if isinstance(base, ast.Attribute) and base.attr in attributes_written(model):
             return None
-    found = memory_around(model, site.node).writers(copied, begin, end)
+    found = writers(model, copied, begin, end)
     if found > Writers.LAYERS:
         return None
     return Confidence.LOW if found is Writers.LAYERS else Confidence.HIGH

@@ -12,5 +12,15 @@ def case_asked_for():
 
 
 def change_asked_for(today):
-    """scalers of today's class are then among those that it finds"""
+    """scalers of both classes are among those that a test for today's finds"""
     assert today == (False, True)
+
+
+def case_made():
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    return {"old": type(scaler) is not torch.amp.GradScaler, "today": isinstance(scaler, torch.amp.GradScaler)}
+
+
+def change_made(old):
+    """one of today's class is no object of the old class"""
+    assert old == (True, False)

@@ -150,3 +150,12 @@ def kept_where_the_next_turn_of_an_outer_loop_writes_to_it(table: torch.Tensor):
                 labels[outside] = 0
         total = total + table[labels].sum()
     return total
+
+
+def kept_where_it_was_made_in_inference_mode():
+    with torch.inference_mode():
+        labels = torch.arange(3, device=DEVICE)
+    outside = labels >= 3
+    if outside.any():
+        labels[outside] = 0
+    return labels

@@ -51,3 +51,15 @@ class OfANumber(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = torch.empty_like(x)
         return torch.cat([x, x], out=out).clone(), x.clone()
+
+
+class Wrapped:
+    def __init__(self, held: torch.Tensor) -> None:
+        self.held = held
+
+    def __add__(self, other: object) -> torch.Tensor:
+        return self.held
+
+
+def added_by_another_class(x: torch.Tensor) -> torch.Tensor:
+    return (Wrapped(x) + x).clone()

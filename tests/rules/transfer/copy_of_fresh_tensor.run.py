@@ -47,3 +47,23 @@ def kept_where_memory_is_shared():
     y = x.detach().clone()
     y.add_(1)
     return x, y, x.view(-1).clone(), torch.zeros(2, requires_grad=True).clone()
+
+
+class Wrapped:
+    def __init__(self, held):
+        self.held = held
+
+    def __add__(self, other):
+        return self.held
+
+
+def kept_where_another_class_adds():
+    x = leaf()
+    y = (Wrapped(x) + x).clone()
+    return x, y
+
+
+def kept_where_an_operand_is_not_known(other):
+    x = leaf()
+    y = (other + x).clone()
+    return x, y

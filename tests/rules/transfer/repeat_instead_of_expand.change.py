@@ -68,3 +68,29 @@ def case_written_before_the_backward_pass():
 def change_written_before_the_backward_pass(error):
     """autograd keeps it, so that a write to the tensor before the backward pass raises an error"""
     assert error[0] is None and "modified by an inplace operation" in error[1]
+
+
+class Tokens(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = torch.nn.Parameter(torch.zeros(1, 1, 3, device=DEVICE))
+
+    @torch.no_grad()
+    def step(self):
+        for parameter in self.parameters():
+            parameter.add_(1)
+
+    def forward(self, x: torch.Tensor):
+        tokens = self.token.repeat(len(x), 1, 1)
+        self.step()
+        return torch.cat([tokens, x], dim=1)
+
+
+def case_stepped_in_between():
+    model = Tokens()
+    return {"joined": model(torch.ones(2, 1, 3, device=DEVICE)), "model": model}
+
+
+def change_stepped_in_between(joined):
+    """Risky where other code runs while it is in use that may know the tensor … would show in the result"""
+    assert joined[0][0, 0, 0] == 0 and joined[1][0, 0, 0] == 1

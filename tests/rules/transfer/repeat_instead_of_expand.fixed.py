@@ -130,3 +130,38 @@ class InALoop(nn.Module):
             total.add_(1)
             total = x[None].repeat(4, 1, 1)
         return x
+
+
+class Stepped(nn.Module):
+    """A method writes to the first token while it is in use; no code in sight writes to the other one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(1, 1, 8))
+        self.other = nn.Parameter(torch.zeros(1, 1, 8))
+        self.embed = nn.Linear(8, 8)
+
+    def bump(self) -> None:
+        with torch.no_grad():
+            self.token.add_(1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = self.token.repeat(len(x), 1, 1)
+        self.bump()
+        second = self.other.expand(len(x), -1, -1)
+        return torch.cat([first, second, self.embed(x)], dim=1)
+
+
+def stepped(x: torch.Tensor) -> torch.Tensor:
+    row = torch.ones(1, 8, device="cuda", requires_grad=True)
+    optimizer = torch.optim.SGD([row], lr=0.1)
+    rows = row.repeat(4, 1)
+    optimizer.step()
+    return torch.cat([rows, x])
+
+
+def written_before_it_is_read(x: torch.Tensor) -> torch.Tensor:
+    row = torch.ones(1, 8, device="cuda")
+    rows = row.repeat(4, 1)
+    row.add_(1)
+    return torch.cat([rows, x])

@@ -1,3 +1,5 @@
+import operator
+
 import torch
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -122,3 +124,38 @@ def kept_where_others_see_it(x: torch.Tensor):
     global ROWS
     ROWS = torch.ones(5, device=DEVICE).repeat(4, 1)
     return torch.cat([ROWS, x])
+
+
+def kept_where_a_function_of_python_writes():
+    row = torch.ones(1, 5, device=DEVICE)
+    rows = row.repeat(4, 1)
+    operator.setitem(row, 0, 5.0)
+    more = row.repeat(4, 1)
+    list(map(torch.Tensor.zero_, [row]))
+    last = row.repeat(4, 1)
+    getattr(row, "add_")(1)
+    return torch.cat([rows, rows]), torch.cat([more, more]), torch.cat([last, last])
+
+
+def kept_where_a_method_is_called_later():
+    row = torch.ones(1, 5, device=DEVICE)
+    step = row.add_
+    rows = row.repeat(4, 1)
+    step(1)
+    return torch.cat([rows, rows])
+
+
+def kept_where_an_optimizer_steps():
+    row = torch.ones(1, 5, device=DEVICE, requires_grad=True)
+    optimizer = torch.optim.SGD([row], lr=1.0)
+    rows = row.repeat(4, 1)
+    optimizer.step()
+    return torch.cat([rows, rows])
+
+
+def kept_where_a_generator_writes(stepping):
+    row = torch.ones(1, 5, device=DEVICE)
+    steps = stepping(row)
+    rows = row.repeat(4, 1)
+    next(steps)
+    return torch.cat([rows, rows])
