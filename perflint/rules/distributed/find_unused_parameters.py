@@ -61,7 +61,7 @@ class FindUnusedParameters(Rule):
     ```
 
     ## Fix safety
-    Shown and never written: that the argument can go is known only when the program has run, by torch's warning.
+    No fix is written, the change is shown: only a run tells whether the argument can go, by torch's warning.
     perflint does not look whether parameters are unused. If some are, the second step raises "Expected to have
     finished reduction in the prior iteration".
 

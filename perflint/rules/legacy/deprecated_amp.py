@@ -86,7 +86,7 @@ class DeprecatedAmp(Rule):
     Safe: the old names construct the new ones with the same values. Positional arguments of
     `autocast` become keywords. The old `autocast` computes in float16 (on the CPU in bfloat16) and keeps
     a cache if no argument says otherwise. The new one does as the autocast around it, so the fix writes
-    `dtype`, and `cache_enabled=True` if the project sets that somewhere. Where the names are imported, the
+    `dtype`, and `cache_enabled=True` if the file sets that. Where the names are imported, the
     import and all uses change together, but not where another file takes the names from this one. Where
     one of the uses cannot change, the others are spelled in full. Unsafe where a file of the project asks with
     `isinstance` for a scaler: one of today's class is no object of the old class, and scalers of both classes are
@@ -307,7 +307,7 @@ def _with_defaults(model: Model, reference: Reference, call: cst.Call) -> cst.Ca
     if "dtype" not in given:
         dtype = _format(model, reference)
         new = None if dtype is None else with_argument(call, f"dtype={dtype.text}")
-    if new is not None and "cache_enabled" not in given and some_file_says(model, _CACHE):
+    if new is not None and "cache_enabled" not in given and _CACHE.search(model.source.text):
         new = with_argument(new, "cache_enabled=True")
     return new
 
