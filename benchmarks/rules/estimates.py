@@ -57,7 +57,7 @@ def measured(seed: int) -> dict[str, Any]:
 
 
 def messages(given: list[Case]) -> dict[str, str]:
-    """What `perflint check` says of each case's line: message and help."""
+    """What `perflint check` says of each case's line: message, cost and help."""
     with tempfile.TemporaryDirectory() as folder:
         for number, case in enumerate(given):
             Path(folder, f"case_{number}.py").write_text(case.source, encoding="utf-8")
@@ -70,7 +70,7 @@ def messages(given: list[Case]) -> dict[str, str]:
     for finding in json.loads(done.stdout)["findings"]:
         case = given[int(Path(finding["path"]).stem.rpartition("_")[2])]
         if (finding["code"], finding["line"]) == (case.rule, case.line):
-            said[case.name] = " ".join(filter(None, (finding["message"], finding.get("help"))))
+            said[case.name] = " ".join(filter(None, (finding["message"], finding.get("cost"), finding.get("help"))))
     missing = [case.name for case in given if case.name not in said]
     if missing:
         raise SystemExit(f"perflint finds nothing in {missing}")

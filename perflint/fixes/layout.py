@@ -19,6 +19,8 @@ _LIMITS = (88, 100, 120)
 """Line lengths that formatters are commonly set to, in characters; 88 is black's own."""
 _TOLERATED = 0.01
 """The share of a file's lines that may be longer than its limit: strings and links cannot be broken."""
+_LEAST = 8
+"""Characters in a pair of brackets that is worth breaking."""
 _OPENING = dict(zip(")]}", "([{", strict=True))
 
 
@@ -100,7 +102,7 @@ def _last_bracket(tokens: Sequence[tokenize.TokenInfo]) -> _Bracket | None:
             stack.append((index, []))
         elif token.string in _OPENING and stack:
             opening, commas = stack.pop()
-            if index > opening + 1:
+            if token.start[1] - tokens[opening].end[1] >= _LEAST:
                 found = [each for each in found if each.opening < opening]
                 found.append(_Bracket(opening, index, tuple(commas)))
         elif token.string == "," and stack:

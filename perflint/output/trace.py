@@ -51,7 +51,7 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     yield text
     if not header.devices:
         yield _NO_GPU
-    elif not header.lines_recorded:
+    elif not header.lines_recorded and not header.simulated:
         yield _NO_LINES
 
 

@@ -59,5 +59,6 @@ def test_check(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> 
 def test_fix(files: tuple[Path, Path]) -> None:
     file, excluded = files
     assert run("perflint-fix", file, excluded) == 0
-    assert file.read_text() == BAD.replace("torch.cuda.amp.autocast()", 'torch.amp.autocast("cuda", dtype=torch.float16)')
+    fixed = 'torch.amp.autocast("cuda", dtype=torch.float16)'
+    assert file.read_text() == BAD.replace("torch.cuda.amp.autocast()", fixed)
     assert excluded.read_text() == BAD

@@ -142,7 +142,7 @@ def test_screen_readers_find_their_way(page: Page, files: dict[str, Path]) -> No
     assert any("GPU busy 7.00 ms" in name.replace("\u00a0", " ") for name in pictures)
     assert any("idle: after a wait, train.py:11" in name for name in pictures)
     tables = [name for _, name in names_of(page, "table")]
-    assert "Lines that wait for the GPU, the dearest first" in tables and all(tables)
+    assert "Lines that wait for the GPU, the most costly first" in tables and all(tables)
     heads = {name for _, name in names_of(page, "columnheader")}
     assert {"Line", "milliseconds per step", "share of the step"} <= heads
 

@@ -83,7 +83,7 @@ def test_a_check_with_the_trace_of_a_training_program(
     happened = {finding["line"] for finding in findings if (finding["verdict"] or {}).get("ruling") in confirmed}
     assert happened >= waited
     unseen = {finding["message"] for finding in findings if finding["code"] == "TPF199"}
-    assert len(unseen) == 1 and "torch.save(module.state_dict()" in unseen.pop(), "the rules know all others"
+    assert len(unseen) == 1 and "torch.save(" in unseen.pop(), "the rules know all others"
     refuted = {finding["line"] for finding in findings if (finding["verdict"] or {}).get("ruling") == "refuted"}
     assert not refuted & waited
 
