@@ -14,7 +14,7 @@ from perflint.semantics.frame import DEFAULT_DEVICE, Frame, Names, join_names, p
 from perflint.semantics.narrowing import narrow
 from perflint.semantics.patterns import matched, unmatched
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Sequence, Value
+from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Sequence, Unknown, Value
 
 
 def _if(frame: Frame, node: ast.If) -> None:
@@ -53,13 +53,20 @@ def _forget_test(names: Names, before: Names, told: list[Names], after: list[Nam
         if (
             was is not None
             and name in names
-            and len(names[name].members) <= len(was.members)
+            and _told_types(names[name], was) <= len(was.members)
             and all(
                 branch is not None and branch.get(name) is known.get(name, was)
                 for branch, known in zip(after, told, strict=True)
             )
         ):
             names[name] = was
+
+
+def _told_types(value: Value, was: Value) -> int:
+    """How many types a value has after a test, without the unknown one of `x` where it is not the tensor it was."""
+    told = [member for member in value.members if not isinstance(member, Unknown)]
+    is_open = any(isinstance(member, Unknown) for member in was.members)
+    return len(value.members) if is_open else len(told)
 
 
 def _truth(value: Value) -> bool | None:

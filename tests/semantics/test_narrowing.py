@@ -325,6 +325,23 @@ def f(x: Tensor, y: nn.Parameter, z: Tensor):
         x               # -> ?
     w = 1 if isinstance(z, Tensor) else z       # -> ?
 
+def f(x: Tensor, y: Optional[Tensor], z, g):
+    if isinstance(x, Tensor):
+        x               # -> caller
+    x                   # -> caller
+    if not isinstance(x, Tensor):
+        g(x)
+    x                   # -> caller
+    if not isinstance(x, Tensor):
+        x = torch.tensor(x)
+    x                   # -> tensor
+    if isinstance(y, Tensor):
+        y.sum()
+    y                   # -> caller | None
+    if isinstance(z, Tensor):
+        z.sum()
+    z                   # -> caller | ?
+
 def f(held, k):
     while not isinstance(held[k][0], Tensor):
         held[k][0]      # -> ?
