@@ -13,6 +13,7 @@ from perflint.source.quoting import quoted
 
 _READ = {
     Use.ACTION: "The environment takes a number of the CPU, so this wait stays: read all actions of a step at once.",
+    Use.BYTES: "Bytes are made on the CPU, so this wait stays: read all numbers that are written at once.",
     Use.TEST: "Decide from what the CPU knows, or test every hundredth step.",
     Use.SIZE: "Get the size on the CPU: from a shape, the collate function or the settings.",
     Use.INDEX: "Index with the tensor itself, or get the index on the CPU.",
