@@ -108,7 +108,7 @@ class ReboundGraphInput(Rule):
                     help=f"Copy into it: `{path}.copy_(…)`."
                     if not is_number
                     else "Keep the number in a tensor on the GPU, and fill that.",
-                    fix=None if is_number else _fix(model, assignment, path),
+                    fix=None if is_number or _is_global(model, assignment, path) else _fix(model, assignment, path),
                 )
 
 
@@ -167,6 +167,13 @@ def _is_number(model: Model, block: Recorded, path: str) -> bool:
             if isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) == path:
                 return scalar_type(model.value(node)) in ("int", "float", "bool")
     return False
+
+
+def _is_global(model: Model, assignment: ast.Assign, path: str) -> bool:
+    """True if a `global` statement names the input: a copy would leave that statement behind without a use."""
+    function = model.function(assignment)
+    nodes = ast.walk(function) if function is not None else ()
+    return any(isinstance(node, ast.Global) and path in node.names for node in nodes)
 
 
 def _fix(model: Model, assignment: ast.Assign, path: str) -> Fix | None:

@@ -48,7 +48,7 @@ with torch.cuda.graph(shared_graph):
 
 def run_shared(x: torch.Tensor) -> torch.Tensor:
     global shared_x
-    shared_x.copy_(x.cuda())
+    shared_x = x.cuda()
     shared_graph.replay()
     return shared_y.clone()
 
