@@ -12,7 +12,7 @@ from perflint.semantics.operations import quote
 from perflint.semantics.origins import Origin, Source
 from perflint.semantics.reasons import Reasons
 from perflint.semantics.sites import device_confidence
-from perflint.semantics.structure import FunctionInfo, walk
+from perflint.semantics.structure import FunctionInfo, stands_in, walk
 from perflint.semantics.values import Device, Evidence, Tensor
 from perflint.semantics.work import by_name
 from perflint.source.quoting import quoted
@@ -180,7 +180,7 @@ class _HeatWords:
                 return f"runs only now and then: {quote(self._model, test)} in line {test.lineno}"
             if isinstance(inner, (ast.Raise, ast.ExceptHandler)):
                 return "runs only when something fails"
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):
                 return outer
             if self._map.of(outer) is not heat:
                 return self._loop(outer) if isinstance(outer, _LOOPS) else ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 
 from perflint.findings import Edit
 from perflint.fixes.edits import in_newlines_of, insert
@@ -29,14 +31,16 @@ def spell(source: Source, name: str, at: ast.AST) -> Spelling | None:
     import serves, the root package is to be imported. None where the name that would be
     used means something else somewhere in the file, and no other serves.
     """
-    bound = _bindings(source, at)
-    rebound = _rebound(source.tree, at)
+    names = _names_of(source.tree)
+    line = getattr(at, "lineno", 0)
+    scopes = list(names.around(line))
+    bound = names.bindings(scopes, line)
     for prefix in _prefixes(name):
-        for local, full_names in bound.items():
-            if full_names == {prefix} and local not in rebound:
+        for local in bound.locals.get(prefix, ()):
+            if not _is_rebound(local, scopes):
                 return Spelling(local + name[len(prefix) :])
     root = name.partition(".")[0]
-    if root in rebound or root in bound:
+    if root in bound.names or _is_rebound(root, scopes):
         return None
     return Spelling(name, (f"import {root}",))
 
@@ -45,16 +49,6 @@ def _prefixes(name: str) -> Iterator[str]:
     while name:
         yield name
         name = name.rpartition(".")[0]
-
-
-def _bindings(source: Source, at: ast.AST) -> dict[str, set[str]]:
-    """The full names that the imports visible at `at` give to each local name."""
-    found: dict[str, set[str]] = {}
-    for statement in _visible_imports(source.tree, at):
-        for alias in statement.names:
-            local, full = _binding(statement, alias)
-            found.setdefault(local, set()).add(full)
-    return found
 
 
 def _binding(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> tuple[str, str]:
@@ -67,17 +61,6 @@ def _binding(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> tuple[
     return root, root
 
 
-def _visible_imports(tree: ast.Module, at: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of the module and of the functions around a node, above it."""
-    yield from _imports(tree.body)
-    line = getattr(at, "lineno", 0)
-    for function in ast.walk(tree):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
-            function.body[0].lineno <= line <= (function.end_lineno or 0)
-        ):
-            yield from (statement for statement in _imports(function.body) if statement.lineno < line)
-
-
 def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
     """The imports of a block that run whenever it does; those of `try` do, or what needs them does not."""
     for statement in body:
@@ -87,24 +70,94 @@ def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from _imports(statement.body)
 
 
-def _rebound(tree: ast.Module, at: ast.AST) -> set[str]:
-    """Names that something other than an import binds at `at`; `x = None` beside a guarded import is none."""
-    line = getattr(at, "lineno", 0)
-    found: set[str] = set()
-    waiting: list[ast.AST] = list(tree.body)
-    while waiting:
-        node = waiting.pop()
-        found.update(_bound_by(node))
-        if isinstance(node, _SCOPES) and not node.lineno <= line <= (node.end_lineno or 0):
-            continue
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
-            continue
-        waiting.extend(ast.iter_child_nodes(node))
-    return found
-
-
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+
+
+_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+class _Imported:
+    """What imports give: the names that they bind, and the local names that stand for nothing but a full name."""
+
+    def __init__(self, statements: Iterable[ast.Import | ast.ImportFrom]) -> None:
+        self.names: dict[str, set[str]] = {}
+        for statement in statements:
+            for alias in statement.names:
+                local, full = _binding(statement, alias)
+                self.names.setdefault(local, set()).add(full)
+        self.locals: dict[str, list[str]] = {}
+        for local, full_names in self.names.items():
+            if len(full_names) == 1:
+                self.locals.setdefault(next(iter(full_names)), []).append(local)
+
+
+class _Names:
+    """The names that a scope binds itself, by other things than imports, and the scopes right inside it.
+
+    `x = None` beside a guarded import binds nothing.
+    """
+
+    def __init__(self, scope: ast.Module | _Scope) -> None:
+        self.scope = scope
+        self.bound: set[str] = set()
+        inner: list[_Scope] = []
+        waiting = list(ast.iter_child_nodes(scope))
+        while waiting:
+            node = waiting.pop()
+            self.bound.update(_bound_by(node))
+            if isinstance(node, _SCOPES):
+                inner.append(node)
+            elif not (
+                isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+            ):
+                waiting.extend(ast.iter_child_nodes(node))
+        inner.sort(key=lambda each: (each.lineno, each.col_offset))
+        self._inner: list[_Scope] = inner
+        self._names: dict[_Scope, _Names] = {}
+
+    @cached_property
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """The imports of a module or function."""
+        is_block = isinstance(self.scope, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef))
+        return list(_imports(self.scope.body)) if is_block else []  # type: ignore[arg-type]
+
+    @cached_property
+    def imported(self) -> _Imported:
+        """What these imports give."""
+        return _Imported(self.imports)
+
+    def around(self, line: int) -> Iterator[_Names]:
+        """This scope and those inside it that a line belongs to."""
+        yield self
+        at = bisect_right(self._inner, line, key=lambda each: each.lineno)
+        for scope in (self._inner[each] for each in range(at - 1, -1, -1)):
+            if (scope.end_lineno or 0) < line:
+                return
+            if scope not in self._names:
+                self._names[scope] = _Names(scope)
+            yield from self._names[scope].around(line)
+
+    def bindings(self, scopes: Iterable[_Names], line: int) -> _Imported:
+        """What the imports of the module and of the functions around a line give that stand above it."""
+        local = [
+            statement
+            for each in scopes
+            if isinstance(each.scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and each.scope.body[0].lineno <= line
+            for statement in each.imports
+            if statement.lineno < line
+        ]
+        return _Imported([*self.imports, *local]) if local else self.imported
+
+
+@lru_cache(maxsize=4)
+def _names_of(tree: ast.Module) -> _Names:
+    return _Names(tree)
+
+
+def _is_rebound(name: str, scopes: Iterable[_Names]) -> bool:
+    """Whether something other than an import binds a name in one of some scopes."""
+    return any(name in scope.bound for scope in scopes)
 
 
 def _bound_by(node: ast.AST) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Heat
 from perflint.semantics.model import Model
 from perflint.semantics.sites import Site
+from perflint.semantics.structure import stands_in
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -28,7 +29,7 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
     below, inner = node, node
     for outer in inside(model, node):
         if isinstance(outer, _LOOPS):
-            if inner in outer.body or (isinstance(outer, ast.While) and inner is outer.test):
+            if stands_in(outer.body, inner) or (isinstance(outer, ast.While) and inner is outer.test):
                 yield outer
         elif isinstance(outer, _COMPREHENSIONS):
             # What a comprehension goes over first is evaluated once.

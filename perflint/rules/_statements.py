@@ -8,7 +8,7 @@ from perflint.findings import Edit
 from perflint.fixes.edits import delete_statement
 from perflint.rules._places import inside
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import stands_in, walk
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
 """Functions of torch that say what there is."""
@@ -27,7 +27,7 @@ def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     parent = model.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
+        if isinstance(block, list) and stands_in(block, statement):
             return block
     return [statement]
 
@@ -40,7 +40,7 @@ def removal(model: Model, statement: ast.stmt) -> Edit | None:
     block = block_of(model, statement)
     while len(block) == 1:
         outer = model.parent(statement)
-        if not isinstance(outer, ast.If) or outer.orelse or statement not in outer.body:
+        if not isinstance(outer, ast.If) or outer.orelse or not stands_in(outer.body, statement):
             return None
         if not _has_no_effect(model, outer.test):
             return None
@@ -64,7 +64,7 @@ def swallows(model: Model, node: ast.AST) -> bool:
     """Whether the function around a node may go on after an error in it: in a handler, or behind a `with`."""
     inner = node
     for outer in inside(model, node):
-        if isinstance(outer, _TRIES) and inner in outer.body:
+        if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
             return True
         if isinstance(outer, (ast.With, ast.AsyncWith)) and not all(lets_pass(model, item) for item in outer.items):
             return True

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.semantics.structure import children, path_of, walk
+from perflint.semantics.structure import children, path_of, stands_in, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope = ast.Module | ast.ClassDef | _Function
@@ -79,14 +79,14 @@ def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definiti
             if inner is outer.body and root in parameters(outer):
                 return _reaching(outer, path, node)
         elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if inner in outer.body:
+            if stands_in(outer.body, inner):
                 if _binds(outer, root):
                     return _reaching(outer, path, use, is_later)
                 use, is_later = outer, True
         elif isinstance(outer, ast.Module):
             # A function sees what is there when it is called: at the end, as far as one can tell.
             return _reaching(outer, path, None if is_later else use)
-        elif isinstance(outer, ast.ClassDef) and inner in outer.body:
+        elif isinstance(outer, ast.ClassDef) and stands_in(outer.body, inner):
             found = Definitions() if is_later else _reaching(outer, path, use)
             if found.bindings:
                 return found
@@ -450,12 +450,12 @@ def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast
     for outer in around:
         for name in ("body", "orelse", "finalbody"):
             block = getattr(outer, name, None)
-            if isinstance(block, list) and inner in block:
+            if isinstance(block, list) and stands_in(block, inner):
                 yield from _left_before(inner, block)
         if isinstance(outer, (*_DEFINITIONS, ast.Module)):
             return
         if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
-            yield outer.test, inner in outer.body
+            yield outer.test, stands_in(outer.body, inner)
         elif isinstance(outer, ast.IfExp) and inner is not outer.test:
             yield outer.test, inner is outer.body
         elif isinstance(outer, ast.BoolOp):

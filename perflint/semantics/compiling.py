@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.frame import Budget, Frame
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def gives_up(outer: ast.AST, inner: ast.AST) -> bool:
         return True
     if isinstance(outer, (ast.For, ast.AsyncFor)):
         return isinstance(inner, ast.stmt)
-    return isinstance(outer, ast.Try) and inner in outer.body
+    return isinstance(outer, ast.Try) and stands_in(outer.body, inner)
 
 
 def _options(text: str, line: int, values: dict[str, Value | None]) -> Options | None:

@@ -16,6 +16,8 @@ _KEEPING = frozenset(
     script jit disable unused ignore export custom_fwd custom_bwd fixture dataclass""".split()
 )
 """Decorators that are read where they matter, or that keep the function."""
+_MOST_WRAPPERS = 16
+"""Of one function; a wrapper holds the one below it, and so on, which takes long to compare."""
 
 
 def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments) -> Value:
@@ -57,10 +59,15 @@ def _decorated(frame: Frame, module: Module, info: FunctionInfo, function: Funct
     )  # fmt: skip
     value: Value = plain
     inner = Frame(frame.project, module, frame.budget, names={})
+    wrapped = 0
     for decorator in reversed(getattr(info.node, "decorator_list", ())):
         made = inner.evaluate(decorator)
-        changed = inner.apply(made, Arguments((value,))) if isinstance(made, (Function, Partial)) else value
-        value = changed if isinstance(changed, (Function, Partial, Instance)) else value
+        if isinstance(made, (Function, Partial)):
+            wrapped += 1
+            if wrapped > _MOST_WRAPPERS:
+                return UNKNOWN
+            changed = inner.apply(made, Arguments((value,)))
+            value = changed if isinstance(changed, (Function, Partial, Instance)) else value
     return None if value == plain else value
 
 

@@ -65,6 +65,7 @@ class Destinations:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._loads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._uses: dict[tuple[ast.AST, int], Use] = {}
 
     def of(self, node: ast.expr) -> Use:
         """What the value of an expression is used for."""
@@ -75,6 +76,13 @@ class Destinations:
         return self._loads_of(name)
 
     def _of(self, node: ast.AST, left: int) -> Use:
+        # Many values go into the same names: without the memory, each would be followed along all ways again.
+        known = self._uses.get((node, left))
+        if known is None:
+            known = self._uses[node, left] = self._followed(node, left)
+        return known
+
+    def _followed(self, node: ast.AST, left: int) -> Use:
         inner = node
         for outer in self._model.ancestors(node):
             if isinstance(outer, ast.Call) and inner is not outer.func:

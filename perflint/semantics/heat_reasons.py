@@ -13,7 +13,7 @@ from perflint.semantics.heat import HeatMap
 from perflint.semantics.model import Model
 from perflint.semantics.operations import quote
 from perflint.semantics.reasons import Step
-from perflint.semantics.structure import FunctionInfo, walk
+from perflint.semantics.structure import FunctionInfo, stands_in, walk
 
 _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -51,7 +51,7 @@ class HeatReasons:
                 return self._guarded(outer, test), None
             if self._heat.tests.holds(outer):
                 return self._test_code(outer), None
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner in outer.body:
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):
                 return self._function(outer, heat)
             if self._heat.of(outer) is not heat:
                 return self._construct(outer, inner, heat), None

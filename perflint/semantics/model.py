@@ -48,6 +48,7 @@ class Model:
         self.module: Module = project.module_of(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
+        self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
 
     @cached_property
     def _recorder(self) -> Recorder:
@@ -98,8 +99,12 @@ class Model:
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
         """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
-        info = self.module.function(function.lineno, function.col_offset)
-        return ({}, {}) if info is None else parameters(self.project, self.module, info, self._recorder)
+        known = self._parameters.get(function)
+        if known is None:
+            info = self.module.function(function.lineno, function.col_offset)
+            known = ({}, {}) if info is None else parameters(self.project, self.module, info, self._recorder)
+            self._parameters[function] = known
+        return known
 
     def target(self, call: ast.Call) -> str:
         """The full name of what is called, as in `CallSite.target`; empty when unknown."""

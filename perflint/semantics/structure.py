@@ -6,8 +6,10 @@ Nothing here knows about values; it is what the interpreter looks up while it ru
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from perflint.frozen import dataclass
@@ -150,9 +152,32 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
             stack += inner
 
 
+def stands_in(block: list[ast.stmt], node: ast.AST) -> bool:
+    """Whether a node is one of the statements of a block, found by its position: blocks may be very long."""
+    if not isinstance(node, ast.stmt):
+        return False
+    at = bisect_left(block, (node.lineno, node.col_offset), key=lambda each: (each.lineno, each.col_offset))
+    return at < len(block) and block[at] is node
+
+
 def names_in(node: ast.AST) -> set[str]:
     """The plain names that occur in a node."""
     return {child.id for child in walk(node) if isinstance(child, ast.Name)}
+
+
+def names(node: ast.AST, name: str) -> Sequence[ast.Name]:
+    """The places in a node where a plain name occurs, outer ones first."""
+    return _names_by_id(node).get(name, ())
+
+
+@lru_cache(maxsize=256)
+def _names_by_id(node: ast.AST) -> Mapping[str, list[ast.Name]]:
+    # Rules ask for one name after the other of the same function or loop.
+    found: dict[str, list[ast.Name]] = {}
+    for part in walk(node):
+        if isinstance(part, ast.Name):
+            found.setdefault(part.id, []).append(part)
+    return found
 
 
 def path_of(node: ast.AST) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
@@ -275,6 +276,7 @@ def _joins_parts(info: FunctionInfo) -> str:
     return why if required <= 1 and None not in given.kw_defaults and given.vararg is None else ""
 
 
+@lru_cache(maxsize=256)
 def checks(node: ast.AST) -> bool:
     """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
     return any(map(_asserts_closeness, walk(node)))

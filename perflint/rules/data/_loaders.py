@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import field
 
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
+from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
+from perflint.rules._once import once_per_node
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
@@ -67,14 +70,32 @@ def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
     """The loops of the file that go over a loader: where it is made, or what it is bound to."""
     path = bound_to(model, call)
     function = model.function(call)
-    loops: list[For] = [*model.nodes(ast.For), *model.nodes(ast.AsyncFor)]
+    loops = _loops(model, model.source.tree)
+    yield from loops.over_call.get(call, ())
+    for loop in loops.over_path.get(path, ()):
+        if "." in path or model.function(loop) is function:
+            yield loop
+
+
+@dataclass(slots=True)
+class _Loops:
+    """The loops of a stretch of code, by what they go over."""
+
+    over_call: dict[ast.Call, list[For]] = field(default_factory=dict)
+    over_path: dict[str, list[For]] = field(default_factory=dict)
+
+
+@once_per_node
+def _loops(model: Model, code: ast.AST) -> _Loops:
+    found = _Loops()
+    loops = (node for node in walk(code) if isinstance(node, (ast.For, ast.AsyncFor)))
     for loop in loops:
         for part in walk(loop.iter):
-            if part is call:
-                yield loop
-            elif path and isinstance(part, (ast.Name, ast.Attribute)) and path_of(part) == path:
-                if "." in path or model.function(loop) is function:
-                    yield loop
+            if isinstance(part, ast.Call):
+                found.over_call.setdefault(part, []).append(loop)
+            elif isinstance(part, (ast.Name, ast.Attribute)) and (path := path_of(part)):
+                found.over_path.setdefault(path, []).append(loop)
+    return found
 
 
 def bound_to(model: Model, call: ast.Call) -> str:
@@ -88,20 +109,29 @@ def bound_to(model: Model, call: ast.Call) -> str:
 def loops_in_callees(model: Model, call: ast.Call) -> Iterator[For]:
     """The loops over a loader in functions of the file that get it again and again, as by a loop over epochs."""
     path = bound_to(model, call)
-    for each in model.nodes(ast.Call) if path and "." not in path else ():
-        if model.function(each) is not model.function(call) or next(loops_around(model, each), None) is None:
-            continue
+    if not path or "." in path:
+        return
+    for each, at in _repeated_calls(model, model.function(call) or model.source.tree).get(path, ()):
         value = model.value(each.func)
-        at = next((at for at, given in enumerate(each.args) if path_of(given) == path), None)
-        if at is None or not isinstance(value, Function) or value.module != model.module.name:
+        if not isinstance(value, Function) or value.module != model.module.name:
             continue
         info = model.module.function(value.line, value.column)
         node = None if info is None else info.node
         if isinstance(node, ast.FunctionDef) and at < len(node.args.args):
-            name = node.args.args[at].arg
-            for loop in (part for part in walk(node) if isinstance(part, ast.For)):
-                if any(isinstance(part, ast.Name) and part.id == name for part in walk(loop.iter)):
-                    yield loop
+            yield from _loops(model, node).over_path.get(node.args.args[at].arg, ())
+
+
+@once_per_node
+def _repeated_calls(model: Model, body: ast.AST) -> dict[str, list[tuple[ast.Call, int]]]:
+    """The calls in loops of a function or file, by the names and attributes that they pass, and as which argument."""
+    found: dict[str, list[tuple[ast.Call, int]]] = {}
+    for call in walk(body):
+        if not isinstance(call, ast.Call) or (model.function(call) or model.source.tree) is not body:
+            continue
+        if next(loops_around(model, call), None) is not None:
+            for path, at in {path_of(given): at for at, given in reversed([*enumerate(call.args)])}.items():
+                found.setdefault(path, []).append((call, at))
+    return found
 
 
 def repeats(model: Model, loop: For) -> bool:
@@ -109,6 +139,7 @@ def repeats(model: Model, loop: For) -> bool:
     return next(loops_around(model, loop), None) is not None
 
 
+@once_per_node
 def move_in(model: Model, loop: For) -> CallSite | None:
     """The first call in a loop over a loader that moves something to the device."""
     for part in walk(loop):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._once import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import FunctionNode, names
 
 Options = dict[str, ast.expr]
 
@@ -59,10 +60,23 @@ def _of_keywords(call: ast.Call) -> Options | None:
 def _of_name(model: Model, name: ast.Name, seen: frozenset[str]) -> Options | None:
     """What all statements of the function put into a name; None where one does anything else with it."""
     function = model.function(name)
+    known = _known(model, function or model.source.tree)
+    if (name.id, seen) not in known:
+        known[name.id, seen] = _of_uses(model, name, function, seen)
+    return known[name.id, seen]
+
+
+@once_per_node
+def _known(model: Model, body: ast.AST) -> dict[tuple[str, frozenset[str]], Options | None]:
+    """The options that names of a function or file hold, as far as they have been asked for."""
+    return {}
+
+
+def _of_uses(model: Model, name: ast.Name, function: FunctionNode | None, seen: frozenset[str]) -> Options | None:
     found: Options = {}
     bound = False
-    for use in walk(function or model.source.tree):
-        if not isinstance(use, ast.Name) or use.id != name.id or model.function(use) is not function:
+    for use in names(function or model.source.tree, name.id):
+        if model.function(use) is not function:
             continue
         part = _of_use(model, use, seen)
         if part is None:

@@ -13,7 +13,7 @@ from perflint.rules.base import Files, Rule
 from perflint.semantics import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import stands_in, walk
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
 
@@ -167,7 +167,7 @@ def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, ful
     for outer in model.ancestors(used):
         if _is_annotation(outer, inner):
             return True
-        if isinstance(outer, ast.Try) and outer.handlers and inner in outer.body:
+        if isinstance(outer, ast.Try) and outer.handlers and stands_in(outer.body, inner):
             return True
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and _asks_for_version(outer.test):
             return True

@@ -11,7 +11,7 @@ from perflint.rules._statements import statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -122,7 +122,7 @@ def _loop(model: Model, call: ast.Call) -> ast.For | None:
     inner: ast.AST = call
     for outer in inside(model, call):
         if isinstance(outer, ast.For):
-            return outer if inner in outer.body else None
+            return outer if stands_in(outer.body, inner) else None
         if isinstance(outer, (ast.If, ast.IfExp, ast.While, ast.Try, ast.BoolOp)) or hasattr(outer, "generators"):
             return None
         inner = outer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from perflint.rules._once import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name, path_of, walk
@@ -32,13 +33,20 @@ def is_convolutional(model: Model, callee: ast.expr) -> bool:
     if known:
         return all(_holds_convolutions(model, each, _DEEPEST) for each in known)
     path, here = path_of(callee), {None, model.function(callee), *model.ancestors(callee)}
-    made = [
-        node.value
-        for node in model.nodes(ast.Assign)
-        if path in map(path_of, node.targets) and ("." in path or model.function(node) in here)
-    ]
+    assigned = _assignments(model, model.source.tree).get(path, ())
+    made = [node.value for node in assigned if "." in path or model.function(node) in here]
     calls = [call for value in made for call in walk(value) if isinstance(call, ast.Call)]
     return any(_is_made_by_library(model, call) for call in calls)
+
+
+@once_per_node
+def _assignments(model: Model, tree: ast.Module) -> dict[str, list[ast.Assign]]:
+    """The assignments of a file by the names and attributes that they bind."""
+    found: dict[str, list[ast.Assign]] = {}
+    for node in model.nodes(ast.Assign):
+        for path in dict.fromkeys(map(path_of, node.targets)):
+            found.setdefault(path, []).append(node)
+    return found
 
 
 def _is_made_by_library(model: Model, call: ast.Call) -> bool:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, in_tests, is_false
+from perflint.rules._once import once_per_node
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
@@ -17,7 +18,7 @@ from perflint.semantics.importers import text_of
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Unknown
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -159,12 +160,17 @@ def _runs(model: Model, around: ast.With) -> Iterator[tuple[ast.Call, Confidence
     calls = [part for statement in around.body for part in walk(statement) if isinstance(part, ast.Call) and part.args]
     modules = [call for call in calls if _may_run(model, call)]
     yield from ((call, Confidence.HIGH) for call in modules if is_convolutional(model, call.func))
-    function = model.function(around)
-    if _NO_IMAGES.search(model.source.text if function is None else model.source.written(function)):
+    if _speaks_of_no_images(model, model.function(around) or model.source.tree):
         return
     for call in modules:
         if not _is_seen(model, call) and _IMAGES.search(last_name(call.args[0])):
             yield call, Confidence.LOW
+
+
+@once_per_node
+def _speaks_of_no_images(model: Model, body: FunctionNode | ast.Module) -> bool:
+    text = model.source.text if isinstance(body, ast.Module) else model.source.written(body)
+    return _NO_IMAGES.search(text) is not None
 
 
 def _may_run(model: Model, call: ast.Call) -> bool:
@@ -186,18 +192,25 @@ def _is_seen(model: Model, call: ast.Call) -> bool:
 
 def _moved(model: Model, run: ast.Call) -> ast.Call | None:
     """Where the input of a call is moved to the device, in the same function."""
-    path = path_of(run.args[0])
-    function = model.function(run)
-    for each in model.nodes(ast.Assign):
-        if not path or model.function(each) is not function or each.lineno >= run.lineno:
+    first = _first_moves(model, model.function(run) or model.source.tree).get(path_of(run.args[0]))
+    return first if first is not None and first.lineno < run.lineno else None
+
+
+@once_per_node
+def _first_moves(model: Model, body: ast.AST) -> dict[str, ast.Call]:
+    """What a function or file moves to the device and binds to a name or an attribute: the first for each of them."""
+    found: dict[str, ast.Call] = {}
+    for each in walk(body):
+        if not isinstance(each, ast.Assign) or (model.function(each) or model.source.tree) is not body:
             continue
         pairs = [(target, each.value) for target in each.targets]
         for target, value in [*pairs, *(pair for both in pairs for pair in _unpacked(*both))]:
-            if path_of(target) == path and isinstance(value, ast.Call):
+            path = path_of(target)
+            if path and path not in found and isinstance(value, ast.Call):
                 site = call_site(model, value)
                 if site.target in MOVES and move(site) is not None:
-                    return value
-    return None
+                    found[path] = value
+    return found
 
 
 def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

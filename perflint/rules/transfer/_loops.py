@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Mapping
 
+from perflint.rules._once import once_per_node
 from perflint.rules._places import inside
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import stands_in, walk
 
 Loop = ast.For | ast.AsyncFor | ast.While
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -17,25 +18,27 @@ def loop_around(model: Model, node: ast.AST) -> Loop | None:
     """The innermost loop statement whose body a statement belongs to."""
     inner = node
     for outer in inside(model, node):
-        if isinstance(outer, LOOPS) and isinstance(inner, ast.stmt) and inner in outer.body:
+        if isinstance(outer, LOOPS) and stands_in(outer.body, inner):
             return outer
         inner = outer
     return None
 
 
-def names(node: ast.AST, name: str) -> Iterator[ast.Name]:
-    """The places in a node that speak of a plain name."""
-    yield from (part for part in walk(node) if isinstance(part, ast.Name) and part.id == name)
-
-
 def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
     """Whether the function, or the file, around a loop binds a name before it."""
-    function = model.function(loop)
-    for each in model.nodes(ast.Name):
-        if each.id == name and isinstance(each.ctx, ast.Store) and model.function(each) is function:
-            if (each.lineno, each.col_offset) < (loop.lineno, loop.col_offset):
-                return True
-    return False
+    first = _first_bindings(model, body_of(model, loop)).get(name)
+    return first is not None and first < (loop.lineno, loop.col_offset)
+
+
+@once_per_node
+def _first_bindings(model: Model, body: ast.AST) -> Mapping[str, tuple[int, int]]:
+    """Where the names that a function or file binds itself are first bound."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in walk(body):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and body_of(model, part) is body:
+            place = part.lineno, part.col_offset
+            found[part.id] = min(place, found.get(part.id, place))
+    return found
 
 
 def body_of(model: Model, node: ast.AST) -> ast.AST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from perflint.findings import Confidence, weakest
@@ -195,28 +196,19 @@ def _filled_by_number(model: Model, loop: ast.For, turns: _Turns) -> Rows | None
 
 def _is_plain(model: Model, loop: ast.For) -> bool:
     """Whether a body is Python and torch alone, and no name but a sum is handed from one turn to the next."""
-    changed = {
-        part.id
-        for statement in loop.body
-        for part in walk(statement)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    }
-    sums = {name for name in changed if _is_sum(loop, name)}
+    parts = [part for statement in loop.body for part in walk(statement)]
+    changed = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    sums = changed & _sums(parts)
     return _hands_nothing_on(loop.body, set(names_in(loop.target)), changed - sums) and all(
         _is_known(model, statement, _DEEPEST) for statement in loop.body
     )
 
 
-def _is_sum(loop: ast.For, name: str) -> bool:
-    """Whether a body only adds to a name, once."""
-    uses = [part for statement in loop.body for part in walk(statement) if _is_name(part, name)]
-    adds = [
-        part
-        for statement in loop.body
-        for part in walk(statement)
-        if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) and part.target in uses
-    ]
-    return len(uses) == len(adds) == 1
+def _sums(parts: list[ast.AST]) -> set[str]:
+    """The names that a body only adds to, once."""
+    uses = Counter(part.id for part in parts if isinstance(part, ast.Name))
+    adds = (part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add))
+    return {target.id for target in adds if isinstance(target, ast.Name) and uses[target.id] == 1}
 
 
 def _is_name(node: ast.AST, name: str) -> bool:
@@ -305,12 +297,14 @@ def _is_own(model: Model, call: ast.Call, depth: int) -> bool:
 
 def _products(model: Model, loop: ast.For, turns: _Turns) -> Iterator[_Product]:
     """What the statements of a body fill, gather or add up, as long as no turn reads it."""
-    for node in (part for statement in loop.body for part in walk(statement)):
+    parts = [part for statement in loop.body for part in walk(statement)]
+    sums = _sums(parts)
+    for node in parts:
         if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Subscript) and names_in(target) & turns.names:
                 yield _Product(target, target.value)
-            elif isinstance(node, ast.AugAssign) and isinstance(target, ast.Name) and _is_sum(loop, target.id):
+            elif isinstance(node, ast.AugAssign) and isinstance(target, ast.Name) and target.id in sums:
                 if isinstance(model.value(node.value), Tensor) and is_bound_before(model, loop, target.id):
                     yield _Product(node.value, None)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

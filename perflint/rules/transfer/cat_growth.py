@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.operators import written
+from perflint.rules._once import once_per_node
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around, names
+from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import names, names_in, walk
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -159,7 +159,8 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
     end = with_last_comments(source, source.span(found.loop)).end_line
     if not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
-    if any(use for use in names(found.loop, found.name) if use not in set(walk(found.statement))):
+    inside = set(walk(found.statement))
+    if any(use not in inside for use in names(found.loop, found.name)):
         return None
     if _may_change_later(model, found.loop, more[0]) or _is_seen_half_done(model, found):
         return None
@@ -184,21 +185,37 @@ def _is_seen_half_done(model: Model, found: _Growth) -> bool:
 
 def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
     """Whether what a list would hold may be written to before the loop ends, which a copy by `cat` does not see."""
-    inside = list(_body(loop))
-    used = names_in(part)
-    bound = {node.id for node in walk(loop) if _is_stored(node)}
-    if not used & bound and not any(isinstance(node, ast.Call) for node in walk(part)):
+    used, changes = names_in(part), _changes(model, loop)
+    if not used & changes.bound and not any(isinstance(node, ast.Call) for node in walk(part)):
         # The same object in each turn.
         return True
     begin, end = (loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
     if memory_around(model, part).is_written(part, begin, end):
         return True
-    stores = (each for node in inside for each in written(model, node))
-    return any(model.value(each).tensor is not None or names_in(each) & used for each in stores)
+    return changes.writes_tensor or bool(changes.written & used)
 
 
-def _is_stored(node: ast.AST) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What a loop changes: the names that it binds, those in what its body writes to, and whether that is a tensor."""
+
+    bound: frozenset[str]
+    written: frozenset[str]
+    writes_tensor: bool
+    leaves: bool
+    """Whether its body leaves it, or holds another loop."""
+
+
+@once_per_node
+def _changes(model: Model, loop: Loop) -> _Changes:
+    inside = [node for statement in loop.body for node in walk(statement)]
+    stores = [each for node in inside for each in written(model, node)]
+    return _Changes(
+        frozenset(node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)),
+        frozenset(name for each in stores for name in names_in(each)),
+        any(model.value(each).tensor is not None for each in stores),
+        any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, *LOOPS)) for part in inside),
+    )
 
 
 def _argument(site: CallSite, node: ast.expr | ast.keyword) -> str:
@@ -217,10 +234,4 @@ def _stands_alone(model: Model, loop: Loop) -> bool:
     after = block[block.index(loop) + 1 :]
     if loop.orelse or (after and after[0].lineno == loop.end_lineno):
         return False
-    leaves = any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, *LOOPS)) for part in _body(loop))
-    return not leaves
-
-
-def _body(loop: Loop) -> Iterator[ast.AST]:
-    for statement in loop.body:
-        yield from walk(statement)
+    return not _changes(model, loop).leaves

@@ -11,10 +11,10 @@ from perflint.rules._methods import call_site, calls_named
 from perflint.rules._statements import statement_of
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
-from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around, names
+from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names, walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted

@@ -1,0 +1,64 @@
+"""Checking and fixing take time that is at most linear in the text, whatever there is much of.
+
+Work is counted in calls of functions, so that a busy machine does not matter. The long programs take minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import log
+
+import pytest
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.active import active_rules
+from perflint.engine.file import check_source
+from perflint.engine.fixing import fix_text
+from perflint.findings import Report, Safety, up_to
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+from tests.growth import calls
+from tests.growth.families import FAMILIES
+
+AUDIT = replace(Settings(), profile=Profile.AUDIT)
+STEEPEST = 1.25
+"""The largest exponent; sorting alone has more than 1."""
+
+
+def check(path: str, text: str, project: Project) -> Report:
+    return check_source(Source(path, text), project, active_rules(AUDIT), AUDIT)
+
+
+def fix(text: str) -> None:
+    outcome, problems = fix_text("program.py", text, Project(), check, up_to(Safety.RISKY))
+    assert outcome is not None and not problems
+
+
+def exponent(work: Callable[[str], object], programs: list[str]) -> float:
+    """How much steeper than the text the work grows from the first program to the last."""
+    first, last = programs[0], programs[-1]
+    return log(calls(lambda: work(last)) / calls(lambda: work(first))) / log(len(last) / len(first))
+
+
+def checked(text: str) -> None:
+    assert not check("program.py", text, Project()).problems
+
+
+@pytest.mark.parametrize("factor", [1, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_checking(name: str, factor: int) -> None:
+    family = FAMILIES[name]
+    sizes = [family.size * factor * each for each in (1, 4)]
+    programs = [family.program(size) for size in sizes]
+    checked(family.program(2))
+    assert exponent(checked, programs) < STEEPEST
+
+
+@pytest.mark.parametrize("factor", [1, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.fixed])
+def test_fixing(name: str, factor: int) -> None:
+    family = FAMILIES[name]
+    programs = [family.program(family.size * factor * each) for each in (1, 4)]
+    fix(family.program(2))
+    assert exponent(fix, programs) < STEEPEST
