@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -47,3 +48,9 @@ def once_per_node(ask: Callable[[Model, _Node], _Answer]) -> Callable[[Model, _N
         return known[node]
 
     return remembered
+
+
+@lru_cache(maxsize=64)
+def says(text: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a pattern occurs in the text of a file, which is searched once for all of its sites."""
+    return pattern.search(text) is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from perflint.rules._once import says
+
 _PUBLISHED = re.compile(
     r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls", re.IGNORECASE
 )
@@ -13,14 +15,14 @@ _LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
 
 def has_published_weights(text: str) -> bool:
     """Whether a file's models come with weights that others trained, whose shapes are given."""
-    return _PUBLISHED.search(text) is not None
+    return says(text, _PUBLISHED)
 
 
 def downloads_weights(text: str) -> bool:
     """Whether a file fetches weights for models, its own or those that it imports."""
-    return _DOWNLOADS.search(text) is not None
+    return says(text, _DOWNLOADS)
 
 
 def loads_weights(text: str) -> bool:
     """Whether a file loads weights, published or its own."""
-    return _LOADS.search(text) is not None or has_published_weights(text)
+    return says(text, _LOADS) or has_published_weights(text)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
+from perflint.rules._once import says
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
 from perflint.semantics.sites import CallSite
@@ -84,7 +85,7 @@ class RaggedLastBatch(Rule):
             return False
         if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
             return False
-        return _GRAPHS.search(site.model.source.text) is not None
+        return says(site.model.source.text, _GRAPHS)
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
         size = passed(site, "batch_size")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
+from perflint.rules._once import says
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
@@ -79,7 +80,7 @@ class FindUnusedParameters(Rule):
     listens = (Calls(*_WRAPPERS),)
 
     def nominate(self, site: CallSite) -> bool:
-        if not _TRAINS.search(site.model.source.text):
+        if not says(site.model.source.text, _TRAINS):
             return False
         return is_true(site.argument("find_unused_parameters")) and not is_true(site.argument("static_graph"))
 

@@ -6,6 +6,7 @@ import ast
 import re
 
 from perflint.findings import Confidence
+from perflint.rules._once import says
 from perflint.rules.evaluation._leaving import leaves
 from perflint.rules.evaluation._regions import GENERATING_WORDS
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, words
@@ -37,12 +38,12 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
         if named & _FEEDS_OTHERS or not (switched or named & (EVALUATING_WORDS | GENERATING_WORDS)):
             return None
         return Confidence.LOW
-    return Confidence.LOW if _COMPILES.search(survey.model.source.text) else Confidence.HIGH
+    return Confidence.LOW if says(survey.model.source.text, _COMPILES) else Confidence.HIGH
 
 
 def may_be_compiled(survey: Survey, within: ast.AST) -> bool:
     """Whether code may be compiled or traced, which some versions of torch cannot do in inference mode."""
-    return _traces(within) or _COMPILES.search(survey.model.source.text) is not None
+    return _traces(within) or says(survey.model.source.text, _COMPILES)
 
 
 def _traces(within: ast.AST) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._once import says
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._layers import layers
@@ -172,7 +173,7 @@ def _confidence(region: Region) -> Confidence | None:
 
 @lru_cache(maxsize=1)
 def _is_set_elsewhere(file: Survey) -> bool:
-    return SET_ELSEWHERE.search(file.model.source.text) is not None
+    return says(file.model.source.text, SET_ELSEWHERE)
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._methods import is_self
+from perflint.rules._once import once_per_node
 from perflint.rules.model._layers import is_norm
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -30,11 +31,14 @@ def touches_bias(model: Model, cls: str) -> bool:
 
     Code that asks first, as in `if m.bias is not None`, does not.
     """
-    for node in model.nodes(ast.Attribute):
-        if node.attr == "bias" and not is_self(node.value):
-            if not _is_another(model, node.value, cls) and not _is_asked(model, node):
-                return True
-    return False
+    return any(not _is_another(model, node.value, cls) for node in _needed_biases(model, model.source.tree))
+
+
+@once_per_node
+def _needed_biases(model: Model, tree: ast.Module) -> list[ast.Attribute]:
+    """Where the biases of other objects are used without a test for None."""
+    biases = (node for node in model.nodes(ast.Attribute) if node.attr == "bias")
+    return [node for node in biases if not is_self(node.value) and not _is_asked(model, node)]
 
 
 def _is_another(model: Model, node: ast.expr, cls: str) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
+from perflint.rules._once import says
+
 _CAPTURES = re.compile(r"CUDAGraph|cuda\.graph\b|make_graphed_callables|cuda_graph|cudagraph", re.IGNORECASE)
 _COMPILES = re.compile(r"\bcompile\s*\(|torch\.compile|reduce-overhead")
 
 
 def captures(text: str) -> bool:
     """Whether a file speaks of CUDA graphs."""
-    return _CAPTURES.search(text) is not None
+    return says(text, _CAPTURES)
 
 
 def compiles(text: str) -> bool:
     """Whether a file compiles something."""
-    return _COMPILES.search(text) is not None
+    return says(text, _COMPILES)

@@ -11,6 +11,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since
 from perflint.rules._methods import in_tests, is_false
+from perflint.rules._once import says
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
@@ -90,11 +91,11 @@ class ForLoopOptimizer(Rule):
     since = (2, 0)
 
     def nominate(self, site: CallSite) -> bool:
-        if _confidence(site) is None or _COMPILED_STEP.search(site.model.source.text):
+        if _confidence(site) is None or says(site.model.source.text, _COMPILED_STEP):
             return False
         if _loops(site):
             return True
-        uses_device = _USES_DEVICE.search(site.model.source.text) is not None
+        uses_device = says(site.model.source.text, _USES_DEVICE)
         return _may_be_fused(site) and uses_device and not (_is_small(site) or in_tests(site.model))
 
     def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:

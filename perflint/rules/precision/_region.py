@@ -10,6 +10,7 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.rules._names import Names, names_in_file
+from perflint.rules._once import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk
 
@@ -71,9 +72,14 @@ def mentions_eight_bits(text: str) -> bool:
 
 def region(model: Model) -> Region:
     """What a file says of the formats that it computes in."""
+    return _region(model, model.source.tree)
+
+
+@once_per_node
+def _region(model: Model, tree: ast.Module) -> Region:
     if not _WORDS.search(model.source.text):
         return Region()
-    tree, names = model.source.tree, names_in_file(model)
+    names = names_in_file(model)
     formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}
     return Region(frozenset(formats), _switches_off_tf32(tree))
 

@@ -11,6 +11,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._once import says
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -236,7 +237,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
     if tensor is None or not tensor.pinned or moved is None or moved.non_blocking is not None:
         return None
-    if not _is_only_read(site, receiver) or _STREAMS.search(site.model.source.text):
+    if not _is_only_read(site, receiver) or says(site.model.source.text, _STREAMS):
         return None
     new = with_argument(node, "non_blocking=True")
     if new is None:
