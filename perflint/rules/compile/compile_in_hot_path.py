@@ -30,7 +30,7 @@ class CompileInHotPath(Rule):
     ## Why is this bad
     `torch.compile` makes a wrapper. Making it checks its options and, for a module, builds a module around
     it. What was compiled before is found again (torch 2.13 compiles `torch.compile(f)(x)` in a loop once,
-    also for a lambda), so the program is right and warm; but each call costs the host half a
+    also for a lambda), so the program is right and warm; but each call costs the CPU half a
     millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06 and
     0.1 ms. Where a closure holds a number that changes, or the module is a new one each time, it is
     compiled again as well, up to the limit of 8, and then runs eagerly. A forward of eight small blocks that
@@ -70,7 +70,7 @@ class CompileInHotPath(Rule):
     No fix: where the compiled object should live is for its author to say.
 
     ## How a GPU shows it
-    A profile shows `torch/__init__.py: compile` and `OptimizedModule.__init__` on the host in each step.
+    A profile shows `torch/__init__.py: compile` and `OptimizedModule.__init__` on the CPU in each step.
 
     ## References
     - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)

@@ -40,7 +40,7 @@ class DynamicShapeOp(BreakRule):
 
     ## Why is this bad
     `torch.compile` wants to know sizes while it traces, as symbols at least. By default it ends the
-    graph at such an operator, runs it eagerly and begins another; the host waits for the device to
+    graph at such an operator, runs it eagerly and begins another; the CPU waits for the device to
     count. One graph break by a mask in a forward of eight small blocks made it 41 % slower on an H200.
 
     ## When it is fine

@@ -28,7 +28,7 @@ class ScalarRead(BreakRule):
     A graph is made before anything is computed, so it cannot hold a Python number that depends on
     the data. `torch.compile` ends the graph, runs the read eagerly, and begins another graph: what
     stands on both sides is not fused, goes through memory, and each graph is guarded and called
-    by itself. The host waits for the device besides. Twelve such breaks made the compiled forward
+    by itself. The CPU waits for the GPU besides. Twelve such breaks made the compiled forward
     of a 124 M parameter GPT 1.5 times slower on an H200.
 
     ## When it is fine

@@ -52,7 +52,7 @@ class SizeFromTensor(BreakRule):
     ```
 
     ## Fix safety
-    No fix: where the host knows the number is for its author to say.
+    No fix: where the CPU knows the number is for its author to say.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Data dependent operator" (GB0033) or "Unsupported Tensor.item()

@@ -25,7 +25,7 @@ class TensorBranch(BreakRule):
     ## Why is this bad
     A graph is made before anything is computed, and holds one way through the code. `torch.compile`
     ends it at the branch, lets Python decide, and makes another graph for each way that is taken. What
-    stands on both sides is not fused and goes through memory; the host waits for the device. One graph
+    stands on both sides is not fused and goes through memory; the CPU waits for the GPU. One graph
     break by a branch in a forward of eight small blocks made it 31 % slower on an H200.
 
     ## When it is fine

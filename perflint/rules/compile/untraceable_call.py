@@ -44,7 +44,7 @@ class UntraceableCall(BreakRule):
     gives something else each time, or touches the world outside, cannot become part of it:
     `torch.compile` ends the graph, lets Python run the call, and begins another. One graph break by a
     clock in a forward of eight small blocks made it 31 % slower on an H200. A timer inside of compiled
-    code measures nothing besides: the host is done long before the device.
+    code measures nothing besides: the CPU is done long before the GPU.
 
     ## When it is fine
     In a branch that is not taken, for only the other one is traced: calls under an `if` are shown by

@@ -25,7 +25,7 @@ class OptimizerNotCapturable(Rule):
     `Rprop` in code that a CUDA graph records, where the optimizer was made without `capturable=True`.
 
     ## Why is this bad
-    These optimizers count their steps, on the host unless they are told otherwise. A graph records no host
+    These optimizers count their steps, on the CPU unless they are told otherwise. A graph records no CPU
     code, so that bias corrections would stay what they were: torch refuses ("Attempting CUDA graph
     capture of step() for an instance of Adam but param_groups' capturable is False"). It is a warning
     because the capture fails, not because of what it costs.

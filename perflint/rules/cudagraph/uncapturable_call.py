@@ -21,18 +21,18 @@ _WAITING = (Effect.SYNC, Effect.TRANSFER)
 
 
 class UncapturableCall(Rule):
-    """A CUDA graph is to record what makes the host wait.
+    """A CUDA graph is to record what makes the CPU wait.
 
     ## What it does
     Finds, in code that a CUDA graph records, whatever the rules of synchronisation and transfers find: reads
-    of numbers, branches on tensors, sizes that depend on data, copies between host and device that
+    of numbers, branches on tensors, sizes that depend on data, copies between CPU and GPU that
     are not pinned, `torch.cuda.synchronize()`. Recorded is the block of `with torch.cuda.graph(g):`,
     what stands between `capture_begin()` and `capture_end()`, what is passed to
     `make_graphed_callables`, and what these call in the same file.
 
     ## Why is this bad
     A graph records kernels and runs none of them, so there is nothing to wait for: CUDA fails with
-    "operation not permitted when stream is capturing", and the capture is lost. What the host computes
+    "operation not permitted when stream is capturing", and the capture is lost. What the CPU computes
     is not recorded either: a replay repeats the kernels alone. It is a warning because the capture
     fails, not because of what it costs.
 

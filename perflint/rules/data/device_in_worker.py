@@ -20,7 +20,7 @@ from perflint.source.quoting import quoted
 
 
 class DeviceInWorker(Rule):
-    """Items or batches are moved to the device by the code that loaders run.
+    """Items or batches are moved to the GPU by the code that loaders run.
 
     ## What it does
     Finds `.cuda()`, `.to(device)` and `device=` in `__getitem__` of data sets and in collate functions, and in
@@ -30,11 +30,11 @@ class DeviceInWorker(Rule):
     With workers, each of them makes a CUDA context of its own, which takes hundreds of megabytes of the
     device; under `fork`, the default on Linux, it fails with "Cannot re-initialize CUDA in forked
     subprocess", so that `num_workers` must stay 0. Without workers, each item is copied by itself and
-    waited for, in the process that should feed the device. It has not been measured here.
+    waited for, in the process that should feed the GPU. It has not been measured here.
 
     ## When it is fine
-    - Preprocessing on the device by a library that has processes of its own (DALI, cuCIM).
-    - Data that lives on the device, and a loader without workers (low confidence where the file makes
+    - Preprocessing on the GPU by a library that has processes of its own (DALI, cuCIM).
+    - Data that lives on the GPU, and a loader without workers (low confidence where the file makes
       loaders with `num_workers=0` only).
 
     ## Bad

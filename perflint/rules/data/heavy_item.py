@@ -75,7 +75,7 @@ class HeavyItem(Rule):
     No fix: where to keep it depends on what can be sent to workers.
 
     ## How a GPU shows it
-    A trace shows the device idle while the loop waits for the loader; a profile of a worker shows where
+    A trace shows the GPU idle while the loop waits for the loader; a profile of a worker shows where
     the time goes.
 
     ## References

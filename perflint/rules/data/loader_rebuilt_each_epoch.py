@@ -25,7 +25,7 @@ class LoaderRebuiltEachEpoch(Rule):
 
     ## Why is this bad
     Each new loader starts its workers and its thread for pinned memory anew, and allocates pinned
-    buffers again; `persistent_workers` cannot help. The device waits for the first batch each time. Here,
+    buffers again; `persistent_workers` cannot help. The GPU waits for the first batch each time. Here,
     32 batches of small images by four workers took 109 ms with a loader of their own, and 30 ms with one
     whose workers stay.
 
@@ -59,7 +59,7 @@ class LoaderRebuiltEachEpoch(Rule):
     No fix: the loader has to move out of the loop.
 
     ## How a GPU shows it
-    A trace shows idle time of the device at the start of each epoch, in `DataLoader.__iter__`.
+    A trace shows idle time of the GPU at the start of each epoch, in `DataLoader.__iter__`.
 
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)

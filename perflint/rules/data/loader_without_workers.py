@@ -55,7 +55,7 @@ class LoaderWithoutWorkers(Rule):
 
     ## Why is this bad
     The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is launched,
-    and the device waits. Workers do it ahead of time, in processes of their own. A ResNet-50 on an H200 whose
+    and the GPU waits. Workers do it ahead of time, in processes of their own. A ResNet-50 on an H200 whose
     64 images were unpacked so, at 2 ms each, took 7 times as long for a step as one with eight workers.
 
     ## When it is fine
@@ -113,7 +113,7 @@ class LoaderWithoutWorkers(Rule):
     No fix: how many workers pay depends on the machine and on the data.
 
     ## How a GPU shows it
-    A trace shows idle time of the device between steps whose cause is the loader.
+    A trace shows idle time of the GPU between steps whose cause is the loader.
 
     ## References
     - [torch.utils.data: multi-process data

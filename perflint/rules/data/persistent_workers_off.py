@@ -27,7 +27,7 @@ class PersistentWorkersOff(Rule):
     ## Why is this bad
     At the end of each epoch the workers end, and at the start of the next they are made anew: processes
     are forked or spawned, which under `spawn` imports the whole program again, data sets are copied into
-    them, and the first batch waits for all of it, while the device has nothing to do. For many short
+    them, and the first batch waits for all of it, while the GPU has nothing to do. For many short
     epochs that was most of the time in projects that measured it. Here, 32 batches of small images by four
     workers took 97 ms an epoch, and 28 ms with workers that stay.
 
@@ -66,7 +66,7 @@ class PersistentWorkersOff(Rule):
     offered where nothing but loaders and samplers gets the data set.
 
     ## How a GPU shows it
-    A trace shows idle time of the device at the start of each epoch, in `DataLoader.__iter__`.
+    A trace shows idle time of the GPU at the start of each epoch, in `DataLoader.__iter__`.
 
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)

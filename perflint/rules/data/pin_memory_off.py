@@ -14,22 +14,22 @@ from perflint.source.quoting import quoted
 
 
 class PinMemoryOff(Rule):
-    """A loader without pinned memory, whose batches go to the device.
+    """A loader without pinned memory, whose batches go to the GPU.
 
     ## What it does
     Finds `DataLoader`s that do not say `pin_memory`, where a loop over them in the same file moves what
-    they give to the device.
+    they give to the GPU.
 
     ## Why is this bad
-    A copy from pageable memory goes through a buffer of the driver, and the host waits for it. From
-    pinned memory the device copies by itself, with `non_blocking=True` while the host goes on. Copying
+    A copy from pageable memory goes through a buffer of the driver, and the CPU waits for it. From
+    pinned memory the GPU copies by itself, with `non_blocking=True` while the CPU goes on. Copying
     38 MB took 3.1 times as long on an H200 from pageable memory.
 
     ## When it is fine
-    - The data set is on the device already.
+    - The data set is on the GPU already.
     - Memory is short: pinned pages cannot be swapped.
     - Small batches: the copy takes microseconds either way.
-    - Apple's GPUs share memory with the host.
+    - Apple's GPUs share memory with the CPU.
     - `pin_memory=False` was written down by someone: not reported.
 
     ## Bad

@@ -27,8 +27,8 @@ class BarrierInLoop(Rule):
     and `scatter_object_list` in code that runs each step.
 
     ## Why is this bad
-    A barrier makes every process wait, on the host, until all devices have done all of their work:
-    nothing is queued meanwhile. Collectives of objects pickle them, copy the bytes to the device, ask
+    A barrier makes every process wait, on the CPU, until all devices have done all of their work:
+    nothing is queued meanwhile. Collectives of objects pickle them, copy the bytes to the GPU, ask
     with `.item()` how long those of the others are, and copy them back: several waits for each call.
     Torch's sync debug mode does not see barriers. What that costs depends on the slowest process; it
     has not been measured here.

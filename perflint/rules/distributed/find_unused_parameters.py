@@ -32,7 +32,7 @@ class FindUnusedParameters(Rule):
     accelerate and Lightning.
 
     ## Why is this bad
-    Before each backward pass the host walks over the whole autograd graph to find parameters that it does
+    Before each backward pass the CPU walks over the whole autograd graph to find parameters that it does
     not reach, and the processes exchange which ones were used. Where all of them are, that is for
     nothing, and torch says so in a warning, once. What it costs depends on the model; it has not been
     measured here.
@@ -67,7 +67,7 @@ class FindUnusedParameters(Rule):
     finished reduction in the prior iteration".
 
     ## How a GPU shows it
-    Torch's own warning says that the flag was not needed. A profile shows the host in `prepare_for_backward`
+    Torch's own warning says that the flag was not needed. A profile shows the CPU in `prepare_for_backward`
     before each backward pass.
 
     ## References

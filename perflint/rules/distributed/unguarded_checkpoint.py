@@ -33,7 +33,7 @@ class UnguardedCheckpoint(Rule):
     `DistributedDataParallel`, where no condition decides on it and the path does not mention the rank.
 
     ## Why is this bad
-    All processes copy the whole model to the host and write it to the same path: the bus and the file
+    All processes copy the whole model to the CPU and write it to the same path: the bus and the file
     system carry the same bytes as often as there are processes, and the file may end up mixed. It has
     not been measured here.
 

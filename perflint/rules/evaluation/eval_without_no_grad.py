@@ -41,7 +41,7 @@ class EvalWithoutNoGrad(Rule):
     and those that call `backward()` on the result.
 
     In any code, training too, it also follows the results of models. It reports runs whose result
-    only reaches the host, `detach()` or operations without a gradient: actions in an environment,
+    only reaches the CPU, `detach()` or operations without a gradient: actions in an environment,
     samples that are saved, the generator in the step of its discriminator. A result that is
     returned, stored or passed to unknown code may be trained on, and is not reported. And it reports target
     networks, averages and teachers: modules that only copy the parameters of one that is trained,

@@ -31,12 +31,12 @@ class ModelMovedInLoop(Rule):
 
     ## Why is this bad
     Where the model is there already, each call still walks over all of its parameters and buffers on the
-    host. Where it is not, each step copies the whole model and waits. Loading reads it from the disk
+    CPU. Where it is not, each step copies the whole model and waits. Loading reads it from the disk
     besides. Moving a 124 M parameter GPT that was there already cost nothing that could be measured of a
     training step on an H200: it is information.
 
     ## When it is fine
-    - A model that is moved to the device for a phase and back to the host after it, to save memory:
+    - A model that is moved to the GPU for a phase and back to the CPU after it, to save memory:
       loops that move it both ways are not reported.
     - A module that is made in the same expression, such as a loss without parameters.
     - Files that differ from turn to turn.
@@ -68,7 +68,7 @@ class ModelMovedInLoop(Rule):
 
     ## How a GPU shows it
     Where it is moved for good, a profile shows one `Memcpy HtoD` for each parameter in every step; where
-    it is there already, idle time of the device while the host walks over the model.
+    it is there already, idle time of the GPU while the CPU walks over the model.
 
     ## References
     - [torch.nn.Module.to](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to)

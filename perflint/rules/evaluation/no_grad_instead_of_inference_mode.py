@@ -29,7 +29,7 @@ class NoGradInsteadOfInferenceMode(Rule):
 
     ## Why is this bad
     `no_grad` stops the recording of the graph but still keeps version counters and view
-    tracking for each tensor. `inference_mode` drops these too. The saving is host time only and
+    tracking for each tensor. `inference_mode` drops these too. The saving is CPU time only and
     shows in small batches only: 8 % for a GPT-2 with one sequence on an H200, 3 % or nothing
     for a ResNet-50 at batch 1, nothing with large batches. This is advice, not a fault.
 
@@ -72,7 +72,7 @@ class NoGradInsteadOfInferenceMode(Rule):
     can never enter autograd, and the code that would try may be far away.
 
     ## How a GPU shows it
-    It does not: the time between launches on the host shrinks by well under a microsecond each.
+    It does not: the time between launches on the CPU shrinks by well under a microsecond each.
 
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html

@@ -34,7 +34,7 @@ class LightningLogEachStep(Rule):
     training of a 124 M parameter GPT on an H200, and 4 % in that of a small network.
 
     ## When it is fine
-    - `on_step=False`: the value is gathered on the device and read once per epoch. Not reported.
+    - `on_step=False`: the value is gathered on the GPU and read once per epoch. Not reported.
     - Validation and test steps, whose values are gathered anyway.
     - Short programs, where to see each step matters more.
 
@@ -72,7 +72,7 @@ class LightningLogEachStep(Rule):
 
     ## Fix safety
     Unsafe: `loss.item()` becomes `loss.detach()`. Callbacks and loggers get a tensor, and a mean over an
-    epoch is computed in float32 on the device instead of in double precision.
+    epoch is computed in float32 on the GPU instead of in double precision.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, or in Lightning's `result.py` for the

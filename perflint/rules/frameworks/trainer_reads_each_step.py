@@ -22,7 +22,7 @@ _OFTEN = 10
 
 
 class TrainerReadsEachStep(Rule):
-    """Settings of `transformers.TrainingArguments` that make the host wait in each step.
+    """Settings of `transformers.TrainingArguments` that make the CPU wait in each step.
 
     ## What it does
     Finds `logging_steps=1`, `torch_empty_cache_steps` of ten or less, and, with low confidence,

@@ -93,7 +93,7 @@ class DeprecatedAmp(Rule):
     among those that a test for today's finds.
 
     ## How a GPU shows it
-    It does not: the same kernels run. The warning shows on the host.
+    It does not: the same kernels run. The warning shows on the CPU.
 
     ## References
     - [Automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)

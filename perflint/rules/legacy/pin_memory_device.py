@@ -49,7 +49,7 @@ class PinMemoryDevice(Rule):
     the same.
 
     ## How a GPU shows it
-    It does not: "pin_memory_device is deprecated" shows on the host.
+    It does not: "pin_memory_device is deprecated" shows on the CPU.
 
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)

@@ -64,7 +64,7 @@ class SdpKernelContext(Rule):
     names cuDNN's kernels where they were on by default, which torch has since 2.5.
 
     ## How a GPU shows it
-    It does not: the same kernels run. The warning shows on the host.
+    It does not: the same kernels run. The warning shows on the CPU.
 
     ## References
     - [torch.nn.attention.sdpa_kernel](https://docs.pytorch.org/docs/stable/generated/torch.nn.attention.sdpa_kernel.html)

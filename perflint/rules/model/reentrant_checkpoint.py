@@ -30,7 +30,7 @@ class ReentrantCheckpoint(Rule):
     keeps nothing of what autograd knows inside (hooks of DDP, `torch.autograd.grad`), and no gradient at all reaches
     parameters inside where no input requires one. torch announces an error in place of the default. What it costs
     goes both ways: a training step of six layers was 5 % slower in float32 on an H200, but 22 % faster under bfloat16
-    autocast, where the host's work for the new form was what the step waited for.
+    autocast, where the CPU's work for the new form was what the step waited for.
 
     ## When it is fine
     - `use_reentrant` is passed, True or False, or comes in by `**kwargs` or `functools.partial`.

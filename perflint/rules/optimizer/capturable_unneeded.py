@@ -26,15 +26,15 @@ class CapturableUnneeded(Rule):
     compile anything.
 
     ## Why is this bad
-    A capturable optimizer keeps its step counters on the device and computes bias corrections there, in
+    A capturable optimizer keeps its step counters on the GPU and computes bias corrections there, in
     kernels of a few numbers for each parameter. Outside of a graph that is slower than arithmetic on the
-    host; the documentation says that it "can impair ungraphed performance". Training of a 124 M
+    CPU; the documentation says that it "can impair ungraphed performance". Training of a 124 M
     parameter GPT was 5 % slower for it on an H200.
 
     ## When it is fine
     - The step is captured, or compiled, in another file.
     - A graph is replayed only for some batches.
-    - `fused=True` as well: the fused form counts on the device anyway.
+    - `fused=True` as well: the fused form counts on the GPU anyway.
 
     ## Bad
     ```python
@@ -53,7 +53,7 @@ class CapturableUnneeded(Rule):
     ```
 
     ## Fix safety
-    Unsafe: without the argument, capturing the step in a graph fails; the counters are tensors of the host,
+    Unsafe: without the argument, capturing the step in a graph fails; the counters are tensors of the CPU,
     in checkpoints too, and updates differ in the last bits.
 
     ## How a GPU shows it

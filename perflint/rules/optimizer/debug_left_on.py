@@ -33,7 +33,7 @@ class DebugLeftOn(Rule):
 
     ## Why is this bad
     Anomaly detection stores a Python stack for every operation of the forward pass, and in the backward
-    pass asks after each operation whether its result holds a NaN, which makes the host wait for the device
+    pass asks after each operation whether its result holds a NaN, which makes the CPU wait for the GPU
     each time. Training of a 124 M parameter GPT was 4.5 times slower for it on an H200; users found the
     switch in code that they had inherited. `gradcheck` runs the function twice for each number of its
     inputs. `emit_nvtx` records an event for each operation.

@@ -33,18 +33,18 @@ class ForLoopOptimizer(Rule):
 
     ## What it does
     Finds optimizers of `torch.optim` that are made with `foreach=False`, and `Adam` and `AdamW` that are
-    made without `fused=True` for parameters that are not on the host; `SGD` as a hint of severity info.
+    made without `fused=True` for parameters that are not on the CPU; `SGD` as a hint of severity info.
 
     ## Why is this bad
-    With `foreach=False` the host launches a handful of small kernels for each parameter tensor, and
-    with hundreds of them it cannot launch fast enough to keep the device busy. The default on CUDA
+    With `foreach=False` the CPU launches a handful of small kernels for each parameter tensor, and
+    with hundreds of them it cannot launch fast enough to keep the GPU busy. The default on CUDA
     handles all tensors in a few kernels, `fused=True` in one. On an H200, a step of Adam over 300
     tensors took 7.2 times as long with `foreach=False` as by default, and 3.2 times as long by default
     as fused. In training of a 124 M parameter GPT, the default AdamW made the whole step 9 % slower
     than the fused one, and that with `foreach=False` 15 %; in training of a ResNet-50, the default SGD 1 %.
 
     ## When it is fine
-    - On the host the loop is the default.
+    - On the CPU the loop is the default.
     - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it.
     - Memory is short: the default holds a copy of all parameters for a moment.
     - A few large tensors: the step is bound by memory, and both take the same time. For one or two
@@ -71,7 +71,7 @@ class ForLoopOptimizer(Rule):
     Unsafe. `foreach=False` becomes `fused=True` where there is a fused form, and is dropped elsewhere.
     Results differ in the last bits; the fused form raises for parameters that are no floating point
     tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the fused form
-    also raises if the model is moved to the device after the optimizer was made: for these the parameters
+    also raises if the model is moved to the GPU after the optimizer was made: for these the parameters
     must be seen to be there.
 
     ## How a GPU shows it

@@ -37,7 +37,7 @@ class PythonParamLoop(Rule):
 
     ## Why is this bad
     Each turn launches one or more kernels that touch one small tensor. With hundreds of parameters the
-    host takes milliseconds for that, mostly longer than the device computes. `torch._foreach_lerp_` and
+    CPU takes milliseconds for that, mostly longer than the GPU computes. `torch._foreach_lerp_` and
     its kin take all tensors in one call and a few kernels. An Adam that loops took 7.2 times as long as
     one that does not, over 300 parameters on an H200. A moving average of a 124 M parameter GPT, one
     parameter by one, made its training 3 % slower there, and gradients that were scaled one by one 1 %.

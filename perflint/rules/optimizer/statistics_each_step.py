@@ -28,7 +28,7 @@ class StatisticsEachStep(Rule):
     `wandb.watch` of gradients or parameters with a `log_freq` under 100.
 
     ## Why is this bad
-    A histogram copies its tensor to the host, waits for it and counts there: for all parameters of a
+    A histogram copies its tensor to the CPU, waits for it and counts there: for all parameters of a
     model, that moves the whole model over the bus. `wandb.watch` installs a hook on every parameter that
     does so each `log_freq` batches. A histogram of every gradient in each step made training of a 124 M
     parameter GPT 59 times slower on an H200; a single one costs as much less as its tensor is smaller, and
@@ -71,7 +71,7 @@ class StatisticsEachStep(Rule):
 
     ## How a GPU shows it
     A profile shows a `Memcpy DtoH` as large as each parameter between two steps, and no kernels while
-    the host counts.
+    the CPU counts.
 
     ## References
     - [torch.utils.tensorboard](https://docs.pytorch.org/docs/stable/tensorboard.html)

@@ -33,18 +33,18 @@ class DeviceToHostCopyInLoop(Rule):
     """
     ## What it does
     Finds `.cpu()`, `.to("cpu")`, `.tolist()`, `.numpy(force=True)` and `host.copy_(t)` of tensors that may
-    be on the device.
+    be on the GPU.
 
     ## Why is this bad
-    The copy waits until the device has computed the tensor and has sent it; meanwhile the host queues
-    no work, and afterwards the device has none. In a loop that happens each turn. The `.numpy()`
+    The copy waits until the GPU has computed the tensor and has sent it; meanwhile the CPU queues
+    no work, and afterwards the GPU has none. In a loop that happens each turn. The `.numpy()`
     behind a `.cpu()` costs nothing more.
 
     ## When it is fine
     Once, after the loop: one bulk copy is the cure for many small ones. Where the results would
-    not fit into device memory, or are consumed at once. A copy of a whole chunk before a loop over its
-    elements is info, but in code that runs each step. On tensors that are on the host already.
-    `non_blocking=True` into pinned memory with an event that is waited for before the host looks.
+    not fit into GPU memory, or are consumed at once. A copy of a whole chunk before a loop over its
+    elements is info, but in code that runs each step. On tensors that are on the CPU already.
+    `non_blocking=True` into pinned memory with an event that is waited for before the CPU looks.
 
     ## Bad
     ```python
@@ -70,12 +70,12 @@ class DeviceToHostCopyInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: whether the results fit on the device is not in the source, and `non_blocking=True` alone
-    lets the host read memory that is not written yet.
+    No fix: whether the results fit on the GPU is not in the source, and `non_blocking=True` alone
+    lets the CPU read memory that is not written yet.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `Memcpy DtoH` with the
-    host in `cudaStreamSynchronize`, each turn.
+    CPU in `cudaStreamSynchronize`, each turn.
 
     ## References
     - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

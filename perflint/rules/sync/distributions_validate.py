@@ -22,19 +22,19 @@ _SWITCH = "set_default_validate_args"
 class DistributionsValidate(Rule):
     """
     ## What it does
-    Finds distributions of `torch.distributions` that are made of device tensors and check them: the
+    Finds distributions of `torch.distributions` that are made of GPU tensors and check them: the
     constructor, and `log_prob` and `cdf`, which check what they are passed. Also finds
     `Normal.set_default_validate_args = False`, which replaces the method that it means to call, and
     switches nothing off.
 
     ## Why is this bad
-    Each check asks the device whether all values are allowed, and the host waits for the answer: once
+    Each check asks the GPU whether all values are allowed, and the CPU waits for the answer: once
     for `Categorical`, twice for `Normal`, up to nine times for others, and once more for each `log_prob`.
-    A Python number beside a tensor is copied to the device, and waited for, too. In each layer of a
+    A Python number beside a tensor is copied to the GPU, and waited for, too. In each layer of a
     GPT-2 a checked `Normal` made training 13 % slower on an H200, at the end of a step 15 %.
 
     ## When it is fine
-    Distributions on the host, tests, debugging, `validate_args=False`, a project that calls
+    Distributions on the CPU, tests, debugging, `validate_args=False`, a project that calls
     `Distribution.set_default_validate_args(False)` somewhere, and Python with `-O`, which turns the
     checks off by default.
 

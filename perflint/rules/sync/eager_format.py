@@ -38,11 +38,11 @@ _LOW_LEVEL = ("logging.info", "logging.Logger.info", "logging.LoggerAdapter.info
 class EagerFormat(Rule):
     """
     ## What it does
-    Finds device tensors in `print`, f-strings, `str()`, `repr()`, `format()`, `%` and logging calls, and
+    Finds GPU tensors in `print`, f-strings, `str()`, `repr()`, `format()`, `%` and logging calls, and
     those given to `pbar.set_postfix`, `wandb.log`, `SummaryWriter.add_scalar` and the like.
 
     ## Why is this bad
-    To write a number the host must have it: formatting a zero-dimensional tensor waits for the device
+    To write a number the CPU must have it: formatting a zero-dimensional tensor waits for the GPU
     once, a tensor with dimensions several times (it is masked, summarised and read piece by piece).
     `print(f"{loss}")` each step made training of a 124 M parameter GPT 2 % slower on an H200; an
     f-string in `logger.debug(f"…")` is built even if nobody sees it, and a progress bar formats

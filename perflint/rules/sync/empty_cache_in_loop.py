@@ -35,7 +35,7 @@ class EmptyCacheInLoop(Rule):
     a function that nobody in the file calls, `empty_cache()` is shown by the audit profile alone.
 
     ## Why is this bad
-    `empty_cache` gives cached blocks back to the driver, which waits for the device; the next
+    `empty_cache` gives cached blocks back to the driver, which waits for the GPU; the next
     step asks the driver for the same blocks again. It frees nothing that is in use, and PyTorch
     empties the cache by itself before it runs out of memory. One call per step made training of
     a 124 M parameter GPT 17 % slower on an H200. A garbage collection walks all Python objects,
@@ -73,7 +73,7 @@ class EmptyCacheInLoop(Rule):
 
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its peak;
-    other processes on the device may miss it. No fix is offered in tests, where the line is not known to run
+    other processes on the GPU may miss it. No fix is offered in tests, where the line is not known to run
     in each step, and where a block or function would do nothing any more. An `if` that only asked for the
     device, imports and comments that were there for the call go with it.
 

@@ -18,14 +18,14 @@ _NAMES = ("equal", "allclose", "is_nonzero")
 class EqualOnDevice(Rule):
     """
     ## What it does
-    Finds `torch.equal`, `torch.allclose`, `torch.is_nonzero` and their methods on device tensors.
+    Finds `torch.equal`, `torch.allclose`, `torch.is_nonzero` and their methods on GPU tensors.
 
     ## Why is this bad
-    Their result is a Python bool: the host waits for everything that the tensors depend on, and for
+    Their result is a Python bool: the CPU waits for everything that the tensors depend on, and for
     the comparison itself.
 
     ## When it is fine
-    Tests, set-up code, tensors on the host. `torch.isclose` and `==` stay on the device.
+    Tests, set-up code, tensors on the CPU. `torch.isclose` and `==` stay on the GPU.
 
     ## Bad
     ```python
@@ -53,7 +53,7 @@ class EqualOnDevice(Rule):
     ```
 
     ## Fix safety
-    No fix: keep a flag on the device, or look at it every few steps.
+    No fix: keep a flag on the GPU, or look at it every few steps.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `aten::equal` or

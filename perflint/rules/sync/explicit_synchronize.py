@@ -51,15 +51,15 @@ class ExplicitSynchronize(Rule):
     on a hot path.
 
     ## Why is this bad
-    The host waits for everything that it has queued, and the device then waits for the host. PyTorch
-    orders work on a stream by itself and waits where the host reads a result, so that no such call
+    The CPU waits for everything that it has queued, and the GPU then waits for the CPU. PyTorch
+    orders work on a stream by itself and waits where the CPU reads a result, so that no such call
     is needed for correctness. One per step made training of a 124 M parameter GPT 2.6 % slower on
-    an H200, more where host work follows it.
+    an H200, more where CPU work follows it.
 
     ## When it is fine
     `event.synchronize()`, which waits for what was queued before the event and no more: shown by the audit
     profile alone, unless the event was recorded right before. Beside a clock or an event timer, in profiling
-    and benchmarks. Before the host reads memory that a `non_blocking` copy fills. Around the warm-up and capture
+    and benchmarks. Before the CPU reads memory that a `non_blocking` copy fills. Around the warm-up and capture
     of CUDA graphs. Between streams, processes or libraries that share memory without events. Once, at the end.
 
     ## Bad
@@ -91,7 +91,7 @@ class ExplicitSynchronize(Rule):
 
     ## How a GPU shows it
     A profile shows `cudaDeviceSynchronize`, `cudaStreamSynchronize` or `cudaEventSynchronize` below the
-    line, and no kernel until the host comes back. Torch's sync debug mode does not warn of all of them.
+    line, and no kernel until the CPU comes back. Torch's sync debug mode does not warn of all of them.
 
     ## References
     - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)

@@ -31,12 +31,12 @@ _WHAT = {
 class GradscalerHostReads(Rule):
     """
     ## What it does
-    Finds where a `GradScaler` makes the host wait: `get_scale()`, `state_dict()`, and `step(optimizer)`
+    Finds where a `GradScaler` makes the CPU wait: `get_scale()`, `state_dict()`, and `step(optimizer)`
     with an optimizer that is not fused. `scale`, `unscale_` and `update` do not wait.
 
     ## Why is this bad
-    An optimizer that is not fused cannot skip a step by itself, so the scaler reads on the host whether
-    it must. Fused ones (`Adam`, `AdamW`, `SGD`) take the answer on the device, and are faster besides. A
+    An optimizer that is not fused cannot skip a step by itself, so the scaler reads on the CPU whether
+    it must. Fused ones (`Adam`, `AdamW`, `SGD`) take the answer on the GPU, and are faster besides. A
     comparison of `get_scale()` before and after `update()` waits twice more. With bfloat16, which has the
     range of float32, no scaler is needed.
 

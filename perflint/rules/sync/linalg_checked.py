@@ -42,17 +42,17 @@ _NORMS = frozenset({"torch.linalg.matrix_norm", "torch.linalg.cond", "torch.lina
 class LinalgChecked(Rule):
     """
     ## What it does
-    Finds linear algebra on device tensors that makes the host wait: `inv`, `solve`, `cholesky`,
+    Finds linear algebra on GPU tensors that makes the CPU wait: `inv`, `solve`, `cholesky`,
     `lu_factor` and `ldl_factor`, which look whether it worked; `eig`, `eigh`, `svd`, `pinv`,
-    `lstsq`, `matrix_rank`, `matrix_exp` and what is made of them, which read from the device on
+    `lstsq`, `matrix_rank`, `matrix_exp` and what is made of them, which read from the GPU on
     their way.
 
     ## Why is this bad
-    The host waits for everything before the call and for the call itself, also for batches of
+    The CPU waits for everything before the call and for the call itself, also for batches of
     3 × 3 matrices.
 
     ## When it is fine
-    Set-up code, matrices on the host, a result that decides what runs next. `qr`, `det`, `slogdet`,
+    Set-up code, matrices on the CPU, a result that decides what runs next. `qr`, `det`, `slogdet`,
     `solve_triangular`, `cholesky_solve` and `lu_solve` do not wait.
 
     ## Bad

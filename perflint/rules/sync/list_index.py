@@ -18,16 +18,16 @@ from perflint.source.quoting import quoted
 class ListIndex(Rule):
     """
     ## What it does
-    Finds device tensors that are indexed with positions on the host: a list (`x[[0, 2]]`,
+    Finds GPU tensors that are indexed with positions on the CPU: a list (`x[[0, 2]]`,
     `x[:, [1, 3]]`), a range, a NumPy array, or a tensor of integers on the CPU.
 
     ## Why is this bad
-    torch makes a tensor of the positions and copies it to the device from pageable memory, and the
-    host waits for the copy: each time, although the positions often never change.
+    torch makes a tensor of the positions and copies it to the GPU from pageable memory, and the
+    CPU waits for the copy: each time, although the positions often never change.
 
     ## When it is fine
     Integers and slices need no copy (`x[:, 1:3]` instead of `x[:, [1, 2]]`, but it is a view). A
-    boolean mask on the host is copied without blocking when it selects. Indexing on the host.
+    boolean mask on the CPU is copied without blocking when it selects. Indexing on the CPU.
 
     ## Bad
     ```python

@@ -36,13 +36,13 @@ _NEW = ("torch.Tensor.new_tensor", "torch.Tensor.new")
 class ListToCuda(Rule):
     """
     ## What it does
-    Finds lists, tuples, NumPy arrays and other data of the host that are made a tensor and copied
-    to the device: `torch.tensor(values, device=…)`, `torch.as_tensor(array, device=…)`,
+    Finds lists, tuples, NumPy arrays and other data of the CPU that are made a tensor and copied
+    to the GPU: `torch.tensor(values, device=…)`, `torch.as_tensor(array, device=…)`,
     `torch.tensor(values).to(device)`, `torch.cuda.FloatTensor(values)`, `x.new_tensor([1, 2])`.
 
     ## Why is this bad
-    The data goes from pageable memory, so the host waits for the copy: no kernel is launched
-    meanwhile, and the device runs dry when this happens each step.
+    The data goes from pageable memory, so the CPU waits for the copy: no kernel is launched
+    meanwhile, and the GPU runs dry when this happens each step.
 
     ## When it is fine
     In constructors and set-up code. An empty list copies nothing.

@@ -32,20 +32,20 @@ class _Textbook:
 
 
 class ManualGradientNorm(Rule):
-    """The norm of gradients is read from the device once for each parameter.
+    """The norm of gradients is read from the GPU once for each parameter.
 
     ## What it does
     Finds loops over parameters that read the norm of each gradient with `.item()` or `float()`.
 
     ## Why is this bad
-    For each parameter the host waits until the device has computed the norm, and launches the next small
+    For each parameter the CPU waits until the GPU has computed the norm, and launches the next small
     kernel only then. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels and wait for
     none. Over 300 parameters the loop took 6.7 times as long on an H200; training of a 124 M parameter GPT
     was 32 % slower with it.
 
     ## When it is fine
     - Once per epoch, or under an interval; in tests, which are not reported.
-    - Norms that stay on the device, and are read at once: `torch.stack(norms).norm()`.
+    - Norms that stay on the GPU, and are read at once: `torch.stack(norms).norm()`.
     - `clip_grad_norm_(…, error_if_nonfinite=True)` waits once; TPF136 says so.
 
     ## Bad
@@ -70,7 +70,7 @@ class ManualGradientNorm(Rule):
 
     ## Fix safety
     Unsafe, and for this form only: the loop and the root become one call of
-    `torch.nn.utils.get_total_norm`, which needs torch 2.6. The norm is then a tensor on the device, and
+    `torch.nn.utils.get_total_norm`, which needs torch 2.6. The norm is then a tensor on the GPU, and
     its last bits differ.
 
     ## How a GPU shows it

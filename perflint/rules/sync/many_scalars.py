@@ -35,11 +35,11 @@ class ManyScalars(Rule):
     `a = x.item()`, `b = y.item()`, `c = z.item()`.
 
     ## Why is this bad
-    The first read waits for the device; each of the others is a round trip of its own, a copy of a
+    The first read waits for the GPU; each of the others is a round trip of its own, a copy of a
     few bytes with a wait for it. One stacked copy brings all numbers at once.
 
     ## When it is fine
-    Where it runs seldom. Where the tensors are on different devices, or on the host. Two reads are
+    Where it runs seldom. Where the tensors are on different devices, or on the CPU. Two reads are
     not worth the rewriting.
 
     ## Bad
@@ -71,7 +71,7 @@ class ManyScalars(Rule):
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per read on neighbouring lines; a profile shows
-    as many device-to-host copies of a few bytes.
+    as many GPU-to-CPU copies of a few bytes.
 
     ## References
     - [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)

@@ -27,10 +27,10 @@ class MaskBeforeLoss(Rule):
 
     ## What it does
     Finds `cross_entropy(logits[mask], labels[mask])`, `nll_loss` and their modules where input and target
-    are indexed by the same boolean tensor of the device.
+    are indexed by the same boolean tensor of the GPU.
 
     ## Why is this bad
-    The number of rows depends on the data: the host waits for it twice in the forward pass and again in the
+    The number of rows depends on the data: the CPU waits for it twice in the forward pass and again in the
     backward pass, which counts the mask anew, and copies the rows. Shapes that vary break CUDA graphs and
     make `torch.compile` break or compile again. With targets of `ignore_index` (−100) the loss leaves these
     rows out by itself. Leaving 15 % of the rows out with a mask made training of a 124 M parameter GPT
@@ -43,7 +43,7 @@ class MaskBeforeLoss(Rule):
     - `reduction="none"`, whose result has the selected rows alone, and losses that ignore nothing, such as
       `mse_loss`: TPF110 speaks of these.
     - Positions instead of a mask: `logits[rows]` does not wait.
-    - Tensors on the host.
+    - Tensors on the CPU.
 
     ## Bad
     ```python

@@ -24,14 +24,14 @@ _FUNCTION = "torch.masked_fill"
 class MaskedFillCudaScalar(Rule):
     """
     ## What it does
-    Finds `masked_fill` and `x[mask] = value` where the value is a device tensor of no dimensions.
+    Finds `masked_fill` and `x[mask] = value` where the value is a GPU tensor of no dimensions.
 
     ## Why is this bad
-    The kernel takes the value as a number, so torch reads it from the device first and the host
+    The kernel takes the value as a number, so torch reads it from the GPU first and the CPU
     waits.
 
     ## When it is fine
-    Python numbers and tensors of no dimensions on the host cost nothing.
+    Python numbers and tensors of no dimensions on the CPU cost nothing.
 
     ## Bad
     ```python

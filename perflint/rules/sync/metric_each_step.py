@@ -27,7 +27,7 @@ class MetricEachStep(Rule):
     ## Why is this bad
     Calling a metric adds the batch to its state, and computes the value for this batch besides, which is
     thrown away: about twice the work. `compute()` goes over all that was gathered so far, over all
-    processes, and for many metrics checks values on the host. Once per epoch is enough. It has not been
+    processes, and for many metrics checks values on the CPU. Once per epoch is enough. It has not been
     measured here.
 
     ## When it is fine

@@ -15,22 +15,22 @@ from perflint.source.quoting import quoted
 
 
 class MultinomialOnCpu(Rule):
-    """Tokens are drawn on the host from probabilities of the device.
+    """Tokens are drawn on the CPU from probabilities of the GPU.
 
     ## What it does
-    Finds `torch.multinomial(p.cpu(), n).to(device)`: probabilities that are copied to the host to be drawn
-    from, where the result goes back to the device.
+    Finds `torch.multinomial(p.cpu(), n).to(device)`: probabilities that are copied to the CPU to be drawn
+    from, where the result goes back to the GPU.
 
     ## Why is this bad
-    The host waits until the device has computed the probabilities, copies the whole row (50 000 numbers for
-    a language model), draws on one core, and copies the number back: the device has nothing to do
-    meanwhile, once for each token. `torch.multinomial` draws on the device and, since torch 2.6, does not
+    The CPU waits until the GPU has computed the probabilities, copies the whole row (50 000 numbers for
+    a language model), draws on one core, and copies the number back: the GPU has nothing to do
+    meanwhile, once for each token. `torch.multinomial` draws on the GPU and, since torch 2.6, does not
     wait. On an H200, sampling from a 124 M parameter GPT was 1.7 times slower for one sequence, and 16
     times for 32 of them.
 
     ## When it is fine
-    - With a `generator=` of the host, for numbers that are the same on every machine: not reported.
-    - Where the host needs the number anyway and nothing goes back: not reported.
+    - With a `generator=` of the CPU, for numbers that are the same on every machine: not reported.
+    - Where the CPU needs the number anyway and nothing goes back: not reported.
     - Devices that lack the operator: in a branch that asks for one it is not reported.
 
     ## Bad
@@ -60,7 +60,7 @@ class MultinomialOnCpu(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the device's generator draws other numbers than the host's, from the same probabilities. The copy
+    Unsafe: the GPU's generator draws other numbers than the CPU's, from the same probabilities. The copy
     back stays; where it has nothing to do it costs nothing.
 
     ## How a GPU shows it

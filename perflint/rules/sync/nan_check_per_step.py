@@ -25,14 +25,14 @@ class NanCheckPerStep(Rule):
     `if (x != x).any():`.
 
     ## Why is this bad
-    The check is cheap, the wait for its answer is not: the host stops queuing work until the device
+    The check is cheap, the wait for its answer is not: the CPU stops queuing work until the GPU
     has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2 % slower
     on an H200; a check of each parameter's gradient waits once per parameter. `isnan(x) or isinf(x)`
     waits twice where `isfinite(x)` waits once.
 
     ## When it is fine
     Every hundredth step, or once per epoch. As a safety gate of an expensive run whose steps take
-    long. On host tensors and Python numbers.
+    long. On CPU tensors and Python numbers.
 
     ## Bad
     ```python
@@ -62,13 +62,13 @@ class NanCheckPerStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the device without
+    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the GPU without
     waiting. When the condition fails, the error comes later, at some other call, and the CUDA context
     cannot be used any more. Other checks need a place to gather the answer, which is the author's choice.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or
-    `aten::isfinite`, a reduction, and `aten::item` with a device-to-host copy.
+    `aten::isfinite`, a reduction, and `aten::item` with a GPU-to-CPU copy.
 
     ## References
     - [torch.isfinite](https://docs.pytorch.org/docs/stable/generated/torch.isfinite.html)

@@ -27,12 +27,12 @@ _NUMBERS = ("int", "float", "bool", "complex")
 class NonzeroFamily(Rule):
     """
     ## What it does
-    Finds operations on device tensors whose result has as many elements as the data says:
+    Finds operations on GPU tensors whose result has as many elements as the data says:
     `nonzero`, `argwhere`, `masked_select`, `torch.where` with a condition alone, `x[mask]` with a
     boolean tensor, and `x[mask] = tensor`.
 
     ## Why is this bad
-    The host must know the size to allocate the result, so it waits until the device has counted.
+    The CPU must know the size to allocate the result, so it waits until the GPU has counted.
     The backward of `x[mask]` counts again. The varying size also breaks CUDA graphs and makes
     `torch.compile` break or recompile. On an H200 `x[mask].sum()` takes about twice as long as
     `torch.where(mask, x, 0).sum()`, and a boolean mask in each of twelve layers adds 9 percent to
@@ -40,7 +40,7 @@ class NonzeroFamily(Rule):
 
     ## When it is fine
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
-    Preprocessing, masks on the host, and code that needs the smaller result for much less work.
+    Preprocessing, masks on the CPU, and code that needs the smaller result for much less work.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad

@@ -23,16 +23,16 @@ _SURELY_COMPLETE = 3
 class NumberStore(Rule):
     """
     ## What it does
-    Finds stores of a Python number into a device tensor where the index is one element
+    Finds stores of a Python number into a GPU tensor where the index is one element
     (`table[i, j] = 1.0`) or a tensor of positions (`x[indices] = 0`).
 
     ## Why is this bad
-    torch makes a tensor of the number on the host and copies it to the device, and the host waits
+    torch makes a tensor of the number on the CPU and copies it to the GPU, and the CPU waits
     for the copy. In a loop over elements it does so for each of them.
 
     ## When it is fine
     Stores to slices (`x[:, 0] = 1.0`, `x[2:4] = 0`) and through a boolean mask fill with a kernel.
-    Tensors on the host; tables that are made once.
+    Tensors on the CPU; tables that are made once.
 
     ## Bad
     ```python

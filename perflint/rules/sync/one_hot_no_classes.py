@@ -16,14 +16,14 @@ from perflint.source.quoting import quoted
 class OneHotNoClasses(Rule):
     """
     ## What it does
-    Finds `torch.nn.functional.one_hot` of a device tensor without `num_classes`.
+    Finds `torch.nn.functional.one_hot` of a GPU tensor without `num_classes`.
 
     ## Why is this bad
-    The number of classes is then the greatest label and one: the host waits for it, and the shape
+    The number of classes is then the greatest label and one: the CPU waits for it, and the shape
     of the result changes with the batch.
 
     ## When it is fine
-    Labels on the host; labels whose number of classes nobody knows.
+    Labels on the CPU; labels whose number of classes nobody knows.
 
     ## Bad
     ```python

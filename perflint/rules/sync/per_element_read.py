@@ -29,12 +29,12 @@ class PerElementRead(Rule):
     turn: `[t.item() for t in x]`, `for i in range(n): int(x[i])`, `{k: v.item() for k, v in d.items()}`.
 
     ## Why is this bad
-    Every turn is a round trip between host and device: a copy of a few bytes, and a wait for it.
+    Every turn is a round trip between CPU and GPU: a copy of a few bytes, and a wait for it.
     One `.tolist()` brings all elements in one. Serving systems that replaced the one by the other
     went from thousands of syncs per step to a handful.
 
     ## When it is fine
-    On the host: an array, a tensor that `.cpu()` or `.tolist()` has brought over before the loop. For
+    On the CPU: an array, a tensor that `.cpu()` or `.tolist()` has brought over before the loop. For
     two or three elements outside of hot code.
 
     ## Bad
@@ -62,7 +62,7 @@ class PerElementRead(Rule):
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows a
-    train of tiny device-to-host copies with nothing between them.
+    train of tiny GPU-to-CPU copies with nothing between them.
 
     ## References
     - [torch.Tensor.tolist](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html)

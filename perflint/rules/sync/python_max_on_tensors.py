@@ -25,15 +25,15 @@ _BOUND = {"builtins.max": "min", "builtins.min": "max"}
 class PythonMaxOnTensors(Rule):
     """
     ## What it does
-    Finds `max`, `min` and `sorted` of Python on device tensors: `max(a, b)`, `max(t, 1)`,
+    Finds `max`, `min` and `sorted` of Python on GPU tensors: `max(a, b)`, `max(t, 1)`,
     `min(losses)`, `max(tensor)`, `sorted(tensors)`.
 
     ## Why is this bad
-    Python compares two elements at a time and asks for the truth of each comparison: the host reads
-    a boolean from the device every time. `max(x)` of a vector with n elements waits n - 1 times.
+    Python compares two elements at a time and asks for the truth of each comparison: the CPU reads
+    a boolean from the GPU every time. `max(x)` of a vector with n elements waits n - 1 times.
 
     ## When it is fine
-    Numbers, shapes, and tensors on the host; `x.max()`, which stays on the device.
+    Numbers, shapes, and tensors on the CPU; `x.max()`, which stays on the GPU.
 
     ## Bad
     ```python

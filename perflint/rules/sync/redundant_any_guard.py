@@ -40,11 +40,11 @@ class RedundantAnyGuard(Rule):
     writes numbers through that mask: `x[mask] = 0.0`, `x.masked_fill_(mask, 0.0)`.
 
     ## Why is this bad
-    The assignment does nothing where the mask is empty, and does not make the host wait: it becomes
+    The assignment does nothing where the mask is empty, and does not make the CPU wait: it becomes
     `masked_fill_`. The test in front of it does wait. It costs a sync to save one small kernel.
 
     ## When it is fine
-    On the host, and in code that runs seldom. Where the body does more than write numbers, reads
+    On the CPU, and in code that runs seldom. Where the body does more than write numbers, reads
     through the mask, or the `if` has an `else`: then the test decides something.
 
     ## Bad

@@ -16,13 +16,13 @@ from perflint.source.quoting import quoted
 class RepeatInterleaveNoSize(Rule):
     """
     ## What it does
-    Finds `repeat_interleave` with a device tensor of repeats and without `output_size`.
+    Finds `repeat_interleave` with a GPU tensor of repeats and without `output_size`.
 
     ## Why is this bad
-    The size of the result is the sum of the repeats: the host waits for the device to add them up.
+    The size of the result is the sum of the repeats: the CPU waits for the GPU to add them up.
 
     ## When it is fine
-    A Python number of repeats. The size is truly unknown on the host.
+    A Python number of repeats. The size is truly unknown on the CPU.
 
     ## Bad
     ```python

@@ -22,20 +22,20 @@ class ScalarReadInLoop(Rule):
     """
     ## What it does
     Finds `.item()`, `float(t)`, `int(t)`, `complex(t)` and the `.tolist()` of a zero-dimensional
-    tensor, where the tensor may be on the device.
+    tensor, where the tensor may be on the GPU.
 
     ## Why is this bad
-    The host cannot know the number before the device has computed it, so it waits until all work
-    queued so far is done. Until the host has queued new work, the device has nothing to do. The
+    The CPU cannot know the number before the GPU has computed it, so it waits until all work
+    queued so far is done. Until the CPU has queued new work, the GPU has nothing to do. The
     price is that idle time, not the duration of the call: on an H200 one `loss.item()` per step
     cost nothing in a launch-bound loop, 1 to 4 % in GPU-bound training of ResNet-50 and of a
-    124 M parameter GPT, and 41 % where 10 ms of host work (loading, logging) stood between the
+    124 M parameter GPT, and 41 % where 10 ms of CPU work (loading, logging) stood between the
     read and the next kernel. In a `torch.compile`d function each read breaks the graph: twelve of
     them made a small forward 1.5 times slower.
 
     ## When it is fine
     Where it runs seldom: after the loop, once per epoch, under `if step % 100 == 0`, in set-up and
-    checkpointing. Where the tensor is on the host: a batch of a `DataLoader` before it is moved, a
+    checkpointing. Where the tensor is on the CPU: a batch of a `DataLoader` before it is moved, a
     random permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). Where the
     number decides what runs next and there is no other way. In a job whose queue never runs dry.
 

@@ -35,12 +35,12 @@ _KEPT = frozenset({"dtype", "device", "requires_grad"})
 class ScalarToCuda(Rule):
     """
     ## What it does
-    Finds single Python numbers that are made a tensor on the host and copied to the device:
+    Finds single Python numbers that are made a tensor on the CPU and copied to the GPU:
     `torch.tensor(0.0, device=…)`, `torch.as_tensor(1, device=…)`, `torch.tensor(3).cuda()`,
     `x.new_tensor(1.0)`.
 
     ## Why is this bad
-    The number travels through pageable memory and the host waits for the copy. `torch.full` with
+    The number travels through pageable memory and the CPU waits for the copy. `torch.full` with
     the same arguments is a kernel with the number as its argument. On an H200 the copy takes 1.6
     times as long by itself, and one in each of twelve layers adds 3 percent to a GPT training step.
 

@@ -36,17 +36,17 @@ _NO_NUMBERS = (None, "input", "out", "device", "dtype")
 class TensorAsPythonInt(Rule):
     """
     ## What it does
-    Finds device tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), an
+    Finds GPU tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), an
     index of no dimensions, the arguments of `range`, sizes (`torch.zeros(n)`, `x.view(n, -1)`,
     `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
 
     ## Why is this bad
-    Each reads the number from the device: the host waits until everything before it has been
+    Each reads the number from the GPU: the CPU waits until everything before it has been
     computed, just as with `.item()`, only less visibly.
 
     ## When it is fine
-    Sizes from `x.shape` are Python numbers; tensors on the host can be read at once. Positions of
-    one dimension or more (`x[indices]`) stay on the device.
+    Sizes from `x.shape` are Python numbers; tensors on the CPU can be read at once. Positions of
+    one dimension or more (`x[indices]`) stay on the GPU.
 
     ## Bad
     ```python
@@ -69,7 +69,7 @@ class TensorAsPythonInt(Rule):
 
     ## Fix safety
     No fix: have the collate function hand out the number beside the tensor, or keep tables that are
-    indexed with numbers on the host.
+    indexed with numbers on the CPU.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each number; a trace shows

@@ -21,16 +21,16 @@ _DEEPEST = 3
 class TensorOfTensors(Rule):
     """
     ## What it does
-    Finds `torch.tensor([a, b])` and `torch.as_tensor([a, b])` where `a` and `b` are tensors of the device.
+    Finds `torch.tensor([a, b])` and `torch.as_tensor([a, b])` where `a` and `b` are tensors of the GPU.
 
     ## Why is this bad
-    The constructor reads each element as a Python number, one round trip to the device per element,
+    The constructor reads each element as a Python number, one round trip to the GPU per element,
     and then copies the list back. The gradients of the elements are lost on the way.
     `torch.stack` does it in one kernel.
 
     ## When it is fine
-    Lists of Python numbers (that is another matter when they go to the device each step), and tensors
-    that are on the host.
+    Lists of Python numbers (that is another matter when they go to the GPU each step), and tensors
+    that are on the CPU.
 
     ## Bad
     ```python
@@ -51,7 +51,7 @@ class TensorOfTensors(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the result stays on the device of its elements where the constructor made a host tensor, and
+    Unsafe: the result stays on the device of its elements where the constructor made a CPU tensor, and
     elements on different devices raise.
 
     ## How a GPU shows it

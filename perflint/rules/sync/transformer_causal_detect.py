@@ -53,7 +53,7 @@ class TransformerCausalDetect(Rule):
 
     ## Why is this bad
     Without the hint, torch makes a causal mask of that size in each forward pass, compares it with the given
-    one on the device, and the host waits for the answer. Of training an encoder of six layers it took 5 %
+    one on the GPU, and the CPU waits for the answer. Of training an encoder of six layers it took 5 %
     with 128 tokens on an H200, and nothing that could be measured with 1024.
 
     ## When it is fine

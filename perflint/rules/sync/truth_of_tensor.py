@@ -37,12 +37,12 @@ class TruthOfTensor(Rule):
     conditional expressions, chained comparisons and `in`, and in `bool(t)`, `any(…)` and `all(…)`.
 
     ## Why is this bad
-    The host waits until the device has computed the answer, and the device then waits for the
-    host to queue more work. A branch in each layer made a training step of a 124 M parameter GPT
+    The CPU waits until the GPU has computed the answer, and the GPU then waits for the
+    CPU to queue more work. A branch in each layer made a training step of a 124 M parameter GPT
     3 % slower on an H200. It also breaks the graph of `torch.compile` and forbids CUDA graphs.
 
     ## When it is fine
-    Tests of what the host knows: shapes, `is None`, `isinstance`, flags. Tensors on the host, NumPy
+    Tests of what the CPU knows: shapes, `is None`, `isinstance`, flags. Tensors on the CPU, NumPy
     arrays. Tests that run seldom, and under `torch.compiler.is_compiling()`. Checks of arguments that
     `not is_compiling()` keeps for eager runs, where they wait knowingly: low confidence. A loop that must
     stop when it has converged: there, test every tenth iteration.
@@ -68,7 +68,7 @@ class TruthOfTensor(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the device without
+    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the GPU without
     waiting. When the condition fails, the error comes later, at some other call, and the CUDA context
     cannot be used any more; `python -O` does not remove the check.
 

@@ -20,14 +20,14 @@ class UniqueOnDevice(Rule):
     """
     ## What it does
     Finds `unique`, `unique_consecutive`, `bincount` (with `minlength` too) and `histc` without
-    bounds on device tensors.
+    bounds on GPU tensors.
 
     ## Why is this bad
-    The number of results, or the bounds of the bins, is known only to the device: the host waits
+    The number of results, or the bounds of the bins, is known only to the GPU: the CPU waits
     for it, twice in `bincount` and `histc`. The varying size breaks CUDA graphs and compiled code.
 
     ## When it is fine
-    Tensors on the host, preprocessing, `histc` with `min` and `max`.
+    Tensors on the CPU, preprocessing, `histc` with `min` and `max`.
 
     ## Bad
     ```python

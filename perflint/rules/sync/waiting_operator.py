@@ -77,22 +77,22 @@ def _condition(requirement: Requirement) -> str:
 class WaitingOperator(Rule):
     __doc__ = f"""
     ## What it does
-    Finds operators, losses and optimizers of torch that make the host wait by themselves, where none of the
-    other rules looks for them, with tensors on the device. They were measured on an H200:
+    Finds operators, losses and optimizers of torch that make the CPU wait by themselves, where none of the
+    other rules looks for them, with tensors on the GPU. They were measured on an H200:
 
     {_listing()}
 
     `sample` of `Normal` and of what is made of it checks the scales as `torch.normal` does.
 
     ## Why is this bad
-    Nothing in the code says so, but the host waits until the device has done all work that was queued
+    Nothing in the code says so, but the CPU waits until the GPU has done all work that was queued
     before, and queues nothing meanwhile. What that costs depends on the step around it: `torch.cov` in each
     layer of a GPT-2 made training 9 % slower on an H200, and `BatchNorm2d(momentum=None)` that of a
-    ResNet-50 28 %. What `ctc_loss` copies of lengths that are on the device cost nothing that could be
+    ResNet-50 28 %. What `ctc_loss` copies of lengths that are on the GPU cost nothing that could be
     measured. The others were not timed.
 
     ## When it is fine
-    Set-up code, data on the host, work that is done once in many steps. Others of the same kind do not wait:
+    Set-up code, data on the CPU, work that is done once in many steps. Others of the same kind do not wait:
     `multinomial`, `masked_scatter`, `clamp` with tensors, `quantile`, `searchsorted`, `embedding_bag`,
     `linalg.qr`, `linalg.det`, `linalg.slogdet`. Transformers that look at their mask are TPF128.
 

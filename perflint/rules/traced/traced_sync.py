@@ -13,14 +13,14 @@ class TracedSync(TracedRule):
     `perflint check --trace FILE`; without a trace it is silent.
 
     ## Why is this bad
-    The host cannot launch the next kernels while it waits. What that costs is not the wait itself but
+    The CPU cannot launch the next kernels while it waits. What that costs is not the wait itself but
     the time in which the GPU has nothing to do afterwards; the trace says how much, and the severity
     follows it.
 
     ## When it is fine
     Where the GPU has work meanwhile: the verdict then says "confirmed, no cost". Where the wait is
     meant: `with perflint.allow_sync("reason")` in the program says so, and it is not reported. Waits
-    outside the recorded steps, of whole modules on their way to the device and of the compiler are not
+    outside the recorded steps, of whole modules on their way to the GPU and of the compiler are not
     reported either.
 
     ## Bad

@@ -24,7 +24,7 @@ class CheckpointEachStep(Rule):
     step an optimizer, without a condition.
 
     ## Why is this bad
-    All parameters are copied to the host, which waits for that, and written to the disk, while the device
+    All parameters are copied to the CPU, which waits for that, and written to the disk, while the GPU
     has nothing to do. For most models that takes longer than the step. In training of a 124 M parameter
     GPT, saving into memory in each step made it 32 times slower on an H200; a disk comes on top.
 

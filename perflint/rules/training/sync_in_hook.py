@@ -27,21 +27,21 @@ _WAITS = frozenset({"cpu", "item", "tolist", "numpy"})
 
 
 class SyncInHook(Rule):
-    """A hook that reads tensors on the host, and stays registered.
+    """A hook that reads tensors on the CPU, and stays registered.
 
     ## What it does
     Finds hooks of modules and parameters whose function calls `.item()`, `.cpu()`, `.tolist()` or
     `.numpy()`, where the handle that would remove them is thrown away, in files that train.
 
     ## Why is this bad
-    The hook runs in each forward or backward pass, for each module that has it, and each time the host
-    waits until the device has caught up: with one hook for each layer, the host can never run ahead. What
+    The hook runs in each forward or backward pass, for each module that has it, and each time the CPU
+    waits until the GPU has caught up: with one hook for each layer, the CPU can never run ahead. What
     that costs is what each wait exposes; see TPF101.
 
     ## When it is fine
     - A handle that is kept, so that the hook can be removed.
     - A program that only collects activations, once: files without a backward pass are not reported.
-    - Hooks that keep tensors on the device (`output.detach()`).
+    - Hooks that keep tensors on the GPU (`output.detach()`).
 
     ## Bad
     ```python
@@ -76,7 +76,7 @@ class SyncInHook(Rule):
     ```
 
     ## Fix safety
-    No fix: who reads what the hook keeps has to read it from the device then.
+    No fix: who reads what the hook keeps has to read it from the GPU then.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns in the hook; a profile shows a gap at the end of each

@@ -33,11 +33,11 @@ class _Timed:
 
 
 class TimingWithoutSynchronize(Rule):
-    """A time that is taken before the device has done the work.
+    """A time that is taken before the GPU has done the work.
 
     ## What it does
-    Finds `start = time.time()`, a call of a module or a backward pass on the device, and
-    `time.time() - start`, in one block of statements of which none waits for the device.
+    Finds `start = time.time()`, a call of a module or a backward pass on the GPU, and
+    `time.time() - start`, in one block of statements of which none waits for the GPU.
 
     ## Why is this bad
     Calls return when their kernels are queued, not when they are done: the difference is the time that
@@ -45,9 +45,9 @@ class TimingWithoutSynchronize(Rule):
     by it, but decisions are made on wrong figures.
 
     ## When it is fine
-    - The time of the host is meant.
+    - The time of the CPU is meant.
     - A loop of many steps is timed, at the end of which little is left in the queue: not reported.
-    - The model is on the host.
+    - The model is on the CPU.
 
     ## Bad
     ```python

@@ -32,11 +32,11 @@ _DOUBLES = frozenset(
 
 
 class AccidentalFloat64(Rule):
-    """An array of NumPy's default dtype becomes a float64 tensor on the device.
+    """An array of NumPy's default dtype becomes a float64 tensor on the GPU.
 
     ## What it does
     Finds `torch.from_numpy`, `torch.tensor` and `torch.as_tensor` of arrays that NumPy makes in double
-    precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), where the tensor goes to the device
+    precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), where the tensor goes to the GPU
     with that dtype.
 
     ## Why is this bad
@@ -50,7 +50,7 @@ class AccidentalFloat64(Rule):
     ## When it is fine
     - Double precision is meant: scientific code that says so with `dtype=torch.float64` or `.double()`.
     - The array is cast (`.float()`, `dtype=torch.float32`, `np.float32`): not reported.
-    - The tensor stays on the host.
+    - The tensor stays on the CPU.
 
     ## Bad
     ```python

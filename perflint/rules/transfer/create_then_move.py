@@ -41,18 +41,18 @@ class CreateThenMove(Rule):
     """
     ## What it does
     Finds tensors that `torch.zeros`, `ones`, `full`, `empty`, `arange`, `rand` and the like fill
-    on the host and that the same expression moves to the device with `.to(…)`, `.cuda()` or
+    on the CPU and that the same expression moves to the GPU with `.to(…)`, `.cuda()` or
     `.type_as(…)`.
 
     ## Why is this bad
-    The host fills the memory and copies it over, and waits while it does: the copy from pageable
-    memory blocks until the device has it. With `device=` one kernel fills the memory where it is
+    The CPU fills the memory and copies it over, and waits while it does: the copy from pageable
+    memory blocks until the GPU has it. With `device=` one kernel fills the memory where it is
     needed. `torch.zeros(1_000_000).cuda()` takes about 50 times as long as
     `torch.zeros(1_000_000, device="cuda")` on an H200.
 
     ## When it is fine
     Code that runs once: constructors, set-up, checkpoints (the default profile hides it there).
-    Random numbers that must be the same on every device are drawn on the host on purpose.
+    Random numbers that must be the same on every device are drawn on the CPU on purpose.
 
     ## Bad
     ```python
@@ -79,7 +79,7 @@ class CreateThenMove(Rule):
     move. It is safe for zeros, ones, full, empty, eye and arange of integers if the argument of `.to` is
     certainly a device or a tensor. It is unsafe:
 
-    - where the device may compute other bits: random numbers come from the device's generator;
+    - where the GPU may compute other bits: random numbers come from the GPU's generator;
       linspace, windows and arange of floats or as floats may differ in the last bit; a cast of what
       `full` filled may round otherwise;
     - with `requires_grad=True`, because the result becomes a leaf;

@@ -28,24 +28,24 @@ _LONGEST_TRAIL = 4
 
 
 class DevicePingPong(Rule):
-    """Data goes from the device to the host, is computed on there, and goes back.
+    """Data goes from the GPU to the CPU, is computed on there, and goes back.
 
     ## What it does
-    Finds tensors that are moved to the device and that NumPy computed, in the same function, of the `.cpu()`,
+    Finds tensors that are moved to the GPU and that NumPy computed, in the same function, of the `.cpu()`,
     `.numpy()` or `.tolist()` of a tensor that was there already, with nothing but Python, NumPy and torch in
     between.
 
     ## Why is this bad
-    The host waits until the device has done all work so far, copies the data, computes on one core, and
-    copies it back, while the device has nothing to do. Most of NumPy has a counterpart in torch that runs
+    The CPU waits until the GPU has done all work so far, copies the data, computes on one core, and
+    copies it back, while the GPU has nothing to do. Most of NumPy has a counterpart in torch that runs
     where the data is. Sorting 64 × 10000 numbers with NumPy took 26 times as long on an H200
     as `torch.sort`.
 
     ## When it is fine
-    - There is no such operation on the device: `scipy.optimize.linear_sum_assignment`, sparse solvers.
+    - There is no such operation on the GPU: `scipy.optimize.linear_sum_assignment`, sparse solvers.
       What goes through other libraries is not reported.
-    - Data that has to be on the host anyway, to be saved or drawn, and is used once more.
-    - Torch on the host: an operator that the device lacks, a generator of random numbers. Not reported.
+    - Data that has to be on the CPU anyway, to be saved or drawn, and is used once more.
+    - Torch on the CPU: an operator that the GPU lacks, a generator of random numbers. Not reported.
     - Set-up and other code that runs seldom.
 
     ## Bad

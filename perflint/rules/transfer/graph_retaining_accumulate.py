@@ -75,7 +75,7 @@ class GraphRetainingAccumulate(Rule):
     nothing.
 
     ## How a GPU shows it
-    `torch.cuda.memory_allocated()` and the host's memory grow from step to step; a snapshot of the memory
+    `torch.cuda.memory_allocated()` and the CPU's memory grow from step to step; a snapshot of the memory
     shows tensors of old steps that nodes of the graph hold.
 
     ## References

@@ -26,15 +26,15 @@ class IndexLoop(Rule):
     `zip(x, y)`) that store `out[i] = …`, append to a list that is stacked or joined, or add up, with nothing
     but Python and torch in the body and no turn that needs the one before; also
     `torch.stack([f(x[i]) for i in range(n)])`, and loops that fill a tensor number by number. Where
-    rows are on the host the finding has low confidence.
+    rows are on the CPU the finding has low confidence.
 
     ## Why is this bad
     Each turn launches several kernels for one row: n times the launches of the same operation on the
-    whole tensor, each too small for the device. On an H200 the training step of a ResNet-50 took 22 %
+    whole tensor, each too small for the GPU. On an H200 the training step of a ResNet-50 took 22 %
     longer where its 64 images were normalised one by one, 33 % longer where the loss of a segmentation went
     over 21 classes one by one, and 7 % longer for a GPT-2 whose mask of 1024 rows was filled row by row; a
     small network took 3.4 times as long where the 256 rows of its output were read in a loop. Storing a number
-    takes the host some 3.5 µs: a GPT-2 whose batches of 8193 tokens were filled one by one took 1.9 times as
+    takes the CPU some 3.5 µs: a GPT-2 whose batches of 8193 tokens were filled one by one took 1.9 times as
     long for a step. Maintainers who
     wrote such loops anew report gains of 12 to 300 times for the function.
 

@@ -23,7 +23,7 @@ class InlinePin(Rule):
     It should be: pinning copies the tensor once more, on the thread that should launch kernels.
     But it does not show. Torch keeps pinned memory for the next call, and on an H200 with torch
     2.11 copies of 64 kB, 4 MB and 38 MB were faster this way than from pageable memory, also
-    with another size each time. What is left to win is the copy on the host, which another
+    with another size each time. What is left to win is the copy on the CPU, which another
     thread can make. So this is a hint, of severity info.
 
     ## When it is fine
@@ -50,7 +50,7 @@ class InlinePin(Rule):
     No fix: only the owner of the data can pin it elsewhere.
 
     ## How a GPU shows it
-    A trace shows `cudaHostAlloc` and a copy on the host before the `Memcpy HtoD (Pinned -> Device)`.
+    A trace shows `cudaHostAlloc` and a copy on the CPU before the `Memcpy HtoD (Pinned -> Device)`.
 
     ## References
     - [A guide on good usage of non_blocking and

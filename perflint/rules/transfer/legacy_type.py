@@ -32,18 +32,18 @@ class LegacyType(Rule):
     """Tensor types such as `torch.LongTensor`, which move what they cast.
 
     ## What it does
-    Finds `x.type(torch.LongTensor)` and its kin of tensors that may be on the device.
+    Finds `x.type(torch.LongTensor)` and its kin of tensors that may be on the GPU.
 
     ## Why is this bad
-    `torch.LongTensor` is a dtype and a device: `.type` of it copies the tensor to the host and waits for
+    `torch.LongTensor` is a dtype and a device: `.type` of it copies the tensor to the CPU and waits for
     that, where only a cast was meant, and mostly a copy back follows. `.long()` and `.to(torch.int64)` cast
     where the tensor is. For 64 × 1024 numbers that took 20 times as long on an H200 as
     the cast.
 
     ## When it is fine
-    - The tensor is on the host, and stays there: not reported.
+    - The tensor is on the CPU, and stays there: not reported.
     - `.type(torch.int64)`: a dtype only casts.
-    - `torch.cuda.FloatTensor(2, 3)` allocates on the device, as `torch.empty` does. Of a list or an array
+    - `torch.cuda.FloatTensor(2, 3)` allocates on the GPU, as `torch.empty` does. Of a list or an array
       it copies: TPF117 says so.
 
     ## Bad
@@ -65,8 +65,8 @@ class LegacyType(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `.type(torch.LongTensor)` becomes `.long()`, and the result stays on the device instead of
-    moving to the host.
+    Unsafe: `.type(torch.LongTensor)` becomes `.long()`, and the result stays on the GPU instead of
+    moving to the CPU.
 
     ## How a GPU shows it
     A profile shows a `Memcpy DtoH` with a `cudaStreamSynchronize` below `aten::to`, and a `Memcpy HtoD`

@@ -63,7 +63,7 @@ class ListOfArrays(Rule):
     float64). Arrays that do not fit together raise another text of the error.
 
     ## How a GPU shows it
-    The device idles while one thread of the host is busy in `torch.tensor`.
+    The GPU idles while one thread of the CPU is busy in `torch.tensor`.
 
     ## References
     - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)

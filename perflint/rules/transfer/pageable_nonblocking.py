@@ -25,7 +25,7 @@ class PageableNonblocking(Rule):
     `torch.tensor(values).cuda(non_blocking=True)`.
 
     ## Why is this bad
-    Only pinned memory can be copied while the host goes on. From pageable memory the driver first
+    Only pinned memory can be copied while the CPU goes on. From pageable memory the driver first
     copies into a buffer of its own, and the call returns when that is done: `non_blocking=True`
     promises what it does not do, and hides the copy from `torch.cuda.set_sync_debug_mode`.
 
@@ -53,7 +53,7 @@ class PageableNonblocking(Rule):
     No fix: a pinned buffer must not be written again before the copy has read it.
 
     ## How a GPU shows it
-    The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the host spends it in
+    The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the CPU spends it in
     `cudaMemcpyAsync`.
 
     ## References

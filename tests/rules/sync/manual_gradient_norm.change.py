@@ -20,7 +20,7 @@ def case_norm():
 
 
 def change_norm(total):
-    """The norm is then a tensor on the device, and its last bits differ."""
+    """The norm is then a tensor on the GPU, and its last bits differ."""
     assert isinstance(total[0], float) and total[1].device.type == "cuda" and total[1].dim() == 0
     assert abs(total[0] - total[1].item()) < 1e-5 * total[0]
     assert total[0] != total[1].item()

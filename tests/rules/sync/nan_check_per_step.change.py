@@ -15,7 +15,7 @@ def case_holds():
 
 
 def change_holds(waits):
-    """checks on the device without waiting"""
+    """checks on the GPU without waiting"""
     assert waits == (1, 0)
 
 

@@ -15,5 +15,5 @@ def case_casts():
 
 
 def change_casts(devices):
-    """the result stays on the device instead of moving to the host"""
+    """the result stays on the GPU instead of moving to the CPU"""
     assert devices == (["cpu", "cpu"], ["cuda", "cuda"])
