@@ -46,9 +46,24 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _cost(findings: Sequence[Finding]) -> float:
-    """What the findings of a function cost: measured milliseconds first, then weights of what is known."""
-    measured = sum(finding.verdict.ms or 0.0 for finding in findings if finding.verdict is not None)
-    return measured * 1e6 + sum(map(_weight, findings))
+    """The cost of a function's findings: measured milliseconds first, then weights of what is known."""
+    return _measured_ms(findings) * 1e6 + sum(max(map(_weight, each)) for each in _by_place(findings))
+
+
+def _measured_ms(findings: Iterable[Finding]) -> float:
+    """The measured milliseconds of some findings; those that share a place share its time."""
+    return sum(max((each.verdict.ms or 0.0) if each.verdict else 0.0 for each in at) for at in _by_place(findings))
+
+
+def _by_place(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """The findings of a file, those whose expressions overlap together."""
+    groups: list[list[Finding]] = []
+    for finding in sorted(findings, key=lambda each: each.span):
+        if groups and any(finding.span.overlaps(other.span) for other in groups[-1]):
+            groups[-1].append(finding)
+        else:
+            groups.append([finding])
+    return groups
 
 
 def _weight(finding: Finding) -> float:
@@ -58,7 +73,7 @@ def _weight(finding: Finding) -> float:
 
 def _line(findings: Sequence[Finding]) -> str:
     first = findings[0]
-    measured = sum(finding.verdict.ms or 0.0 for finding in findings if finding.verdict is not None)
+    measured = _measured_ms(findings)
     hottest = next(heat for heat in _HOTTEST_FIRST if any(finding.heat is heat for finding in findings))
     what = _what([finding for finding in findings if finding.heat is hottest], hottest)
     where = f" in `{first.function}`" if first.function else ""
@@ -66,9 +81,10 @@ def _line(findings: Sequence[Finding]) -> str:
     return f"{first.path}: {what}{where} ({_lines(findings)}){time}"
 
 
-def _what(findings: Iterable[Finding], heat: Heat) -> str:
+def _what(findings: Sequence[Finding], heat: Heat) -> str:
     """The findings in words: "3 waits and 2 copies per step", "dims-not-multiple"."""
-    repeated = Counter(finding.effect for finding in findings if finding.effect in _NOUNS)
+    repeating = [finding for finding in findings if finding.effect in _NOUNS]
+    repeated = Counter(effect for at in _by_place(repeating) for effect in {each.effect for each in at})
     named = Counter(finding.name for finding in findings if finding.effect not in _NOUNS)
     counts = [f"{number} {_NOUNS[effect][number > 1]}" for effect, number in repeated.items()]
     names = [f"{name} × {number}" if number > 1 else name for name, number in named.items()]

@@ -136,9 +136,7 @@ def decode(model: nn.Module, loader: DataLoader, options, cpu_decoding, is_cpu):
 
 def test_values_that_the_cpu_needs_are_information() -> None:
     found = {
-        finding.span.line: finding.severity.value
-        for finding in audited(NEEDED)
-        if finding.code in ("TPF101", "TPF109")
+        finding.span.line: finding.severity.value for finding in audited(NEEDED) if finding.code in ("TPF101", "TPF109")
     }
     wanted = {
         number: line.rpartition("# ")[2]

@@ -194,6 +194,19 @@ def test_measured_time_comes_before_guesses() -> None:
     assert first == "  src/train.py: 1 wait per step in `g` (line 2), 1.25 ms of each step"
 
 
+def test_findings_at_one_place_share_its_time() -> None:
+    verdict = Verdict(Ruling.CONFIRMED, "seen", ms=1.25)
+    span = Span(1, 5, 1, 9)
+    found = [finding(span, code, function="f", verdict=verdict) for code in ("TPF101", "TPF102")]
+    found.append(finding(Span(1, 1, 1, 9), "TPF601", function="f", effect=Effect.COMPUTE, verdict=verdict))
+    found += [finding(Span(line, 1, line, 9), function="g", verdict=verdict) for line in (2, 3)]
+    assert costliest_text(found, PLAIN) == (
+        "Most costly first:\n"
+        "  src/train.py: 2 waits per step in `g` (lines 2 and 3), 2.5 ms of each step\n"
+        "  src/train.py: 1 wait per step and other-rule in `f` (line 1), 1.25 ms of each step\n\n"
+    )
+
+
 def test_at_most_five_lines_and_none_for_few_findings() -> None:
     found = [finding(Span(line, 1, line, 9), function=f"f{line}") for line in range(1, 20)]
     assert len(costliest_text(found, PLAIN).splitlines()) == 7
