@@ -32,19 +32,20 @@ _MOVES = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")
 class DeviceToHostCopyInLoop(Rule):
     """
     ## What it does
-    Finds `.cpu()`, `.to("cpu")`, `.tolist()`, `.numpy(force=True)` and `host.copy_(t)` of tensors that may
-    be on the GPU.
+    Finds blocking copies from the GPU to the CPU: `.cpu()`, `.to("cpu")`, `.tolist()`,
+    `.numpy(force=True)` and `host.copy_(t)` of tensors that may be on the GPU.
 
     ## Why is this bad
-    The copy waits until the GPU has computed the tensor and has sent it; meanwhile the CPU queues
-    no work, and afterwards the GPU has none. In a loop that happens each turn. The `.numpy()`
-    behind a `.cpu()` costs nothing more.
+    The CPU waits until the GPU has computed the tensor and sent it. Meanwhile the CPU queues no
+    work, so the GPU runs dry afterwards. In a loop this happens on each iteration. A `.numpy()`
+    after a `.cpu()` adds no cost.
 
     ## When it is fine
-    Once, after the loop: one bulk copy is the cure for many small ones. Where the results would
-    not fit into GPU memory, or are consumed at once. A copy of a whole chunk before a loop over its
-    elements is info, but in code that runs each step. On tensors that are on the CPU already.
-    `non_blocking=True` into pinned memory with an event that is waited for before the CPU looks.
+    One bulk copy after the loop: it is the cure for many small ones. Results that do not fit into
+    GPU memory, or that are consumed at once. A copy of a whole chunk before a loop over its
+    elements is reported as info, unless the code runs each step. Tensors that are on the CPU
+    already. `non_blocking=True` into pinned memory, with an event that the CPU waits for before it
+    reads.
 
     ## Bad
     ```python
@@ -70,12 +71,12 @@ class DeviceToHostCopyInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: whether the results fit on the GPU is not in the source, and `non_blocking=True` alone
-    lets the CPU read memory that is not written yet.
+    No fix: the source does not show whether the results fit on the GPU, and with
+    `non_blocking=True` alone the CPU may read memory that is not written yet.
 
     ## How a GPU shows it
-    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `Memcpy DtoH` with the
-    CPU in `cudaStreamSynchronize`, each turn.
+    `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `Memcpy DtoH` and
+    the CPU in `cudaStreamSynchronize`, on each iteration.
 
     ## References
     - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

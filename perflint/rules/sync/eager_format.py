@@ -38,19 +38,21 @@ _LOW_LEVEL = ("logging.info", "logging.Logger.info", "logging.LoggerAdapter.info
 class EagerFormat(Rule):
     """
     ## What it does
-    Finds GPU tensors in `print`, f-strings, `str()`, `repr()`, `format()`, `%` and logging calls, and
-    those given to `pbar.set_postfix`, `wandb.log`, `SummaryWriter.add_scalar` and the like.
+    Finds GPU tensors in `print`, f-strings, `str()`, `repr()`, `format()`, `%` and logging calls,
+    and GPU tensors passed to `pbar.set_postfix`, `wandb.log`, `SummaryWriter.add_scalar` and the
+    like.
 
     ## Why is this bad
-    To write a number the CPU must have it: formatting a zero-dimensional tensor waits for the GPU
-    once, a tensor with dimensions several times (it is masked, summarised and read piece by piece).
-    `print(f"{loss}")` each step made training of a 124 M parameter GPT 2 % slower on an H200; an
-    f-string in `logger.debug(f"…")` is built even if nobody sees it, and a progress bar formats
-    its postfix even if it does not redraw.
+    To write a number the CPU must have it. Formatting a zero-dimensional tensor waits for the GPU
+    once; a tensor with dimensions waits several times, because it is masked, summarised and read
+    piece by piece. `print(f"{loss}")` each step made training of a 124 M parameter GPT 2 % slower
+    on an H200. An f-string in `logger.debug(f"…")` is built even if the message is not shown, and a
+    progress bar formats its postfix even if it does not redraw.
 
     ## When it is fine
-    Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an interval.
-    `logger.debug("… %s", t)`: the text is not made while the level is off. Messages of exceptions.
+    Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an
+    interval. `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of
+    exceptions.
 
     ## Bad
     ```python
@@ -80,11 +82,11 @@ class EagerFormat(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for an f-string that is the only argument of `logger.debug` only: it becomes a lazy
-    format. The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5000, device='cuda:0')`
-    where an f-string writes `0.5`), and a tensor changed in place before a handler formats it
-    shows its later value. Where debug messages are written, making the text waits as before, and
-    longer for what `%s` shows.
+    Unsafe, and offered only for an f-string that is the only argument of `logger.debug`: it becomes
+    a lazy format. The text of a zero-dimensional tensor changes (`%s` writes
+    `tensor(0.5000, device='cuda:0')` where an f-string writes `0.5`), and a tensor changed in place
+    before a handler formats it shows its later value. If debug messages are written, formatting
+    waits as before, and longer for the form that `%s` shows.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside torch's own `_tensor.py` or `_tensor_str.py`,

@@ -31,21 +31,22 @@ _OF_TENSORS = frozenset("forward backward argmax softmax log_softmax matmul unsq
 class EmptyCacheInLoop(Rule):
     """
     ## What it does
-    Finds `torch.cuda.empty_cache()` and `gc.collect()` in loops and on hot paths. Between two computations of
-    a function that nobody in the file calls, `empty_cache()` is shown by the audit profile alone.
+    Finds `torch.cuda.empty_cache()` and `gc.collect()` in loops and on hot paths. An
+    `empty_cache()` between two computations, in a function without callers in the file, is reported
+    by the audit profile only.
 
     ## Why is this bad
-    `empty_cache` gives cached blocks back to the driver, which waits for the GPU; the next
-    step asks the driver for the same blocks again. It frees nothing that is in use, and PyTorch
-    empties the cache by itself before it runs out of memory. One call per step made training of
-    a 124 M parameter GPT 17 % slower on an H200. A garbage collection walks all Python objects,
-    of which torch alone makes many: 86 ms each time there, so that a step of 26 ms took 112.
+    `empty_cache` gives cached blocks back to the driver, which waits for the GPU; the next step
+    asks the driver for the same blocks again. It frees nothing that is in use, and PyTorch empties
+    the cache by itself before it runs out of memory. One call per step made training of a 124 M
+    parameter GPT 17 % slower on an H200. A garbage collection walks all Python objects, and torch
+    alone creates many: it took 86 ms each time there, so that a step of 26 ms took 112.
 
     ## When it is fine
     At a change of phase (after training, before evaluation, after a large model is deleted), in the
-    handler of an out-of-memory error, every hundredth step, once at a certain step, or when memory that was
-    measured is nearly full. In a loop that tries again after a failure, and in a function that does nothing
-    but free memory, unless a training loop calls it. Where several processes share a device.
+    handler of an out-of-memory error, every hundredth step, once at a certain step, or when a
+    measurement shows that memory is nearly full. In a retry loop after a failure, and in a function
+    that only frees memory, unless a training loop calls it. When several processes share a GPU.
 
     ## Bad
     ```python
@@ -72,10 +73,10 @@ class EmptyCacheInLoop(Rule):
     ```
 
     ## Fix safety
-    Unsafe: removing the call lets the cache grow, so that the process holds more memory at its peak;
-    other processes on the GPU may miss it. No fix is offered in tests, where the line is not known to run
-    in each step, and where a block or function would do nothing any more. An `if` that only asked for the
-    device, imports and comments that were there for the call go with it.
+    Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
+    peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
+    known to run in each step, or if a block or function would be left empty. An `if` that only
+    checked the device, and imports and comments that served the call, are removed with it.
 
     ## How a GPU shows it
     A profile shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in

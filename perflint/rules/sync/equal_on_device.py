@@ -21,8 +21,8 @@ class EqualOnDevice(Rule):
     Finds `torch.equal`, `torch.allclose`, `torch.is_nonzero` and their methods on GPU tensors.
 
     ## Why is this bad
-    Their result is a Python bool: the CPU waits for everything that the tensors depend on, and for
-    the comparison itself.
+    They return a Python bool: the CPU waits for everything that the tensors depend on, and for the
+    comparison itself.
 
     ## When it is fine
     Tests, set-up code, tensors on the CPU. `torch.isclose` and `==` stay on the GPU.
@@ -53,7 +53,7 @@ class EqualOnDevice(Rule):
     ```
 
     ## Fix safety
-    No fix: keep a flag on the GPU, or look at it every few steps.
+    No fix: keep a flag on the GPU, or test it every few steps.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `aten::equal` or

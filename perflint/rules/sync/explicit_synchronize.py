@@ -52,15 +52,16 @@ class ExplicitSynchronize(Rule):
 
     ## Why is this bad
     The CPU waits for everything that it has queued, and the GPU then waits for the CPU. PyTorch
-    orders work on a stream by itself and waits where the CPU reads a result, so that no such call
-    is needed for correctness. One per step made training of a 124 M parameter GPT 2.6 % slower on
-    an H200, more where CPU work follows it.
+    orders work on a stream by itself and waits wherever the CPU reads a result, so correctness does
+    not need such a call. One per step made training of a 124 M parameter GPT 2.6 % slower on an
+    H200, and more if CPU work follows it.
 
     ## When it is fine
-    `event.synchronize()`, which waits for what was queued before the event and no more: shown by the audit
-    profile alone, unless the event was recorded right before. Beside a clock or an event timer, in profiling
-    and benchmarks. Before the CPU reads memory that a `non_blocking` copy fills. Around the warm-up and capture
-    of CUDA graphs. Between streams, processes or libraries that share memory without events. Once, at the end.
+    `event.synchronize()` waits only for the work queued before the event: it is reported by the
+    audit profile only, unless the event was recorded right before. Next to a clock or an event
+    timer, in profiling and benchmarks. Before the CPU reads memory that a `non_blocking` copy
+    fills. Around the warm-up and capture of CUDA graphs. Between streams, processes or libraries
+    that share memory without events. Once, at the end.
 
     ## Bad
     ```python
@@ -87,11 +88,12 @@ class ExplicitSynchronize(Rule):
     ```
 
     ## Fix safety
-    No fix: why the call is there is not in the source.
+    No fix: the source does not show why the call is there.
 
     ## How a GPU shows it
-    A profile shows `cudaDeviceSynchronize`, `cudaStreamSynchronize` or `cudaEventSynchronize` below the
-    line, and no kernel until the CPU comes back. Torch's sync debug mode does not warn of all of them.
+    A profile shows `cudaDeviceSynchronize`, `cudaStreamSynchronize` or `cudaEventSynchronize` below
+    the line, and no kernel until the CPU resumes. Torch's sync debug mode does not warn about all
+    of them.
 
     ## References
     - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)

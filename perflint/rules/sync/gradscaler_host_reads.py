@@ -31,18 +31,20 @@ _WHAT = {
 class GradscalerHostReads(Rule):
     """
     ## What it does
-    Finds where a `GradScaler` makes the CPU wait: `get_scale()`, `state_dict()`, and `step(optimizer)`
-    with an optimizer that is not fused. `scale`, `unscale_` and `update` do not wait.
+    Finds calls of a `GradScaler` that make the CPU wait: `get_scale()`, `state_dict()`, and
+    `step(optimizer)` with an optimizer that is not fused. `scale`, `unscale_` and `update` do not
+    wait.
 
     ## Why is this bad
-    An optimizer that is not fused cannot skip a step by itself, so the scaler reads on the CPU whether
-    it must. Fused ones (`Adam`, `AdamW`, `SGD`) take the answer on the GPU, and are faster besides. A
-    comparison of `get_scale()` before and after `update()` waits twice more. With bfloat16, which has the
-    range of float32, no scaler is needed.
+    An optimizer that is not fused cannot skip a step by itself, so the scaler reads on the CPU
+    whether the step must be skipped. Fused optimizers (`Adam`, `AdamW`, `SGD`) take the answer on
+    the GPU, and are faster as well. A comparison of `get_scale()` before and after `update()` waits
+    twice more. With bfloat16, which has the range of float32, no scaler is needed.
 
     ## When it is fine
-    The scale is logged once in a while, or saved in a checkpoint. A scheduler that must not step where
-    the optimizer did not. An optimizer that has no fused form. A scaler with `enabled=False` reads nothing.
+    The scale is logged once in a while, or saved in a checkpoint. A scheduler that must not step
+    when the optimizer did not. An optimizer without a fused form. A scaler with `enabled=False`
+    reads nothing.
 
     ## Bad
     ```python
@@ -71,7 +73,7 @@ class GradscalerHostReads(Rule):
     ```
 
     ## Fix safety
-    Adds `fused=True` where the same code makes the optimizer. Unsafe: the results differ in the last
+    Adds `fused=True` if the same code creates the optimizer. Unsafe: the results differ in the last
     bits, and parameters on a device without fused optimizers raise.
 
     ## How a GPU shows it

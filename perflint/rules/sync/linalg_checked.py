@@ -42,13 +42,13 @@ _NORMS = frozenset({"torch.linalg.matrix_norm", "torch.linalg.cond", "torch.lina
 class LinalgChecked(Rule):
     """
     ## What it does
-    Finds linear algebra on GPU tensors that makes the CPU wait: `inv`, `solve`, `cholesky`,
-    `lu_factor` and `ldl_factor`, which look whether it worked; `eig`, `eigh`, `svd`, `pinv`,
-    `lstsq`, `matrix_rank`, `matrix_exp` and what is made of them, which read from the GPU on
-    their way.
+    Finds linear algebra on GPU tensors that makes the CPU wait. `inv`, `solve`, `cholesky`,
+    `lu_factor` and `ldl_factor` check whether they succeeded. `eig`, `eigh`, `svd`, `pinv`,
+    `lstsq`, `matrix_rank`, `matrix_exp` and functions built on them read values from the GPU while
+    they run.
 
     ## Why is this bad
-    The CPU waits for everything before the call and for the call itself, also for batches of
+    The CPU waits for everything queued before the call and for the call itself, even for batches of
     3 × 3 matrices.
 
     ## When it is fine
@@ -76,7 +76,7 @@ class LinalgChecked(Rule):
 
     ## Fix safety
     `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
-    check. Unsafe: for a singular input the result is silently useless instead of an error.
+    check. Unsafe: a singular input silently gives a useless result instead of an error.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows the solver's

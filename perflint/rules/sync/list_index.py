@@ -22,12 +22,12 @@ class ListIndex(Rule):
     `x[:, [1, 3]]`), a range, a NumPy array, or a tensor of integers on the CPU.
 
     ## Why is this bad
-    torch makes a tensor of the positions and copies it to the GPU from pageable memory, and the
-    CPU waits for the copy: each time, although the positions often never change.
+    torch turns the positions into a tensor and copies it to the GPU from pageable memory. The CPU
+    waits for this copy each time, although the positions often never change.
 
     ## When it is fine
-    Integers and slices need no copy (`x[:, 1:3]` instead of `x[:, [1, 2]]`, but it is a view). A
-    boolean mask on the CPU is copied without blocking when it selects. Indexing on the CPU.
+    Integers and slices need no copy (`x[:, 1:3]` instead of `x[:, [1, 2]]`, but the result is a
+    view). A boolean mask on the CPU is copied without blocking. Indexing on the CPU.
 
     ## Bad
     ```python
@@ -49,7 +49,7 @@ class ListIndex(Rule):
 
     ## Fix safety
     No fix: positions that never change belong in a buffer, evenly spaced ones are a slice (which
-    gives a view), few of them can be stacked from single integers.
+    returns a view), and a few of them can be stacked from single integers.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each list; a trace shows

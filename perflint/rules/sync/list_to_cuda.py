@@ -36,13 +36,13 @@ _NEW = ("torch.Tensor.new_tensor", "torch.Tensor.new")
 class ListToCuda(Rule):
     """
     ## What it does
-    Finds lists, tuples, NumPy arrays and other data of the CPU that are made a tensor and copied
-    to the GPU: `torch.tensor(values, device=…)`, `torch.as_tensor(array, device=…)`,
+    Finds lists, tuples, NumPy arrays and other CPU data that are turned into a tensor and copied to
+    the GPU: `torch.tensor(values, device=…)`, `torch.as_tensor(array, device=…)`,
     `torch.tensor(values).to(device)`, `torch.cuda.FloatTensor(values)`, `x.new_tensor([1, 2])`.
 
     ## Why is this bad
-    The data goes from pageable memory, so the CPU waits for the copy: no kernel is launched
-    meanwhile, and the GPU runs dry when this happens each step.
+    The data comes from pageable memory, so the CPU waits for the copy. It launches no kernel
+    meanwhile, and the GPU runs dry if this happens each step.
 
     ## When it is fine
     In constructors and set-up code. An empty list copies nothing.
@@ -71,8 +71,8 @@ class ListToCuda(Rule):
     ```
 
     ## Fix safety
-    No fix: constants belong in a buffer, values of the batch into the collate function, and the
-    rest into pinned memory that is copied with `non_blocking=True`.
+    No fix: constants belong in a buffer, values of the batch in the collate function, and the rest
+    in pinned memory that is copied with `non_blocking=True`.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a

@@ -38,15 +38,15 @@ class ManualGradientNorm(Rule):
     Finds loops over parameters that read the norm of each gradient with `.item()` or `float()`.
 
     ## Why is this bad
-    For each parameter the CPU waits until the GPU has computed the norm, and launches the next small
-    kernel only then. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels and wait for
-    none. Over 300 parameters the loop took 6.7 times as long on an H200; training of a 124 M parameter GPT
-    was 32 % slower with it.
+    For each parameter the CPU waits until the GPU has computed the norm, and only then launches the
+    next small kernel. `clip_grad_norm_` and `get_total_norm` compute all norms in a few kernels
+    without a wait. Over 300 parameters the loop took 6.7 times as long on an H200; it made training
+    of a 124 M parameter GPT 32 % slower.
 
     ## When it is fine
     - Once per epoch, or under an interval; in tests, which are not reported.
-    - Norms that stay on the GPU, and are read at once: `torch.stack(norms).norm()`.
-    - `clip_grad_norm_(…, error_if_nonfinite=True)` waits once; TPF136 says so.
+    - Norms that stay on the GPU and are read together: `torch.stack(norms).norm()`.
+    - `clip_grad_norm_(…, error_if_nonfinite=True)` waits once; TPF136 reports it.
 
     ## Bad
     ```python
@@ -69,9 +69,9 @@ class ManualGradientNorm(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for this form only: the loop and the root become one call of
-    `torch.nn.utils.get_total_norm`, which needs torch 2.6. The norm is then a tensor on the GPU, and
-    its last bits differ.
+    Unsafe, and offered for this form only: the loop and the root become one call of
+    `torch.nn.utils.get_total_norm`, which needs torch 2.6. The norm is then a tensor on the GPU,
+    and its last bits differ.
 
     ## How a GPU shows it
     A profile shows one `aten::item` with a `cudaStreamSynchronize` for each parameter.

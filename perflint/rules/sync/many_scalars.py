@@ -35,12 +35,12 @@ class ManyScalars(Rule):
     `a = x.item()`, `b = y.item()`, `c = z.item()`.
 
     ## Why is this bad
-    The first read waits for the GPU; each of the others is a round trip of its own, a copy of a
-    few bytes with a wait for it. One stacked copy brings all numbers at once.
+    The first read waits for the GPU; each further read is another round trip, a copy of a few bytes
+    with a wait for it. One stacked copy fetches all numbers at once.
 
     ## When it is fine
-    Where it runs seldom. Where the tensors are on different devices, or on the CPU. Two reads are
-    not worth the rewriting.
+    Code that runs rarely. Tensors on different devices, or on the CPU. Two reads are not worth the
+    rewrite.
 
     ## Bad
     ```python
@@ -65,9 +65,9 @@ class ManyScalars(Rule):
     ```
 
     ## Fix safety
-    Unsafe: all are computed before the first is read, so that none is known where one of them raises;
-    tensors on different devices raise. The numbers are the same: only floats are read with floats, and
-    whole numbers with whole numbers.
+    Unsafe: all are computed before the first is read, so that none is read if one of them raises;
+    tensors on different devices raise. The numbers are the same: floats are stacked only with
+    floats, and whole numbers only with whole numbers.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per read on neighbouring lines; a profile shows

@@ -23,25 +23,27 @@ _PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
 class MaskBeforeLoss(Rule):
-    """A mask selects the rows of a loss that could ignore the others.
+    """A boolean mask selects the rows of a loss that could ignore the others.
 
     ## What it does
-    Finds `cross_entropy(logits[mask], labels[mask])`, `nll_loss` and their modules where input and target
-    are indexed by the same boolean tensor of the GPU.
+    Finds `cross_entropy(logits[mask], labels[mask])`, `nll_loss` and their modules if input and
+    target are indexed by the same boolean GPU tensor.
 
     ## Why is this bad
-    The number of rows depends on the data: the CPU waits for it twice in the forward pass and again in the
-    backward pass, which counts the mask anew, and copies the rows. Shapes that vary break CUDA graphs and
-    make `torch.compile` break or compile again. With targets of `ignore_index` (−100) the loss leaves these
-    rows out by itself. Leaving 15 % of the rows out with a mask made training of a 124 M parameter GPT
-    11 % slower on an H200, and that of a small network, which waits for its launches, 22 %.
+    The number of rows depends on the data. The CPU waits for it twice in the forward pass and again
+    in the backward pass, which counts the mask anew and copies the rows. Varying shapes break CUDA
+    graphs and make `torch.compile` break or recompile. For targets equal to `ignore_index` (−100)
+    the loss leaves these rows out by itself. Leaving out 15 % of the rows with a mask made training
+    of a 124 M parameter GPT 11 % slower on an H200, and training of a small launch-bound network 22
+    %.
 
     ## When it is fine
-    - Where the mask keeps few rows of many and what follows is dear: with 85 % of the rows left out, the same
-      training was 5 % faster with the mask than with the loss of all rows over 50 304 words. Best is to
-      select before the last layer, by positions that the collate function knows.
-    - `reduction="none"`, whose result has the selected rows alone, and losses that ignore nothing, such as
-      `mse_loss`: TPF110 speaks of these.
+    - The mask keeps few rows of many and the operations after it are expensive: with 85 % of the
+      rows left out, the same training was 5 % faster with the mask than with the loss of all rows
+      over 50 304 words. It is best to select before the last layer, by positions that the collate
+      function knows.
+    - `reduction="none"`, whose result has only the selected rows, and losses that cannot ignore
+      rows, such as `mse_loss`: TPF110 reports these.
     - Positions instead of a mask: `logits[rows]` does not wait.
     - Tensors on the CPU.
 
@@ -69,11 +71,11 @@ class MaskBeforeLoss(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and only where the mask is a comparison of the target itself, so that shapes are known:
-    `labels[mask]` becomes `labels.masked_fill(~mask, -100).flatten()` and `logits[mask]` becomes
-    `logits.flatten(0, -2)`. The loss is computed of all rows, with the time and memory of all; sums may
-    round in another order. Ignored rows get gradients of zero as before, but of NaN where their logits
-    are not finite. Where no row is kept both give NaN.
+    Unsafe, and offered only if the mask is a comparison of the target itself, so that shapes are
+    known: `labels[mask]` becomes `labels.masked_fill(~mask, -100).flatten()` and `logits[mask]`
+    becomes `logits.flatten(0, -2)`. The loss is computed over all rows, with the time and memory
+    that they need; sums may round in another order. Ignored rows get gradients of zero as before,
+    but of NaN if their logits are not finite. If no row is kept, both versions return NaN.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns twice at the line, and in the backward pass; a trace has

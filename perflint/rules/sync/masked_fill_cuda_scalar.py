@@ -24,14 +24,13 @@ _FUNCTION = "torch.masked_fill"
 class MaskedFillCudaScalar(Rule):
     """
     ## What it does
-    Finds `masked_fill` and `x[mask] = value` where the value is a GPU tensor of no dimensions.
+    Finds `masked_fill` and `x[mask] = value` with a zero-dimensional GPU tensor as the value.
 
     ## Why is this bad
-    The kernel takes the value as a number, so torch reads it from the GPU first and the CPU
-    waits.
+    The kernel takes the value as a number, so torch first reads it from the GPU and the CPU waits.
 
     ## When it is fine
-    Python numbers and tensors of no dimensions on the CPU cost nothing.
+    Python numbers and zero-dimensional CPU tensors need no wait.
 
     ## Bad
     ```python
@@ -52,10 +51,10 @@ class MaskedFillCudaScalar(Rule):
     ```
 
     ## Fix safety
-    `x.masked_fill(mask, value)` becomes `torch.where(mask, value, x)`. Unsafe: where the
-    value is of a wider kind than x, such as a float beside integers, the result is of the value's dtype;
-    so is that of an x without dimensions beside a wider dtype. The mask is computed before
-    x. Forms that change x in place get no fix.
+    `x.masked_fill(mask, value)` becomes `torch.where(mask, value, x)`. Unsafe: if the value is of a
+    wider kind than x, such as a float with integers, the result has the value's dtype; so does the
+    result of an x without dimensions and a value of a wider dtype. The mask is computed before x.
+    Forms that change x in place get no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows

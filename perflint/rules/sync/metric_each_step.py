@@ -21,19 +21,19 @@ class MetricEachStep(Rule):
     """A metric of torchmetrics is computed in each step.
 
     ## What it does
-    Finds calls of torchmetrics objects whose result nobody uses (`metric(prediction, target)` as a
+    Finds calls of torchmetrics objects whose result is not used (`metric(prediction, target)` as a
     statement), and `metric.compute()` in code that runs each step.
 
     ## Why is this bad
-    Calling a metric adds the batch to its state, and computes the value for this batch besides, which is
-    thrown away: about twice the work. `compute()` goes over all that was gathered so far, over all
-    processes, and for many metrics checks values on the CPU. Once per epoch is enough. It has not been
-    measured here.
+    Calling a metric adds the batch to its state and also computes the value for this batch, which
+    is thrown away: about twice the work. `compute()` processes everything gathered so far, over all
+    processes, and many metrics check values on the CPU. Once per epoch is enough. The cost has not
+    been measured here.
 
     ## When it is fine
     - `metric.update(…)` in each step, and `compute()` after the loop.
-    - Lightning logs the object itself (`self.log("accuracy", self.accuracy)`) and needs the call for values
-      of steps: files that hand the metric to `log` are not reported.
+    - Lightning logs the object itself (`self.log("accuracy", self.accuracy)`) and needs the call
+      for the values of each step: files that pass the metric to `log` are not reported.
     - The value of each batch is shown.
 
     ## Bad
@@ -59,11 +59,12 @@ class MetricEachStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `metric(…)` becomes `metric.update(…)`. The state is the same for metrics of torchmetrics; the
-    value of the last batch is not kept, which code that reads it from the object would miss.
+    Unsafe: `metric(…)` becomes `metric.update(…)`. The state is the same for metrics of
+    torchmetrics; the value of the last batch is not kept, so code that reads it from the object
+    would miss it.
 
     ## How a GPU shows it
-    A profile shows the kernels of the metric twice in each step, and `cudaStreamSynchronize` where it
+    A profile shows the kernels of the metric twice in each step, and `cudaStreamSynchronize` if it
     checks values.
 
     ## References

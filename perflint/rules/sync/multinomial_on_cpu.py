@@ -15,23 +15,23 @@ from perflint.source.quoting import quoted
 
 
 class MultinomialOnCpu(Rule):
-    """Tokens are drawn on the CPU from probabilities of the GPU.
+    """Tokens are drawn on the CPU from probabilities on the GPU.
 
     ## What it does
-    Finds `torch.multinomial(p.cpu(), n).to(device)`: probabilities that are copied to the CPU to be drawn
-    from, where the result goes back to the GPU.
+    Finds `torch.multinomial(p.cpu(), n).to(device)`: probabilities are copied to the CPU, tokens
+    are drawn there, and the result goes back to the GPU.
 
     ## Why is this bad
-    The CPU waits until the GPU has computed the probabilities, copies the whole row (50 000 numbers for
-    a language model), draws on one core, and copies the number back: the GPU has nothing to do
-    meanwhile, once for each token. `torch.multinomial` draws on the GPU and, since torch 2.6, does not
-    wait. On an H200, sampling from a 124 M parameter GPT was 1.7 times slower for one sequence, and 16
+    The CPU waits until the GPU has computed the probabilities, copies the whole row (50 000 numbers
+    for a language model), draws on one core, and copies the number back. The GPU is idle meanwhile,
+    once for each token. `torch.multinomial` draws on the GPU and, since torch 2.6, does not wait.
+    On an H200, sampling from a 124 M parameter GPT was 1.7 times slower for one sequence, and 16
     times for 32 of them.
 
     ## When it is fine
-    - With a `generator=` of the CPU, for numbers that are the same on every machine: not reported.
-    - Where the CPU needs the number anyway and nothing goes back: not reported.
-    - Devices that lack the operator: in a branch that asks for one it is not reported.
+    - A `generator=` on the CPU, for numbers that are the same on every machine: not reported.
+    - The CPU needs the number anyway and nothing goes back: not reported.
+    - Devices that lack the operator: not reported in a branch that checks for such a device.
 
     ## Bad
     ```python
@@ -60,8 +60,8 @@ class MultinomialOnCpu(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the GPU's generator draws other numbers than the CPU's, from the same probabilities. The copy
-    back stays; where it has nothing to do it costs nothing.
+    Unsafe: the GPU's generator draws other numbers than the CPU's, from the same probabilities. The
+    copy back stays; it costs nothing if the result is already on the GPU.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns twice at the line; a profile shows `Memcpy DtoH`, a gap,

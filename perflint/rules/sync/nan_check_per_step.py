@@ -25,14 +25,14 @@ class NanCheckPerStep(Rule):
     `if (x != x).any():`.
 
     ## Why is this bad
-    The check is cheap, the wait for its answer is not: the CPU stops queuing work until the GPU
-    has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2 % slower
-    on an H200; a check of each parameter's gradient waits once per parameter. `isnan(x) or isinf(x)`
-    waits twice where `isfinite(x)` waits once.
+    The check is cheap, but the wait for its answer is not: the CPU stops queuing work until the GPU
+    has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2 %
+    slower on an H200; a check of each parameter's gradient waits once per parameter.
+    `isnan(x) or isinf(x)` waits twice where `isfinite(x)` waits once.
 
     ## When it is fine
-    Every hundredth step, or once per epoch. As a safety gate of an expensive run whose steps take
-    long. On CPU tensors and Python numbers.
+    Every hundredth step, or once per epoch. As a safety check of an expensive run with long steps.
+    CPU tensors and Python numbers.
 
     ## Bad
     ```python
@@ -62,9 +62,10 @@ class NanCheckPerStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the GPU without
-    waiting. When the condition fails, the error comes later, at some other call, and the CUDA context
-    cannot be used any more. Other checks need a place to gather the answer, which is the author's choice.
+    Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
+    without waiting. When the condition fails, the error comes later, at some other call, and the
+    CUDA context cannot be used any more. Other checks need a place to collect the answer, and only
+    the author can choose it.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or

@@ -27,9 +27,9 @@ _NUMBERS = ("int", "float", "bool", "complex")
 class NonzeroFamily(Rule):
     """
     ## What it does
-    Finds operations on GPU tensors whose result has as many elements as the data says:
-    `nonzero`, `argwhere`, `masked_select`, `torch.where` with a condition alone, `x[mask]` with a
-    boolean tensor, and `x[mask] = tensor`.
+    Finds operations on GPU tensors whose result size depends on the data: `nonzero`, `argwhere`,
+    `masked_select`, `torch.where` with a condition alone, `x[mask]` with a boolean tensor, and
+    `x[mask] = tensor`.
 
     ## Why is this bad
     The CPU must know the size to allocate the result, so it waits until the GPU has counted.
@@ -40,7 +40,7 @@ class NonzeroFamily(Rule):
 
     ## When it is fine
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
-    Preprocessing, masks on the CPU, and code that needs the smaller result for much less work.
+    Preprocessing, masks on the CPU, and code that needs the smaller result to save much work.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad
@@ -63,11 +63,11 @@ class NonzeroFamily(Rule):
 
     ## Fix safety
     `x[torch.where(m)] = number` and `x[m.nonzero(as_tuple=True)] = number` become `x[m] = number`.
-    It is safe where `m` is certainly boolean, is computed element by element from `x` (`x > 0`), and
-    is not written afterwards. It is unsafe where `m` is boolean and has dimensions, but may be
-    shorter than `x`, which raises an error, or is written before `backward()`, which raises one
-    there. It is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m`
-    without dimensions as all of `x`. Masked reductions change the order of summation and get no fix.
+    It is safe if `m` is certainly boolean, is computed element by element from `x` (`x > 0`), and
+    is not written afterwards. It is unsafe if `m` is boolean and has dimensions, but may be shorter
+    than `x`, which raises an error, or is written before `backward()`, which raises one there. It
+    is risky elsewhere: an integer `m` would be taken as positions, and a boolean `m` without
+    dimensions as all of `x`. Masked reductions change the order of summation and get no fix.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace has `aten::nonzero` with a

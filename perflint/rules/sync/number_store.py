@@ -23,16 +23,16 @@ _SURELY_COMPLETE = 3
 class NumberStore(Rule):
     """
     ## What it does
-    Finds stores of a Python number into a GPU tensor where the index is one element
+    Finds stores of a Python number into a GPU tensor with an index that is one element
     (`table[i, j] = 1.0`) or a tensor of positions (`x[indices] = 0`).
 
     ## Why is this bad
-    torch makes a tensor of the number on the CPU and copies it to the GPU, and the CPU waits
-    for the copy. In a loop over elements it does so for each of them.
+    torch creates a tensor from the number on the CPU and copies it to the GPU, and the CPU waits
+    for the copy. A loop over elements repeats this for each of them.
 
     ## When it is fine
     Stores to slices (`x[:, 0] = 1.0`, `x[2:4] = 0`) and through a boolean mask fill with a kernel.
-    Tensors on the CPU; tables that are made once.
+    Tensors on the CPU; tables that are built once.
 
     ## Bad
     ```python
@@ -57,12 +57,12 @@ class NumberStore(Rule):
     ```
 
     ## Fix safety
-    `x[i, j] = number` becomes `x[i, j, None] = number`: a store to a view with one dimension, which torch
-    fills. It is safe where x is certainly a tensor, and unsafe elsewhere: a list or an object of your own may
-    not take the index. There is no fix where a position may be a boolean, because `x[True, 0]` is a copy.
-    `x[i, j].fill_(number)` is fast too, but is evaluated in another order, and raises where float16
-    cannot hold the number. `x[indices] = number` gets no fix: `x.index_fill_(0, indices, number)` needs
-    positions of one dimension and int64.
+    `x[i, j] = number` becomes `x[i, j, None] = number`: a store to a view with one dimension, which
+    torch fills. It is safe if x is certainly a tensor, and unsafe otherwise: a list or an object of
+    your own class may not accept the index. No fix is offered if a position may be a boolean,
+    because `x[True, 0]` is a copy. `x[i, j].fill_(number)` is fast too, but is evaluated in another
+    order, and raises where float16 cannot hold the number. `x[indices] = number` gets no fix:
+    `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line (torch 2.11); a trace shows a

@@ -19,11 +19,11 @@ class OneHotNoClasses(Rule):
     Finds `torch.nn.functional.one_hot` of a GPU tensor without `num_classes`.
 
     ## Why is this bad
-    The number of classes is then the greatest label and one: the CPU waits for it, and the shape
+    The number of classes is then the greatest label plus one. The CPU waits for it, and the shape
     of the result changes with the batch.
 
     ## When it is fine
-    Labels on the CPU; labels whose number of classes nobody knows.
+    Labels on the CPU; labels with an unknown number of classes.
 
     ## Bad
     ```python

@@ -26,16 +26,17 @@ class PerElementRead(Rule):
     """
     ## What it does
     Finds loops and comprehensions that read a tensor, or a collection of tensors, one element per
-    turn: `[t.item() for t in x]`, `for i in range(n): int(x[i])`, `{k: v.item() for k, v in d.items()}`.
+    iteration: `[t.item() for t in x]`, `for i in range(n): int(x[i])`,
+    `{k: v.item() for k, v in d.items()}`.
 
     ## Why is this bad
-    Every turn is a round trip between CPU and GPU: a copy of a few bytes, and a wait for it.
-    One `.tolist()` brings all elements in one. Serving systems that replaced the one by the other
-    went from thousands of syncs per step to a handful.
+    Every iteration is a round trip between CPU and GPU: a copy of a few bytes and a wait for it.
+    One `.tolist()` copies all elements at once. Serving systems that made this change went from
+    thousands of syncs per step to a handful.
 
     ## When it is fine
-    On the CPU: an array, a tensor that `.cpu()` or `.tolist()` has brought over before the loop. For
-    two or three elements outside of hot code.
+    On the CPU: an array, or a tensor that `.cpu()` or `.tolist()` has copied before the loop. Two
+    or three elements outside of hot code.
 
     ## Bad
     ```python
@@ -55,14 +56,14 @@ class PerElementRead(Rule):
     ```
 
     ## Fix safety
-    Safe for `[t.item() for t in x]` where `x` is known to be a one-dimensional tensor: `x.tolist()`
-    gives the same Python numbers. Unsafe for a list or tuple of scalar tensors, which becomes
-    `torch.stack(x).tolist()`: an empty list raises, and elements of different dtypes or devices
-    are brought to one dtype or raise.
+    Safe for `[t.item() for t in x]` if `x` is known to be a one-dimensional tensor: `x.tolist()`
+    returns the same Python numbers. Unsafe for a list or tuple of scalar tensors, which becomes
+    `torch.stack(x).tolist()`: an empty list raises, and elements of different dtypes or devices are
+    brought to one dtype or raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows a
-    train of tiny GPU-to-CPU copies with nothing between them.
+    series of tiny GPU-to-CPU copies with nothing between them.
 
     ## References
     - [torch.Tensor.tolist](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.tolist.html)

@@ -25,11 +25,11 @@ _BOUND = {"builtins.max": "min", "builtins.min": "max"}
 class PythonMaxOnTensors(Rule):
     """
     ## What it does
-    Finds `max`, `min` and `sorted` of Python on GPU tensors: `max(a, b)`, `max(t, 1)`,
+    Finds Python's `max`, `min` and `sorted` on GPU tensors: `max(a, b)`, `max(t, 1)`,
     `min(losses)`, `max(tensor)`, `sorted(tensors)`.
 
     ## Why is this bad
-    Python compares two elements at a time and asks for the truth of each comparison: the CPU reads
+    Python compares two elements at a time and converts each comparison to a bool, so the CPU reads
     a boolean from the GPU every time. `max(x)` of a vector with n elements waits n - 1 times.
 
     ## When it is fine

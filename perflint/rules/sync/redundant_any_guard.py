@@ -40,12 +40,12 @@ class RedundantAnyGuard(Rule):
     writes numbers through that mask: `x[mask] = 0.0`, `x.masked_fill_(mask, 0.0)`.
 
     ## Why is this bad
-    The assignment does nothing where the mask is empty, and does not make the CPU wait: it becomes
+    The assignment does nothing if the mask is empty, and it does not make the CPU wait: it becomes
     `masked_fill_`. The test in front of it does wait. It costs a sync to save one small kernel.
 
     ## When it is fine
-    On the CPU, and in code that runs seldom. Where the body does more than write numbers, reads
-    through the mask, or the `if` has an `else`: then the test decides something.
+    On the CPU, and in code that runs rarely. If the body does more than write numbers, reads
+    through the mask, or the `if` has an `else`, the test decides something and is not reported.
 
     ## Bad
     ```python
@@ -71,11 +71,12 @@ class RedundantAnyGuard(Rule):
     ```
 
     ## Fix safety
-    Without the guard autograd sees an in-place operation even if the mask is empty. That raises for a leaf that
-    requires grad, and later for a tensor whose value some backward still needs: autograd saves indices, labels and
-    masks, too. Safe where everything written to is a tensor of integers or booleans that the function has made, that
-    nothing else holds and that no operation before has saved, where the mask is computed from it, and the number
-    fits any integer. Unsafe elsewhere.
+    Without the guard autograd sees an in-place operation even if the mask is empty. That raises for
+    a leaf that requires grad, and later for a tensor whose value a later backward still needs:
+    autograd saves indices, labels and masks, too. Safe if everything that is written is a tensor of
+    integers or booleans that the function created, that nothing else holds and that no earlier
+    operation has saved, if the mask is computed from it, and the number fits any integer. Unsafe
+    otherwise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the `if` and not at the assignment.

@@ -19,10 +19,10 @@ class RepeatInterleaveNoSize(Rule):
     Finds `repeat_interleave` with a GPU tensor of repeats and without `output_size`.
 
     ## Why is this bad
-    The size of the result is the sum of the repeats: the CPU waits for the GPU to add them up.
+    The size of the result is the sum of the repeats, so the CPU waits for the GPU to add them up.
 
     ## When it is fine
-    A Python number of repeats. The size is truly unknown on the CPU.
+    A Python number of repeats. A size that the CPU cannot know.
 
     ## Bad
     ```python

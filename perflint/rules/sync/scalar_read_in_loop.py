@@ -22,22 +22,21 @@ class ScalarReadInLoop(Rule):
     """
     ## What it does
     Finds `.item()`, `float(t)`, `int(t)`, `complex(t)` and the `.tolist()` of a zero-dimensional
-    tensor, where the tensor may be on the GPU.
+    tensor, if the tensor may be on the GPU.
 
     ## Why is this bad
-    The CPU cannot know the number before the GPU has computed it, so it waits until all work
-    queued so far is done. Until the CPU has queued new work, the GPU has nothing to do. The
-    price is that idle time, not the duration of the call: on an H200 one `loss.item()` per step
-    cost nothing in a launch-bound loop, 1 to 4 % in GPU-bound training of ResNet-50 and of a
-    124 M parameter GPT, and 41 % where 10 ms of CPU work (loading, logging) stood between the
-    read and the next kernel. In a `torch.compile`d function each read breaks the graph: twelve of
-    them made a small forward 1.5 times slower.
+    The CPU cannot know the number before the GPU has computed it, so it waits until all queued work
+    is done. Until the CPU has queued new work, the GPU is idle. The cost is that idle time, not the
+    duration of the call: on an H200 one `loss.item()` per step cost nothing in a launch-bound loop,
+    1 to 4 % in GPU-bound training of ResNet-50 and of a 124 M parameter GPT, and 41 % if 10 ms of
+    CPU work (loading, logging) came between the read and the next kernel. In a `torch.compile`d
+    function each read breaks the graph: twelve of them made a small forward 1.5 times slower.
 
     ## When it is fine
-    Where it runs seldom: after the loop, once per epoch, under `if step % 100 == 0`, in set-up and
-    checkpointing. Where the tensor is on the CPU: a batch of a `DataLoader` before it is moved, a
-    random permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). Where the
-    number decides what runs next and there is no other way. In a job whose queue never runs dry.
+    It runs rarely: after the loop, once per epoch, under `if step % 100 == 0`, in set-up and
+    checkpointing. The tensor is on the CPU: a batch of a `DataLoader` before it is moved, a random
+    permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). The number decides
+    what runs next and there is no other way. The queue of the GPU never runs dry.
 
     ## Bad
     ```python
@@ -68,16 +67,17 @@ class ScalarReadInLoop(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for sums only: `total += loss.item()` becomes `total += loss.detach().double()`, with
-    `total = float(total)` after the loop. The sum is the same, in double precision as a Python float
-    is (some devices other than GPUs by NVIDIA and AMD know no doubles); one of floats that began as `0`
-    is `0.0` where the loop never turns; what a failing kernel raises
-    shows up later; a debugger sees a tensor. Where anything in the loop uses the sum, there is no fix.
+    Unsafe, and offered for sums only: `total += loss.item()` becomes
+    `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
+    same, in double precision like a Python float (some devices other than NVIDIA's and AMD's GPUs
+    do not support doubles); a sum of floats that began as `0` is `0.0` if the loop has no
+    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. If anything
+    in the loop uses the sum, no fix is offered.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with
-    `cudaStreamSynchronize` in it, and a gap between the last kernel before it and the first one
-    after it: that gap is the cost.
+    `cudaStreamSynchronize` in it, and a gap between the last kernel before it and the first kernel
+    after it. That gap is the cost.
 
     ## References
     - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

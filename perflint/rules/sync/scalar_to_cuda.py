@@ -35,18 +35,19 @@ _KEPT = frozenset({"dtype", "device", "requires_grad"})
 class ScalarToCuda(Rule):
     """
     ## What it does
-    Finds single Python numbers that are made a tensor on the CPU and copied to the GPU:
+    Finds single Python numbers that become a tensor on the CPU and are copied to the GPU:
     `torch.tensor(0.0, device=…)`, `torch.as_tensor(1, device=…)`, `torch.tensor(3).cuda()`,
     `x.new_tensor(1.0)`.
 
     ## Why is this bad
-    The number travels through pageable memory and the CPU waits for the copy. `torch.full` with
-    the same arguments is a kernel with the number as its argument. On an H200 the copy takes 1.6
-    times as long by itself, and one in each of twelve layers adds 3 percent to a GPT training step.
+    The number is copied from pageable memory and the CPU waits for the copy. `torch.full` with the
+    same arguments launches a kernel that takes the number as its argument. On an H200 the copy
+    alone takes 1.6 times as long, and one in each of twelve layers adds 3 percent to a GPT training
+    step.
 
     ## When it is fine
-    In constructors and set-up code. Often the tensor is not needed at all: arithmetic takes Python
-    numbers.
+    In constructors and set-up code. Often the tensor is not needed at all: arithmetic accepts
+    Python numbers.
 
     ## Bad
     ```python
@@ -78,15 +79,16 @@ class ScalarToCuda(Rule):
     unsafe:
 
     - for a variable, which may hold a NumPy scalar with a dtype of its own;
-    - where the move also changed the dtype, because the number was rounded twice;
-    - for `True` and `False` without `dtype`, of which `torch.full` makes integers in TorchScript;
-    - for numbers above 65504 in float16 or in a dtype that is not known: `torch.tensor` makes infinity of
-      what the dtype cannot hold, where `torch.full` raises an error on a GPU;
+    - if the move also changed the dtype, because the number was rounded twice;
+    - for `True` and `False` without `dtype`, because `torch.full` turns them into integers in
+      TorchScript;
+    - for numbers above 65504 in float16 or in an unknown dtype: `torch.tensor` turns a number that
+      the dtype cannot hold into infinity, while `torch.full` raises an error on a GPU;
     - for complex numbers without a dtype of at least 64 bits, for integers beyond int64 and numbers of
       `uint64`, because other numbers raise.
 
-    `torch.tensor(number).cuda(gpu)` has no fix where `gpu` may be None: `.cuda(None)` is the
-    current GPU, and `device=None` is the CPU.
+    `torch.tensor(number).cuda(gpu)` has no fix if `gpu` may be None: `.cuda(None)` is the current
+    GPU, and `device=None` is the CPU.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a

@@ -36,13 +36,13 @@ _NO_NUMBERS = (None, "input", "out", "device", "dtype")
 class TensorAsPythonInt(Rule):
     """
     ## What it does
-    Finds GPU tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), an
-    index of no dimensions, the arguments of `range`, sizes (`torch.zeros(n)`, `x.view(n, -1)`,
+    Finds GPU tensors that are used as Python numbers: the bounds of a slice (`x[:, :n]`), a
+    zero-dimensional index, the arguments of `range`, sizes (`torch.zeros(n)`, `x.view(n, -1)`,
     `x.split(n)`), `torch.arange(n)`, `x.topk(k)`.
 
     ## Why is this bad
-    Each reads the number from the GPU: the CPU waits until everything before it has been
-    computed, just as with `.item()`, only less visibly.
+    Each use reads the number from the GPU. The CPU waits until everything before it has been
+    computed, as with `.item()`, but the wait is harder to see.
 
     ## When it is fine
     Sizes from `x.shape` are Python numbers; tensors on the CPU can be read at once. Positions of
@@ -68,7 +68,7 @@ class TensorAsPythonInt(Rule):
     ```
 
     ## Fix safety
-    No fix: have the collate function hand out the number beside the tensor, or keep tables that are
+    No fix: let the collate function return the number next to the tensor, or keep tables that are
     indexed with numbers on the CPU.
 
     ## How a GPU shows it

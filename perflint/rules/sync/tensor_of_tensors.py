@@ -21,16 +21,15 @@ _DEEPEST = 3
 class TensorOfTensors(Rule):
     """
     ## What it does
-    Finds `torch.tensor([a, b])` and `torch.as_tensor([a, b])` where `a` and `b` are tensors of the GPU.
+    Finds `torch.tensor([a, b])` and `torch.as_tensor([a, b])` with GPU tensors `a` and `b`.
 
     ## Why is this bad
     The constructor reads each element as a Python number, one round trip to the GPU per element,
-    and then copies the list back. The gradients of the elements are lost on the way.
-    `torch.stack` does it in one kernel.
+    and then copies the list back. The gradients of the elements are lost. `torch.stack` does the
+    same in one kernel.
 
     ## When it is fine
-    Lists of Python numbers (that is another matter when they go to the GPU each step), and tensors
-    that are on the CPU.
+    Lists of Python numbers (TPF117 reports them if they go to the GPU each step), and CPU tensors.
 
     ## Bad
     ```python
@@ -51,8 +50,8 @@ class TensorOfTensors(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the result stays on the device of its elements where the constructor made a CPU tensor, and
-    elements on different devices raise.
+    Unsafe: the result stays on the device of its elements, while the constructor created a CPU
+    tensor, and elements on different devices raise.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns once per element at the line; a profile shows as many

@@ -45,26 +45,26 @@ _CAUSAL = "torch.nn.Transformer.generate_square_subsequent_mask"
 
 
 class TransformerCausalDetect(Rule):
-    """A transformer compares its mask to see whether it is causal.
+    """A transformer compares its mask to find out whether it is causal.
 
     ## What it does
     Finds calls of `torch.nn.TransformerEncoder`, `torch.nn.TransformerDecoder` and `torch.nn.Transformer` with
     a mask and without `is_causal` (`tgt_is_causal`, `src_is_causal`).
 
     ## Why is this bad
-    Without the hint, torch makes a causal mask of that size in each forward pass, compares it with the given
-    one on the GPU, and the CPU waits for the answer. Of training an encoder of six layers it took 5 %
-    with 128 tokens on an H200, and nothing that could be measured with 1024.
+    Without the hint, torch builds a causal mask of that size in each forward pass and compares it
+    with the given one on the GPU, and the CPU waits for the answer. On an H200 this took 5 % of the
+    training of a six-layer encoder with 128 tokens, and no measurable time with 1024.
 
     ## When it is fine
     - With a hint: `is_causal=True` together with the causal mask, `is_causal=False` with any other. A wrong
       hint gives wrong results.
-    - Where the mask may be None, as the caller says (`mask=None` among the arguments): only the audit profile
-      shows it.
+    - The mask may be None according to the caller (`mask=None` among the arguments): reported by
+      the audit profile only.
     - A mask for each head or sequence, of three dimensions, is not compared.
     - `src_key_padding_mask` alone is not compared in training; in evaluation mode an encoder with
-      `enable_nested_tensor=True` looks whether the padding is at the ends, and skips it.
-    - Layers by themselves (`nn.TransformerEncoderLayer`) compare nothing: their `is_causal` is False.
+      `enable_nested_tensor=True` checks whether the padding is at the ends, and skips it.
+    - Single layers (`nn.TransformerEncoderLayer`) compare nothing: their `is_causal` is False.
 
     ## Bad
     ```python
@@ -95,9 +95,9 @@ class TransformerCausalDetect(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and only where the mask comes from `generate_square_subsequent_mask` in the same function:
-    `is_causal=True` is what torch would find out. There is none where anything but a module gets the mask, as
-    it may be changed then.
+    Unsafe, and offered only if the mask comes from `generate_square_subsequent_mask` in the same
+    function: `is_causal=True` is the result that torch would compute. No fix is offered if the mask
+    is passed to anything but a module, because it may be changed there.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns in `_detect_is_causal_mask` of torch's `transformer.py`.

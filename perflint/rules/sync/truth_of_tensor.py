@@ -33,19 +33,20 @@ _DECIDES = {
 class TruthOfTensor(Rule):
     """
     ## What it does
-    Finds tensors that decide what Python does next: in `if`, `while`, `assert`, `and`, `or`, `not`,
-    conditional expressions, chained comparisons and `in`, and in `bool(t)`, `any(…)` and `all(…)`.
+    Finds tensors whose truth decides what Python does next: in `if`, `while`, `assert`, `and`,
+    `or`, `not`, conditional expressions, chained comparisons and `in`, and in `bool(t)`, `any(…)`
+    and `all(…)`.
 
     ## Why is this bad
-    The CPU waits until the GPU has computed the answer, and the GPU then waits for the
-    CPU to queue more work. A branch in each layer made a training step of a 124 M parameter GPT
-    3 % slower on an H200. It also breaks the graph of `torch.compile` and forbids CUDA graphs.
+    The CPU waits until the GPU has computed the answer, and the GPU then waits for the CPU to queue
+    more work. A branch in each layer made a training step of a 124 M parameter GPT 3 % slower on an
+    H200. It also breaks the graph of `torch.compile` and rules out CUDA graphs.
 
     ## When it is fine
-    Tests of what the CPU knows: shapes, `is None`, `isinstance`, flags. Tensors on the CPU, NumPy
-    arrays. Tests that run seldom, and under `torch.compiler.is_compiling()`. Checks of arguments that
-    `not is_compiling()` keeps for eager runs, where they wait knowingly: low confidence. A loop that must
-    stop when it has converged: there, test every tenth iteration.
+    Tests of facts that the CPU knows: shapes, `is None`, `isinstance`, flags. Tensors on the CPU,
+    NumPy arrays. Tests that run rarely, and under `torch.compiler.is_compiling()`. Argument checks
+    under `not is_compiling()`, which wait on purpose in eager runs: low confidence. A loop that
+    must stop when it has converged: test every tenth iteration instead.
 
     ## Bad
     ```python
@@ -68,9 +69,9 @@ class TruthOfTensor(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and for `assert` only: `torch._assert_async(condition)` checks on the GPU without
-    waiting. When the condition fails, the error comes later, at some other call, and the CUDA context
-    cannot be used any more; `python -O` does not remove the check.
+    Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
+    without waiting. When the condition fails, the error comes later, at some other call, and the
+    CUDA context cannot be used any more; `python -O` does not remove the check.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::is_nonzero` and

@@ -23,8 +23,8 @@ class UniqueOnDevice(Rule):
     bounds on GPU tensors.
 
     ## Why is this bad
-    The number of results, or the bounds of the bins, is known only to the GPU: the CPU waits
-    for it, twice in `bincount` and `histc`. The varying size breaks CUDA graphs and compiled code.
+    Only the GPU knows the number of results, or the bounds of the bins. The CPU waits for it, and
+    waits twice in `bincount` and `histc`. The varying size breaks CUDA graphs and compiled code.
 
     ## When it is fine
     Tensors on the CPU, preprocessing, `histc` with `min` and `max`.

@@ -1,4 +1,4 @@
-"""TPF136: operators that make the host wait by themselves."""
+"""TPF136: operators that make the CPU wait by themselves."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _WHY = {
 }
 _SHORT = {
     "size": "the size of the result depends on data",
-    "check": "arguments are checked on the host",
-    "copy": "something is copied between host and device",
-    "read": "values are read on the way",
+    "check": "arguments are checked on the CPU",
+    "copy": "data is copied between CPU and GPU",
+    "read": "values are read during the computation",
 }
 _CURES = {
     "size": "Pass the size, or use a form whose size is known.",
@@ -77,24 +77,23 @@ def _condition(requirement: Requirement) -> str:
 class WaitingOperator(Rule):
     __doc__ = f"""
     ## What it does
-    Finds operators, losses and optimizers of torch that make the CPU wait by themselves, where none of the
-    other rules looks for them, with tensors on the GPU. They were measured on an H200:
+    Finds operators, losses and optimizers of torch that make the CPU wait by themselves on GPU tensors, if no
+    other rule reports them. The waits were measured on an H200:
 
     {_listing()}
 
-    `sample` of `Normal` and of what is made of it checks the scales as `torch.normal` does.
+    `sample` of `Normal`, and of distributions built on it, checks the scales as `torch.normal` does.
 
     ## Why is this bad
-    Nothing in the code says so, but the CPU waits until the GPU has done all work that was queued
-    before, and queues nothing meanwhile. What that costs depends on the step around it: `torch.cov` in each
-    layer of a GPT-2 made training 9 % slower on an H200, and `BatchNorm2d(momentum=None)` that of a
-    ResNet-50 28 %. What `ctc_loss` copies of lengths that are on the GPU cost nothing that could be
-    measured. The others were not timed.
+    The code does not show it, but the CPU waits until the GPU has done all work that was queued before, and
+    queues nothing meanwhile. The cost depends on the step around it: on an H200 `torch.cov` in each layer of
+    a GPT-2 made training 9 % slower, and `BatchNorm2d(momentum=None)` made that of a ResNet-50 28 % slower.
+    The copies that `ctc_loss` makes of lengths on the GPU had no measurable cost. The others were not timed.
 
     ## When it is fine
-    Set-up code, data on the CPU, work that is done once in many steps. Others of the same kind do not wait:
+    Set-up code, data on the CPU, work that is done once in many steps. Similar operators do not wait:
     `multinomial`, `masked_scatter`, `clamp` with tensors, `quantile`, `searchsorted`, `embedding_bag`,
-    `linalg.qr`, `linalg.det`, `linalg.slogdet`. Transformers that look at their mask are TPF128.
+    `linalg.qr`, `linalg.det`, `linalg.slogdet`. TPF128 reports transformers that inspect their mask.
 
     ## Bad
     ```python
@@ -116,7 +115,7 @@ class WaitingOperator(Rule):
     ```
 
     ## Fix safety
-    No fix: what to write instead depends on the operator.
+    No fix: the replacement depends on the operator.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a `Memcpy` and a

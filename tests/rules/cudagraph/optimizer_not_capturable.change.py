@@ -24,7 +24,7 @@ def case_outside():
 
 
 def change_outside(weight, steps):
-    """the counters are tensors of the GPU, in checkpoints too, the update is computed with tensors in another order of rounding"""
+    """the counters are tensors on the GPU, in checkpoints too, the update is computed with tensors in another order of rounding"""
     torch.testing.assert_close(*weight)
     assert {one.device.type for one in steps[0]} == {"cpu"} and {one.device.type for one in steps[1]} == {"cuda"}
     assert [one.item() for one in steps[0]] == [one.item() for one in steps[1]]

@@ -45,5 +45,5 @@ def case_default():
 
 
 def change_default(error):
-    """makes a call of the assignment"""
+    """turns the assignment into a call"""
     assert error[0].startswith("ValueError") and error[1] is None

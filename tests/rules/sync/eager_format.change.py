@@ -43,7 +43,7 @@ def case_lines():
 
 
 def change_lines(scalar, waits):
-    """The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5000, device='cuda:0')` where an f-string writes `0.5`) … making the text waits as before, and longer for what `%s` shows"""
+    """The text of a zero-dimensional tensor changes (`%s` writes `tensor(0.5000, device='cuda:0')` where an f-string writes `0.5`) … formatting waits as before, and longer for the form that `%s` shows"""
     assert waits == (2, 4)
     assert scalar == ("0 of 100%: 0.5 {braces}", "0 of 100%: tensor(0.5000, device='cuda:0') {braces}")
 

@@ -31,5 +31,5 @@ def case_singular():
 
 
 def change_singular(error):
-    """for a singular input the result is silently useless instead of an error"""
+    """a singular input silently gives a useless result instead of an error"""
     assert "LinAlgError" in error[0] and "singular" in error[0] and error[1] is None

@@ -41,5 +41,5 @@ def case_fails():
 
 
 def change_fails(low, high, waits):
-    """all are computed before the first is read, so that none is known where one of them raises"""
+    """all are computed before the first is read, so that none is read if one of them raises"""
     assert low == high == (1.0, None)

@@ -40,7 +40,7 @@ def case_not_finite():
 
 
 def change_not_finite(ignored, waits):
-    """Ignored rows get gradients of zero as before, but of NaN where their logits are not finite."""
+    """Ignored rows get gradients of zero as before, but of NaN if their logits are not finite."""
     assert ignored == ("[0.0, 0.0, 0.0]", "[nan, nan, nan]")
 
 

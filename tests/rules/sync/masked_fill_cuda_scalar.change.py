@@ -20,7 +20,7 @@ def case_wider():
 
 
 def change_wider(dtype, values):
-    """where the value is of a wider kind than x, such as a float beside integers, the result is of the value's dtype"""
+    """if the value is of a wider kind than x, such as a float with integers, the result has the value's dtype"""
     assert dtype == (torch.int64, torch.float32) and values == ([1, 1], [1.5, 1.0])
 
 
@@ -30,7 +30,7 @@ def case_no_dimensions():
 
 
 def change_no_dimensions(dtype):
-    """so is that of an x without dimensions beside a wider dtype"""
+    """so does the result of an x without dimensions and a value of a wider dtype"""
     assert dtype == (torch.float16, torch.float32)
 
 

@@ -18,5 +18,5 @@ def case_metric():
 
 
 def change_metric(last):
-    """the value of the last batch is not kept, which code that reads it from the object would miss"""
+    """the value of the last batch is not kept, so code that reads it from the object would miss it"""
     assert last[0].item() == 0.0 and last[1] is None

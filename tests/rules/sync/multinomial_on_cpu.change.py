@@ -19,5 +19,5 @@ def case_certain():
 
 
 def change_certain(waits):
-    """The copy back stays; where it has nothing to do it costs nothing."""
+    """The copy back stays; it costs nothing if the result is already on the GPU."""
     assert waits[1] == 0

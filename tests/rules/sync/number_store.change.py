@@ -35,5 +35,5 @@ def case_grid():
 
 
 def change_grid(error):
-    """a list or an object of your own may not take the index"""
+    """a list or an object of your own class may not accept the index"""
     assert error[0] is None and error[1].startswith("ValueError: too many values")

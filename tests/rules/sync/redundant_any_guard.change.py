@@ -34,7 +34,7 @@ def case_needed():
 
 
 def change_needed(error):
-    """for a tensor whose value some backward still needs"""
+    """for a tensor whose value a later backward still needs"""
     assert error[0] is None and "modified by an inplace operation" in error[1]
 
 
@@ -49,7 +49,7 @@ def case_labels_that_are_needed():
 
 
 def change_labels_that_are_needed(error):
-    """for a tensor whose value some backward still needs: autograd saves indices, labels and masks, too"""
+    """for a tensor whose value a later backward still needs: autograd saves indices, labels and masks, too"""
     assert error[0] is None and "modified by an inplace operation" in error[1]
 
 

@@ -37,7 +37,7 @@ def case_rounded():
 
 
 def change_rounded(made):
-    """where the move also changed the dtype, because the number was rounded twice"""
+    """if the move also changed the dtype, because the number was rounded twice"""
     assert made[0].item() == torch.tensor(0.1).double().item() and made[1].item() == 0.1
 
 
@@ -50,7 +50,7 @@ def case_large():
 
 
 def change_large(error):
-    """`torch.tensor` makes infinity of what the dtype cannot hold, where `torch.full` raises an error on a GPU"""
+    """`torch.tensor` turns a number that the dtype cannot hold into infinity, while `torch.full` raises an error on a GPU"""
     assert error[0] is None and "without overflow" in error[1]
 
 

@@ -15,7 +15,7 @@ def case_device():
 
 
 def change_device(device):
-    """the result stays on the device of its elements where the constructor made a CPU tensor"""
+    """the result stays on the device of its elements, while the constructor created a CPU tensor"""
     assert device == ("cpu", "cuda")
 
 

@@ -22,7 +22,7 @@ def case_told():
 
 
 def change_told(waits):
-    """`is_causal=True` is what torch would find out."""
+    """`is_causal=True` is the result that torch would compute."""
     assert waits[1] < waits[0]
 
 
