@@ -75,6 +75,9 @@ def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
 def _of_name(frame: Frame, value: Name, name: str) -> Value:
     if value.receiver is not None or value.name.count(".") > _LONGEST_NAME:
         return UNKNOWN
+    if value.name == "torch.Tensor" and name not in torch_api.tensor_methods():
+        # Its properties are read from tensors, and it holds no classes.
+        return UNKNOWN
     found = resolve(frame, frame.module, Name(f"{value.name}.{name}"))
     if isinstance(found, Name) and found.receiver is None and is_device(name) and not found.name.startswith("torch."):
         # A package, or an object that it exports, says where its tensors are: `settings.device`.

@@ -676,3 +676,13 @@ UNPARSABLE.update(
         "wrong indentation": "if x:\n\ty = 1\n        z = 2\n",
     }
 )
+
+ODD["a class inside of torch.Tensor"] = """
+import torch
+class Group(torch.nn.Module):
+    def forward(self, points, centres):
+        # type: (Group, torch.Tensor. torch.Tensor) -> torch.Tensor
+        return points.transpose(1, 2) - centres.transpose(1, 2)
+def typed(points: torch.Tensor.torch.Tensor):
+    return points.transpose(1, 2).sum(), torch.Tensor.Unheard(points).item()
+"""
