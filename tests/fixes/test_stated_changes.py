@@ -32,8 +32,8 @@ NOT_SHOWN = {
     "transfer/create_then_move": [
         "random numbers come from the GPU's generator",
         "linspace, windows and arange of floats or as floats may differ in the last bit",
-        "a cast of what `full` filled may round otherwise",
-        "that raises an error on a GPU only",
+        "a cast of a tensor that `full` filled may round differently",
+        "that raises an error only on a GPU",
     ],
 }
 """What pages say of changes that only a GPU has: its memory, its generator and its own kernels, its errors,

@@ -60,8 +60,8 @@ class OptimizerNotCapturable(Rule):
     ```
 
     ## Fix safety
-    Unsafe: recording the step no longer raises; with `capturable=True` the counters are tensors of the
-    device, in checkpoints too, the update is computed with tensors in another order of rounding, and
+    Unsafe: recording the step no longer raises; with `capturable=True` the counters are tensors on the
+    GPU, in checkpoints too, the update is computed with tensors in another order of rounding, and
     steps outside of graphs become slower.
 
     ## How a GPU shows it

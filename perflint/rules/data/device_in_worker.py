@@ -28,7 +28,7 @@ class DeviceInWorker(Rule):
 
     ## Why is this bad
     With workers, each of them makes a CUDA context of its own, which takes hundreds of megabytes of the
-    device; under `fork`, the default on Linux, it fails with "Cannot re-initialize CUDA in forked
+    GPU; under `fork`, the default on Linux, it fails with "Cannot re-initialize CUDA in forked
     subprocess", so that `num_workers` must stay 0. Without workers, each item is copied by itself and
     waited for, in the process that should feed the GPU. It has not been measured here.
 

@@ -32,7 +32,7 @@ class HeavyItem(Rule):
 
     ## Why is this bad
     What does not depend on the item is done again for each one: workers spend their time on it, and the
-    device waits for them. It has not been measured here.
+    GPU waits for them. It has not been measured here.
 
     ## When it is fine
     - One file for each item: not reported.

@@ -34,25 +34,26 @@ class EvalWithoutNoGrad(Rule):
     """A model is evaluated while autograd records.
 
     ## What it does
-    Looks for functions and loops that evaluate: they put a model into evaluation mode, or
-    are named for evaluation, and run it, with no `backward()`, optimizer, gradient scaler or
-    `torch.autograd.grad` in sight, outside `torch.no_grad()`, `torch.inference_mode()` and
-    `torch.set_grad_enabled(False)`. Callers in the same file count: those that turn autograd off,
-    and those that call `backward()` on the result.
+    Looks for functions and loops that evaluate. They put a model into evaluation mode, or have a
+    name that says evaluation, and run the model outside `torch.no_grad()`, `torch.inference_mode()`
+    and `torch.set_grad_enabled(False)`, without `backward()`, optimizer, gradient scaler or
+    `torch.autograd.grad`. Callers in the same file count: those that turn autograd off, and those
+    that call `backward()` on the result.
 
     In any code, training too, it also follows the results of models. It reports runs whose result
     only reaches the CPU, `detach()` or operations without a gradient: actions in an environment,
     samples that are saved, the generator in the step of its discriminator. A result that is
-    returned, stored or passed to unknown code may be trained on, and is not reported. And it reports target
-    networks, averages and teachers: modules that only copy the parameters of one that is trained,
-    or that stay as they were loaded while others are trained, run on inputs that carry no gradient.
+    returned, stored or passed to unknown code may be trained on, and is not reported. It also
+    reports target networks, averages and teachers that run on inputs without a gradient. These
+    modules only copy the parameters of a trained module, or stay as they were loaded while others
+    are trained.
 
     ## Why is this bad
-    Each operation then builds a graph node and keeps its inputs for a backward pass that
-    never comes. Activations of the whole forward stay in memory until the output is
-    dropped, and all of them add up where outputs are collected in a list. On an H200 a
-    ResNet-50 at batch 1 takes 28 % longer and a GPT-2 with one sequence 45 %; with large
-    batches, bound by the GPU, the time is the same and only the memory is lost.
+    Each operation then builds a graph node and keeps its inputs for a backward pass that never
+    comes. Activations of the whole forward stay in memory until the output is dropped, and they add
+    up if outputs are collected in a list. On an H200 a ResNet-50 at batch 1 takes 28 % longer and a
+    GPT-2 with one sequence 45 %; with large, GPU-bound batches the time is the same and only the
+    memory is lost.
 
     ## When it is fine
     - The evaluation needs gradients: adversarial examples, saliency, forces from energies.
@@ -91,14 +92,15 @@ class EvalWithoutNoGrad(Rule):
     ```
 
     ## Fix safety
-    Risky: nothing could be trained through the code any more. So the fix is offered only with a proof: no
-    value that may have a gradient leaves the code as a result, in an attribute, in a container from elsewhere, in
-    a closure or as an argument of unknown code, and unknown code does not get the model. Then the fix decorates the
-    function with `@torch.inference_mode()`, or with `@torch.no_grad()` if tensors leave it. A run in the middle
-    of other code is put under `with torch.no_grad():` with its statement: a target network's parameters then
-    get no gradient, which no optimizer reads. A loop inside a longer function gets no fix. Transformer layers in
-    evaluation mode take a faster path without autograd, and round differently. A model of an unknown class that
-    computes gradients in its own `forward` fails.
+    Risky: nothing can be trained through the code any more. So the fix is offered only with a
+    proof: no value that may have a gradient leaves the code as a result, in an attribute, in a
+    container from elsewhere, in a closure or as an argument of unknown code, and unknown code does
+    not get the model. Then the fix decorates the function with `@torch.inference_mode()`, or with
+    `@torch.no_grad()` if tensors leave it. A run in the middle of other code is put under
+    `with torch.no_grad():` with its statement: a target network's parameters then get no gradient,
+    which no optimizer reads. A loop inside a longer function gets no fix. Transformer layers in
+    evaluation mode take a faster path without autograd, and round differently. A model of an
+    unknown class that computes gradients in its own `forward` fails.
 
     ## How a GPU shows it
     The output of the model has a `grad_fn` that is released without a backward pass, and

@@ -28,19 +28,19 @@ class MissingEvalMode(Rule):
     """A model is evaluated in training mode.
 
     ## What it does
-    Looks for functions named for evaluation, and loops over held-out data, that run a model
-    although nothing in the function, around it, in its class or in its callers of the same
-    file calls `eval()` or `train(False)` on it. Also models whose weights a file loads, or that
-    torchvision or timm make with weights, and which it runs, while nothing in it trains and
-    nothing switches a mode: with low confidence where nobody has seen the class, as many of
-    those models are the same in both modes.
+    Looks for functions with a name that says evaluation, and loops over held-out data, that run a
+    model without a call of `eval()` or `train(False)` on it in the function, around it, in its
+    class or in its callers of the same file. Also reports models that a file runs after it loaded
+    their weights, or created them with weights by torchvision or timm, if the file neither trains
+    nor switches a mode. These findings have low confidence if the class is unknown, because many of
+    those models behave the same in both modes.
 
     ## Why is this bad
-    First of all the results are wrong: dropout keeps dropping, and batch normalisation
-    normalises with the statistics of the batch and updates its running averages from held-out
-    data. It also costs time: those updates and the dropout kernels run, and
-    `nn.TransformerEncoder` and `nn.MultiheadAttention` have a fast path that needs evaluation
-    mode. It is a warning because results are wrong, whatever it costs.
+    The results are wrong: dropout keeps dropping, and batch normalisation normalises with the
+    statistics of the batch and updates its running averages from held-out data. It also costs time:
+    those updates and the dropout kernels run, and `nn.TransformerEncoder` and
+    `nn.MultiheadAttention` have a fast path that needs evaluation mode. It is a warning because
+    results are wrong, whatever it costs.
 
     ## When it is fine
     - Dropout is sampled on purpose (Monte Carlo dropout).
@@ -97,10 +97,10 @@ class MissingEvalMode(Rule):
     ```
 
     ## Fix safety
-    No fix: where the mode is to be set, and set back with `train()`, is the author's to say.
+    No fix: only the author can say where the mode should be set, and set back with `train()`.
 
     ## How a GPU shows it
-    Kernels of dropout and of batch normalisation's training path run in the evaluation, and
+    Kernels of dropout and of batch normalisation's training path run during the evaluation, and
     `num_batches_tracked` grows.
 
     ## References

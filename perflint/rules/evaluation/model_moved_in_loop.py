@@ -26,20 +26,20 @@ class ModelMovedInLoop(Rule):
     """A model is moved, cast or loaded in code that runs each step.
 
     ## What it does
-    Finds `.to(…)`, `.cuda()`, `.half()` and their kin of modules in code that runs each step, and
-    `torch.load` of a file whose name does not change there.
+    Finds `.to(…)`, `.cuda()`, `.half()` and similar calls on modules in code that runs each step,
+    and `torch.load` of a file whose name does not change there.
 
     ## Why is this bad
-    Where the model is there already, each call still walks over all of its parameters and buffers on the
-    CPU. Where it is not, each step copies the whole model and waits. Loading reads it from the disk
-    besides. Moving a 124 M parameter GPT that was there already cost nothing that could be measured of a
-    training step on an H200: it is information.
+    If the model is there already, each call still walks over all of its parameters and buffers on
+    the CPU. If not, each step copies the whole model and waits. Loading also reads it from the
+    disk. Moving a 124 M parameter GPT that was already in place had no measurable cost in a
+    training step on an H200, so the severity is info.
 
     ## When it is fine
     - A model that is moved to the GPU for a phase and back to the CPU after it, to save memory:
       loops that move it both ways are not reported.
-    - A module that is made in the same expression, such as a loss without parameters.
-    - Files that differ from turn to turn.
+    - A module that is created in the same expression, such as a loss without parameters.
+    - Files that differ between iterations.
 
     ## Bad
     ```python
@@ -64,11 +64,12 @@ class ModelMovedInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: where the model is at first may be known somewhere else.
+    No fix: other code may decide where the model is at first.
 
     ## How a GPU shows it
-    Where it is moved for good, a profile shows one `Memcpy HtoD` for each parameter in every step; where
-    it is there already, idle time of the GPU while the CPU walks over the model.
+    If the model is really moved, a profile shows one `Memcpy HtoD` for each parameter in every
+    step. If it is already in place, it shows idle time of the GPU while the CPU walks over the
+    model.
 
     ## References
     - [torch.nn.Module.to](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to)

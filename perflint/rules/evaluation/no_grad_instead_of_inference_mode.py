@@ -23,20 +23,21 @@ class NoGradInsteadOfInferenceMode(Rule):
     """`torch.no_grad()` around plain evaluation.
 
     ## What it does
-    Looks for evaluation, prediction and generation code under `torch.no_grad()` whose tensors
-    stay inside: what leaves is numbers, text or NumPy arrays. Where tensors may leave, the
-    finding has low confidence.
+    Looks for evaluation, prediction and generation code under `torch.no_grad()` whose tensors stay
+    inside: only numbers, text or NumPy arrays leave it. If tensors may leave, the finding has low
+    confidence.
 
     ## Why is this bad
-    `no_grad` stops the recording of the graph but still keeps version counters and view
-    tracking for each tensor. `inference_mode` drops these too. The saving is CPU time only and
-    shows in small batches only: 8 % for a GPT-2 with one sequence on an H200, 3 % or nothing
-    for a ResNet-50 at batch 1, nothing with large batches. This is advice, not a fault.
+    `no_grad` stops the recording of the graph but still keeps version counters and view tracking
+    for each tensor. `inference_mode` drops these too. It saves only CPU time, which matters only
+    for small batches: 8 % for a GPT-2 with one sequence on an H200, 3 % or nothing for a ResNet-50
+    at batch 1, nothing with large batches. This is advice, not an error.
 
     ## When it is fine
-    - Tensors made here meet autograd later: a teacher's output in a loss, features for a probe,
+    - Tensors created here meet autograd later: a teacher's output in a loss, features for a probe,
       parameters that are initialised in place.
-    - The code is compiled or exported by a version of torch that cannot do it in inference mode.
+    - The code is compiled or exported by a version of torch that does not support this in inference
+      mode.
     - The context spans a whole trainer, whose hooks may do anything.
 
     ## Bad
@@ -68,11 +69,11 @@ class NoGradInsteadOfInferenceMode(Rule):
     ```
 
     ## Fix safety
-    Display only: the replacement is shown and never written. A tensor made in inference mode
-    can never enter autograd, and the code that would try may be far away.
+    Display only: the replacement is shown and never written. A tensor created in inference mode can
+    never enter autograd, and the code that uses it may be far away.
 
     ## How a GPU shows it
-    It does not: the time between launches on the CPU shrinks by well under a microsecond each.
+    It does not: the CPU time between launches shrinks by well under a microsecond each.
 
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html

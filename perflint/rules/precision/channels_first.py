@@ -40,7 +40,7 @@ class ChannelsFirst(Rule):
     Finds models that run under autocast and are networks of two-dimensional convolutions, by their class in
     the project or by their name in torchvision, timm or segmentation_models_pytorch, where no file of the
     project says `channels_last`. One finding for each function and model, where the input is moved to the
-    device, or at the call. Where nobody sees what the model is, but its input is called an image and the file
+    GPU, or at the call. Where nobody sees what the model is, but its input is called an image and the file
     says nothing of layouts, confidence is low.
 
     ## Why is this bad

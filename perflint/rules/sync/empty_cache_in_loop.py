@@ -76,7 +76,7 @@ class EmptyCacheInLoop(Rule):
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
     peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
     known to run in each step, or if a block or function would be left empty. An `if` that only
-    checked the device, and imports and comments that served the call, are removed with it.
+    checked for a GPU, and imports and comments that served the call, are removed with it.
 
     ## How a GPU shows it
     A profile shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in

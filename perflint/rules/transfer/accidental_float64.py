@@ -35,20 +35,21 @@ class AccidentalFloat64(Rule):
     """An array of NumPy's default dtype becomes a float64 tensor on the GPU.
 
     ## What it does
-    Finds `torch.from_numpy`, `torch.tensor` and `torch.as_tensor` of arrays that NumPy makes in double
-    precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), where the tensor goes to the GPU
-    with that dtype.
+    Finds `torch.from_numpy`, `torch.tensor` and `torch.as_tensor` of arrays that NumPy creates in
+    double precision by default (`np.random.randn`, `np.zeros`, `np.linspace`), if the tensor goes
+    to the GPU with that dtype.
 
     ## Why is this bad
-    A float64 tensor takes twice the memory and time to copy, and arithmetic with it is float64, down to
-    where the result meets a module's float32 weights and raises or is cast. Devices for consumers compute
-    float64 at 1/32 or 1/64 of the rate of float32. Devices for
-    data centres have units for float64: on an H200 a matrix product of 2048 × 2048 took less time than in
-    float32 (0.28 ms against 0.34), which does not use TF32 by default. Copies and everything else still
-    take twice the bytes.
+    A float64 tensor takes twice the memory and twice the time to copy. Arithmetic with it is
+    float64, until the result meets a module's float32 weights and raises or is cast. Consumer GPUs
+    compute float64 at 1/32 or 1/64 of the rate of float32. Data-centre GPUs have units for float64:
+    on an H200 a matrix product of 2048 × 2048 took less time than in float32 (0.28 ms against
+    0.34), which does not use TF32 by default. Copies and everything else still move twice the
+    bytes.
 
     ## When it is fine
-    - Double precision is meant: scientific code that says so with `dtype=torch.float64` or `.double()`.
+    - Double precision is intended: scientific code that requests it with `dtype=torch.float64` or
+      `.double()`.
     - The array is cast (`.float()`, `dtype=torch.float32`, `np.float32`): not reported.
     - The tensor stays on the CPU.
 
@@ -72,7 +73,7 @@ class AccidentalFloat64(Rule):
 
     ## Fix safety
     Unsafe: `dtype=torch.float32` is added to `torch.tensor` and `torch.as_tensor`. Results have the
-    precision of float32. `torch.from_numpy` takes no dtype, and gets no fix.
+    precision of float32. `torch.from_numpy` has no dtype argument, and gets no fix.
 
     ## How a GPU shows it
     Kernels with `double` in their names, `dgemm` among them, and copies of eight bytes per element.

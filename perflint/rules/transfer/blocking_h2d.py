@@ -35,20 +35,20 @@ _READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 class BlockingH2d(Rule):
     """
     ## What it does
-    Finds copies of CPU tensors to the GPU that the CPU waits for: `.to(device)`, `.cuda()`
-    and `.type_as(…)` of tensors that are known to be on the CPU, `copy_` from the CPU, CPU
-    tensors that are stored into a tensor of the GPU or mixed into `torch.where`.
+    Finds blocking copies of CPU tensors to the GPU: `.to(device)`, `.cuda()` and `.type_as(…)` of
+    tensors that are known to be on the CPU, `copy_` from the CPU, and CPU tensors that are stored
+    into a GPU tensor or mixed into `torch.where`.
 
     ## Why is this bad
-    A copy without `non_blocking=True` ends in a synchronisation: the CPU cannot launch the next
-    kernels, or fetch the next batch, until the data has arrived. From pinned memory and with
+    A copy without `non_blocking=True` synchronizes: the CPU cannot launch the next kernels, or
+    fetch the next batch, until the data has arrived. From pinned memory and with
     `non_blocking=True` the copy runs beside kernels and CPU code, and is itself about three times
     as fast as from pageable memory (38 MB on an H200). Kernels of the same stream still wait for
     the data, so results do not change.
 
     ## When it is fine
-    Copies in set-up code. Tensors of a few bytes that are copied once. Without pinned memory
-    `non_blocking=True` alone gains nothing. A move of a tensor that is on the GPU already copies
+    Copies in set-up code. Tensors of a few bytes that are copied once. Without pinned memory,
+    `non_blocking=True` alone saves nothing. A move of a tensor that is on the GPU already copies
     nothing and is not reported.
 
     ## Bad
@@ -78,13 +78,14 @@ class BlockingH2d(Rule):
     ```
 
     ## Fix safety
-    `non_blocking=True` is added only where the tensor is the loop variable of a
-    `DataLoader(pin_memory=True)`, or a part of it, and the loop only reads it on the CPU: it moves it, computes
-    with it, hands it to functions of the file that do no more. There it is safe. Nothing is offered where
-    the loop writes to it, by its name or that of a view, keeps it, or hands it to code that this file does not
-    show: the CPU memory might be overwritten before the copy has read it. Nor is it for classes derived
-    from `DataLoader`, which may make other tensors after pinning, or in files with streams of their own: there
-    another stream may read the tensor on the GPU before the copy is done.
+    `non_blocking=True` is added only if the tensor is the loop variable of a
+    `DataLoader(pin_memory=True)`, or a part of it, and the loop only reads it on the CPU: it moves
+    it, computes with it, or passes it to functions of the file that do no more. There the fix is
+    safe. No fix is offered if the loop writes to the tensor or to a view of it, keeps it, or passes
+    it to code outside this file: the CPU memory might be overwritten before the copy has read it.
+    There is also no fix for classes derived from `DataLoader`, which may create other tensors after
+    pinning, and none in files with streams of their own, where another stream may read the tensor
+    on the GPU before the copy is done.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows `Memcpy HtoD` and the

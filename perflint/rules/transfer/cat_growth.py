@@ -37,23 +37,23 @@ class _Growth:
 
 
 class CatGrowth(Rule):
-    """A tensor grows by `torch.cat` in each turn of a loop.
+    """A tensor grows by `torch.cat` on each iteration of a loop.
 
     ## What it does
     Finds `out = torch.cat([out, more])` along the first dimension, in loops that do not use `out` for
     anything else.
 
     ## Why is this bad
-    Each turn allocates a tensor for all that was gathered so far and copies it: over n turns that is
-    n²/2 parts instead of n, and memory for two copies at a time. Collected in a list, the parts are
-    copied once, by one `torch.cat` after the loop. What that costs grows with the number of turns: 256
-    parts of 64 × 1000 took 76 times as long as one `torch.cat` on an H200.
+    Each iteration allocates a tensor for all parts so far and copies them: over n iterations that
+    is n²/2 parts instead of n, and memory for two copies at a time. If the parts are collected in a
+    list, they are copied once, by one `torch.cat` after the loop. The cost grows with the number of
+    iterations: 256 parts of 64 × 1000 took 76 times as long as one `torch.cat` on an H200.
 
     ## When it is fine
-    - The loop needs what it has so far: tokens that the model reads, key-value caches, dense blocks. Such
-      loops are not reported.
-    - A handful of turns, or parts of a few numbers. Along other dimensions that is the rule (channels,
-      features of a few inputs), and they are not reported.
+    - The loop needs the parts so far: tokens that the model reads, key-value caches, dense blocks.
+      Such loops are not reported.
+    - A handful of iterations, or parts of a few numbers. Concatenation along other dimensions is
+      normal (channels, features of a few inputs) and is not reported.
 
     ## Bad
     ```python
@@ -78,14 +78,15 @@ class CatGrowth(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `out` becomes a list while the loop runs and one `torch.cat` follows it. The values are the
-    same. All parts are in memory until the end, and shapes that do not fit raise after the loop. There is
-    none where a part may be written to before the loop ends, where an error in the loop may be caught in the
-    function (`try`, `contextlib.suppress`), or where other functions see `out`.
+    Unsafe: `out` becomes a list while the loop runs and one `torch.cat` follows it. The values are
+    the same. All parts stay in memory until the end, and shapes that do not fit raise after the
+    loop. No fix is offered if a part may be written to before the loop ends, if an error in the
+    loop may be caught in the function (`try`, `contextlib.suppress`), or if other functions use
+    `out`.
 
     ## How a GPU shows it
-    A profile shows `CatArrayBatchedCopy` kernels that take longer from turn to turn, and the caching
-    allocator asks for ever larger blocks.
+    A profile shows `CatArrayBatchedCopy` kernels that take longer on each iteration, and the
+    caching allocator asks for ever larger blocks.
 
     ## References
     - [torch.cat](https://docs.pytorch.org/docs/stable/generated/torch.cat.html)

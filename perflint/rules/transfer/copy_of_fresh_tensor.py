@@ -16,16 +16,16 @@ from perflint.source.quoting import quoted
 
 
 class CopyOfFreshTensor(Rule):
-    """`.clone()` of a tensor that was made for this expression alone.
+    """`.clone()` of a tensor that was created for this expression alone.
 
     ## What it does
     Finds `.clone()` on the result of arithmetic (`(a + b).clone()`), of `torch.cat`, `stack` and `where`,
     of `repeat`, `gather` and indexing by `index_select`, and of factories.
 
     ## Why is this bad
-    The result has memory of its own, which nothing else holds: the copy reads and writes all of it for
-    nothing, and autograd records one more node. It grows with the tensor: for a sum of 38 MB on an
-    H200, `(x + y).clone()` took 1.7 times as long as `x + y`.
+    The result has its own memory, which nothing else holds: the copy reads and writes all of it for
+    nothing, and autograd records one more node. The cost grows with the tensor: for a sum of 38 MB
+    on an H200, `(x + y).clone()` took 1.7 times as long as `x + y`.
 
     ## When it is fine
     - Views share memory: `x.view(…)`, `x.detach()`, `x[0]`, `expand`, `permute`. They are not reported.
@@ -52,11 +52,13 @@ class CopyOfFreshTensor(Rule):
     ```
 
     ## Fix safety
-    `.clone()` goes. Values, strides and gradients are the same. Safe where all operands of the arithmetic are
-    known to be tensors and numbers. Unsafe elsewhere: an object of another class may return what it holds itself.
+    `.clone()` is removed. Values, strides and gradients are the same. Safe if all operands of the
+    arithmetic are known to be tensors and numbers. Unsafe otherwise: an object of another class may
+    return an object that it holds itself.
 
     ## How a GPU shows it
-    A profile shows `aten::clone` with a copy kernel right after the kernel that made the tensor.
+    A profile shows `aten::clone` with a copy kernel right after the kernel that computed the
+    tensor.
 
     ## References
     - [torch.clone](https://docs.pytorch.org/docs/stable/generated/torch.clone.html)

@@ -45,9 +45,9 @@ class CreateThenMove(Rule):
     `.type_as(…)`.
 
     ## Why is this bad
-    The CPU fills the memory and copies it over, and waits while it does: the copy from pageable
-    memory blocks until the GPU has it. With `device=` one kernel fills the memory where it is
-    needed. `torch.zeros(1_000_000).cuda()` takes about 50 times as long as
+    The CPU fills the memory and waits while it is copied: a copy from pageable memory blocks until
+    the GPU has received it. With `device=` one kernel fills the memory where it is needed.
+    `torch.zeros(1_000_000).cuda()` takes about 50 times as long as
     `torch.zeros(1_000_000, device="cuda")` on an H200.
 
     ## When it is fine
@@ -75,24 +75,24 @@ class CreateThenMove(Rule):
     ```
 
     ## Fix safety
-    The fix adds `device=` (and `dtype=` where the move changed it) to the factory and drops the
-    move. It is safe for zeros, ones, full, empty, eye and arange of integers if the argument of `.to` is
+    The fix adds `device=` (and `dtype=` if the move changed it) to the factory and drops the move.
+    It is safe for zeros, ones, full, empty, eye and arange of integers if the argument of `.to` is
     certainly a device or a tensor. It is unsafe:
 
-    - where the GPU may compute other bits: random numbers come from the GPU's generator;
-      linspace, windows and arange of floats or as floats may differ in the last bit; a cast of what
-      `full` filled may round otherwise;
+    - if the GPU may compute other bits: random numbers come from the GPU's generator; linspace,
+      windows and arange of floats or as floats may differ in the last bit; a cast of a tensor that
+      `full` filled may round differently;
     - with `requires_grad=True`, because the result becomes a leaf;
-    - for `full` with a number that float16 may not hold, if the dtype is not known: that raises an error
-      on a GPU only;
-    - where the move casts `eye` to a dtype that is not known, which `eye` may not have;
-    - after `expand`: the fix adds `.contiguous()`, because the move gave each element memory of its own;
-      but where the tensor is on that device already, `.to` copies nothing, and `.contiguous()` takes
-      more memory.
+    - for `full` with a number that float16 may not hold, if the dtype is unknown: that raises an
+      error only on a GPU;
+    - if the move casts `eye` to an unknown dtype, which `eye` may not support;
+    - after `expand`: the fix adds `.contiguous()`, because the move gave each element its own
+      memory; but if the tensor is on that device already, `.to` copies nothing, and `.contiguous()`
+      takes more memory.
 
-    There is no fix for `.cuda(gpu)` where `gpu` may be None: `.cuda(None)` is the current GPU, and
-    `device=None` is the CPU. A cast of `tril_indices` or `triu_indices` gets none either, because
-    these make integers only.
+    No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
+    `device=None` is the CPU. A cast of `tril_indices` or `triu_indices` gets no fix either, because
+    these functions create integers only.
 
     ## How a GPU shows it
     A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a

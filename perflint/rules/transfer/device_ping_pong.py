@@ -28,25 +28,24 @@ _LONGEST_TRAIL = 4
 
 
 class DevicePingPong(Rule):
-    """Data goes from the GPU to the CPU, is computed on there, and goes back.
+    """Data goes from the GPU to the CPU, is processed there, and goes back.
 
     ## What it does
-    Finds tensors that are moved to the GPU and that NumPy computed, in the same function, of the `.cpu()`,
-    `.numpy()` or `.tolist()` of a tensor that was there already, with nothing but Python, NumPy and torch in
-    between.
+    Finds GPU copies of NumPy results that were computed in the same function from the `.cpu()`,
+    `.numpy()` or `.tolist()` of a GPU tensor, with only Python, NumPy and torch in between.
 
     ## Why is this bad
     The CPU waits until the GPU has done all work so far, copies the data, computes on one core, and
-    copies it back, while the GPU has nothing to do. Most of NumPy has a counterpart in torch that runs
-    where the data is. Sorting 64 × 10000 numbers with NumPy took 26 times as long on an H200
-    as `torch.sort`.
+    copies the result back, while the GPU is idle. Most of NumPy has a counterpart in torch that
+    runs on the GPU. Sorting 64 × 10000 numbers with NumPy took 26 times as long on an H200 as
+    `torch.sort`.
 
     ## When it is fine
-    - There is no such operation on the GPU: `scipy.optimize.linear_sum_assignment`, sparse solvers.
-      What goes through other libraries is not reported.
-    - Data that has to be on the CPU anyway, to be saved or drawn, and is used once more.
+    - The operation does not exist on the GPU: `scipy.optimize.linear_sum_assignment`, sparse
+      solvers. Data that goes through other libraries is not reported.
+    - Data that has to be on the CPU anyway, to be saved or plotted, and is used once more.
     - Torch on the CPU: an operator that the GPU lacks, a generator of random numbers. Not reported.
-    - Set-up and other code that runs seldom.
+    - Set-up and other code that runs rarely.
 
     ## Bad
     ```python
@@ -69,7 +68,7 @@ class DevicePingPong(Rule):
     ```
 
     ## Fix safety
-    No fix: which operations of torch say the same depends on the code between the two copies.
+    No fix: the equivalent torch operations depend on the code between the two copies.
 
     ## How a GPU shows it
     A profile shows a `Memcpy DtoH` and later a `Memcpy HtoD` of about as many bytes, with no kernels in

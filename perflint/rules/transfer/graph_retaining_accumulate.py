@@ -25,23 +25,23 @@ _NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.str", "builtin
 
 
 class GraphRetainingAccumulate(Rule):
-    """Losses are added up, or kept in a list, with the graph that they came from.
+    """Losses are summed, or kept in a list, together with their graphs.
 
     ## What it does
-    Finds `total += loss` and `losses.append(loss)` in loops that call `loss.backward()`, where the sum or
-    list was made before the loop and no gradient of it is asked for.
+    Finds `total += loss` and `losses.append(loss)` in loops that call `loss.backward()`, if the sum
+    or list was created before the loop and its gradient is never computed.
 
     ## Why is this bad
-    The sum holds on to the loss, and the loss to the nodes of its graph: those of every step stay in
-    memory until the sum is dropped, with all that custom functions keep in them. Memory grows with each
-    step, each addition records a node of its own, and dropping the sum at the end walks all of it. The
-    backward pass has freed the activations, but for graphs that are retained. Over a hundred steps it cost
-    no time that could be measured on an H200: it is for memory's sake.
+    The sum references the loss, and the loss references the nodes of its graph. The nodes of every
+    step stay in memory until the sum is dropped, with all that custom functions keep in them.
+    Memory grows with each step, each addition records a node of its own, and dropping the sum at
+    the end traverses all of it. The backward pass has freed the activations, except for retained
+    graphs. Over a hundred steps it cost no measurable time on an H200: the rule is about memory.
 
     ## When it is fine
     - `total.backward()` follows: then the graph is needed.
     - Under `torch.no_grad()` there is no graph.
-    - `loss.detach()` or `loss.item()` is what is added (the second waits: TPF101).
+    - `loss.detach()` or `loss.item()` is added (the second waits: TPF101).
 
     ## Bad
     ```python
@@ -68,14 +68,14 @@ class GraphRetainingAccumulate(Rule):
     ```
 
     ## Fix safety
-    The fix adds `.detach()`. It is safe where the loss is known to be a tensor, and the sum belongs to the
-    function, which begins it with a number or a tensor of its own and only reads numbers of it (`.item()`,
-    `float(total)`). It is unsafe where the loss may be another object, which may have no `detach`. It is risky
-    elsewhere: the sum requires no gradient any more, so a backward pass that begins at it teaches the model
-    nothing.
+    The fix adds `.detach()`. It is safe if the loss is known to be a tensor, and the sum belongs to
+    the function, which starts it with a number or a tensor of its own and only reads numbers from
+    it (`.item()`, `float(total)`). It is unsafe if the loss may be another object without `detach`.
+    It is risky otherwise: the sum no longer requires a gradient, so a backward pass that starts at
+    it teaches the model nothing.
 
     ## How a GPU shows it
-    `torch.cuda.memory_allocated()` and the CPU's memory grow from step to step; a snapshot of the memory
+    `torch.cuda.memory_allocated()` and the CPU's memory grow from step to step; a memory snapshot
     shows tensors of old steps that nodes of the graph hold.
 
     ## References

@@ -22,28 +22,30 @@ class IndexLoop(Rule):
     """A loop over an index computes a tensor element by element.
 
     ## What it does
-    Finds loops over an index (`for i in range(n)`) or over the rows of tensors themselves (`for row in x`,
-    `zip(x, y)`) that store `out[i] = …`, append to a list that is stacked or joined, or add up, with nothing
-    but Python and torch in the body and no turn that needs the one before; also
-    `torch.stack([f(x[i]) for i in range(n)])`, and loops that fill a tensor number by number. Where
-    rows are on the CPU the finding has low confidence.
+    Finds loops over an index (`for i in range(n)`) or over the rows of tensors (`for row in x`,
+    `zip(x, y)`) that store `out[i] = …`, append to a list that is stacked or joined, or add up. The
+    body must contain only Python and torch, and iterations must not depend on earlier ones. Also
+    finds `torch.stack([f(x[i]) for i in range(n)])`, and loops that fill a tensor number by number.
+    If the rows are on the CPU the finding has low confidence.
 
     ## Why is this bad
-    Each turn launches several kernels for one row: n times the launches of the same operation on the
-    whole tensor, each too small for the GPU. On an H200 the training step of a ResNet-50 took 22 %
-    longer where its 64 images were normalised one by one, 33 % longer where the loss of a segmentation went
-    over 21 classes one by one, and 7 % longer for a GPT-2 whose mask of 1024 rows was filled row by row; a
-    small network took 3.4 times as long where the 256 rows of its output were read in a loop. Storing a number
-    takes the CPU some 3.5 µs: a GPT-2 whose batches of 8193 tokens were filled one by one took 1.9 times as
-    long for a step. Maintainers who
-    wrote such loops anew report gains of 12 to 300 times for the function.
+    Each iteration launches several kernels for one row: n times the launches of the same operation
+    on the whole tensor, each too small for the GPU. On an H200 a training step of a ResNet-50 took
+    22 % longer if its 64 images were normalised one by one, and 33 % longer if the loss of a
+    segmentation went over 21 classes one by one. A step of a GPT-2 took 7 % longer if its mask of
+    1024 rows was filled row by row. A small network took 3.4 times as long if the 256 rows of its
+    output were read in a loop. Storing a number takes the CPU some 3.5 µs: a GPT-2 whose batches of
+    8193 tokens were filled one by one took 1.9 times as long for a step. Maintainers who rewrote
+    such loops report gains of 12 to 300 times for the function.
 
     ## When it is fine
-    - Recurrences: a turn reads what the one before has written. They are not reported.
-    - Modules and functions of others, which may know no batches: they are not reported.
-    - Rows whose size follows from data (`nonzero`, `.item()` as a size), or from a list of lengths: they
-      take a mask, or padding. They are not reported.
-    - A handful of turns over large rows, to save memory. Literal ranges up to eight are not reported.
+    - Recurrences: an iteration reads a result of an earlier one. They are not reported.
+    - Modules and functions of other libraries, which may not support batches: they are not
+      reported.
+    - Rows whose size depends on data (`nonzero`, `.item()` as a size), or on a list of lengths:
+      they need a mask or padding. They are not reported.
+    - A handful of iterations over large rows, to save memory. Literal ranges up to eight are not
+      reported.
 
     ## Bad
     ```python
@@ -67,7 +69,7 @@ class IndexLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: which operation does it for all rows depends on the body.
+    No fix: the operation for all rows depends on the body.
 
     ## How a GPU shows it
     A profile repeats the same short list of operators, `aten::select` first, once for each row.

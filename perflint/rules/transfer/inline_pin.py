@@ -17,17 +17,17 @@ from perflint.source.quoting import quoted
 class InlinePin(Rule):
     """
     ## What it does
-    Finds `x.pin_memory().to(device)`: memory that is pinned for the one copy that follows.
+    Finds `x.pin_memory().to(device)`: memory is pinned for a single copy.
 
     ## Why is this bad
-    It should be: pinning copies the tensor once more, on the thread that should launch kernels.
-    But it does not show. Torch keeps pinned memory for the next call, and on an H200 with torch
-    2.11 copies of 64 kB, 4 MB and 38 MB were faster this way than from pageable memory, also
-    with another size each time. What is left to win is the copy on the CPU, which another
-    thread can make. So this is a hint, of severity info.
+    Pinning copies the tensor once more, on the thread that should launch kernels. But this cost
+    does not show in measurements. Torch keeps pinned memory for the next call, and on an H200 with
+    torch 2.11 copies of 64 kB, 4 MB and 38 MB were faster this way than from pageable memory, even
+    with another size each time. Only the copy on the CPU can still be saved, by another thread. So
+    the severity is info.
 
     ## When it is fine
-    Where no `DataLoader` makes the batch: then it is the fastest way that there is.
+    No `DataLoader` creates the batch: then this is the fastest way.
 
     ## Bad
     ```python

@@ -29,22 +29,22 @@ _METHODS = {
 
 
 class LegacyType(Rule):
-    """Tensor types such as `torch.LongTensor`, which move what they cast.
+    """Tensor types such as `torch.LongTensor`, which move the tensors that they cast.
 
     ## What it does
-    Finds `x.type(torch.LongTensor)` and its kin of tensors that may be on the GPU.
+    Finds `x.type(torch.LongTensor)` and similar casts of tensors that may be on the GPU.
 
     ## Why is this bad
-    `torch.LongTensor` is a dtype and a device: `.type` of it copies the tensor to the CPU and waits for
-    that, where only a cast was meant, and mostly a copy back follows. `.long()` and `.to(torch.int64)` cast
-    where the tensor is. For 64 × 1024 numbers that took 20 times as long on an H200 as
-    the cast.
+    `torch.LongTensor` is a dtype and a device: `.type(…)` copies the tensor to the CPU and waits
+    for that, although only a cast was intended, and a copy back usually follows. `.long()` and
+    `.to(torch.int64)` cast on the tensor's device. For 64 × 1024 numbers the copy took 20 times as
+    long on an H200 as the cast.
 
     ## When it is fine
     - The tensor is on the CPU, and stays there: not reported.
     - `.type(torch.int64)`: a dtype only casts.
-    - `torch.cuda.FloatTensor(2, 3)` allocates on the GPU, as `torch.empty` does. Of a list or an array
-      it copies: TPF117 says so.
+    - `torch.cuda.FloatTensor(2, 3)` allocates on the GPU, as `torch.empty` does. With a list or an
+      array it copies: TPF117 reports that.
 
     ## Bad
     ```python

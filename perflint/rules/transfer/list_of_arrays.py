@@ -20,22 +20,24 @@ _DEPTH = 3
 
 
 class ListOfArrays(Rule):
-    """A tensor is made of a list of NumPy arrays, which torch reads number by number.
+    """A tensor is created from a list of NumPy arrays, which torch reads number by number.
 
     ## What it does
-    Finds `torch.tensor`, `torch.as_tensor`, `torch.FloatTensor` and their kin of a list or tuple of NumPy arrays.
+    Finds `torch.tensor`, `torch.as_tensor`, `torch.FloatTensor` and similar calls on a list or
+    tuple of NumPy arrays.
 
     ## Why is this bad
-    torch goes through the list as through any sequence of Python: it makes an object of each number, asks it
-    for its type and reads it. NumPy joins the arrays in one copy of memory, and `torch.from_numpy` takes the
-    result over without another. torch itself warns that it is "extremely slow", once in a process. A training
-    step of a small network took 7.6 times as long when a batch of 256 arrays with 512 numbers each was made a
-    tensor in it. What runs less often than each step is info.
+    torch goes through the list as through any Python sequence: it creates an object for each
+    number, determines its type and reads it. NumPy joins the arrays with one copy of memory, and
+    `torch.from_numpy` then uses the result without another copy. torch itself warns once per
+    process that this is "extremely slow". A training step of a small network took 7.6 times as long
+    when it converted a batch of 256 arrays with 512 numbers each. Code that runs less often than
+    each step is reported as info.
 
     ## When it is fine
     - A few numbers, or set-up code that runs once.
-    - Lists of NumPy's own numbers, `[x.mean(), y.mean()]`: they are not arrays. Not reported, nor is what may
-      be either, such as results of `numpy.load`.
+    - Lists of NumPy's own numbers, `[x.mean(), y.mean()]`: they are not arrays. Not reported, nor
+      are values that may be either, such as results of `numpy.load`.
 
     ## Bad
     ```python
@@ -58,9 +60,8 @@ class ListOfArrays(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the list goes through `numpy.array` first. Values and dtype are the same where all arrays are of one
-    dtype; of several, torch chooses by its own rules of promotion and NumPy by its own (float32 and int64 become
-    float64). Arrays that do not fit together raise another text of the error.
+    Unsafe: the list goes through `numpy.array` first. Values and dtype are the same if all arrays
+    have one dtype; for several dtypes, torch and NumPy apply different promotion rules (NumPy turns float32 and int64 into float64). Arrays that do not fit together raise an error with another text.
 
     ## How a GPU shows it
     The GPU idles while one thread of the CPU is busy in `torch.tensor`.

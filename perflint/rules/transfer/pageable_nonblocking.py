@@ -21,16 +21,16 @@ class PageableNonblocking(Rule):
     """
     ## What it does
     Finds `.to(device, non_blocking=True)` and `.cuda(non_blocking=True)` of tensors that the same
-    expression makes in ordinary memory: `torch.from_numpy(a).to(d, non_blocking=True)`,
+    expression creates in pageable memory: `torch.from_numpy(a).to(d, non_blocking=True)`,
     `torch.tensor(values).cuda(non_blocking=True)`.
 
     ## Why is this bad
-    Only pinned memory can be copied while the CPU goes on. From pageable memory the driver first
-    copies into a buffer of its own, and the call returns when that is done: `non_blocking=True`
-    promises what it does not do, and hides the copy from `torch.cuda.set_sync_debug_mode`.
+    Only pinned memory can be copied while the CPU continues. From pageable memory the driver first
+    copies into its own buffer, and the call returns when that is done. `non_blocking=True` has no
+    effect then, and it hides the copy from `torch.cuda.set_sync_debug_mode`.
 
     ## When it is fine
-    Small tensors, which the driver takes at once.
+    Small tensors, which the driver accepts at once.
 
     ## Bad
     ```python
@@ -50,7 +50,7 @@ class PageableNonblocking(Rule):
     ```
 
     ## Fix safety
-    No fix: a pinned buffer must not be written again before the copy has read it.
+    No fix: a pinned buffer must not be overwritten before the copy has read it.
 
     ## How a GPU shows it
     The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the CPU spends it in

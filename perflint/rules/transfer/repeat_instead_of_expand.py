@@ -50,23 +50,25 @@ class RepeatInsteadOfExpand(Rule):
     read: added, compared, concatenated, used as an index.
 
     ## Why is this bad
-    `repeat` allocates a tensor of n times the size, fills it, and whoever reads the result reads all of
-    it. `expand` makes a view: no memory, no kernel, and what is read comes out of the cache. Alone, the sum of
-    a batch and a repeated row took 1.85 times as long on an H200. A step of a vision transformer lost 4.4 %
-    by a bias of the attention scores that each layer repeats over the batch, and nothing that could be
-    measured by a class token, positions or an index for `gather` that are repeated once. So what is repeated
-    to four dimensions in a function that computes attention is a warning, all else is info.
+    `repeat` allocates a tensor of n times the size and fills it, and each reader of the result
+    reads all of it. `expand` makes a view: no memory, no kernel, and reads come from the cache.
+    Alone, the sum of a batch and a repeated row took 1.85 times as long on an H200. A step of a
+    vision transformer lost 4.4 % to a bias of the attention scores that each layer repeats over the
+    batch, and no measurable time to a class token, positions or an index for `gather` that are
+    repeated once. So a repeat to four dimensions in a function that computes attention is a
+    warning, and all others are info.
 
     ## When it is fine
-    - The result is written to, or may be: `out[i] = …`, `add_`, `nn.Parameter(…)`. Writing into an
+    - The result is or may be written to: `out[i] = …`, `add_`, `nn.Parameter(…)`. Writing into an
       expanded tensor is an error or changes all rows at once. Not reported.
     - The tensor is written to while the result is in use, which a view of it would show. Not reported.
-    - The result is laid out anew at once: `.view(b * n, …)`, `.reshape(…)`, `.contiguous()`. There an
-      expanded tensor is copied as well. Not reported.
+    - The result is laid out anew at once: `.view(b * n, …)`, `.reshape(…)`, `.contiguous()`. An
+      expanded tensor would be copied as well. Not reported.
     - Dimensions of other sizes, which only `repeat` can tile. Not reported.
-    - `einops.repeat` makes a view by itself. Not reported.
-    - The result is returned or kept, so that somebody may write to it. Not reported. Where it is given to
-      code that this file does not show, the finding has low confidence: look whether it is written to there.
+    - `einops.repeat` returns a view itself. Not reported.
+    - The result is returned or kept, so that other code may write to it. Not reported. If it is
+      passed to code outside this file, the finding has low confidence: check whether that code
+      writes to it.
 
     ## Bad
     ```python
@@ -95,16 +97,17 @@ class RepeatInsteadOfExpand(Rule):
     ```
 
     ## Fix safety
-    Safe where the result is only joined, gathered with, or compared to make a mask, in the same statements in which
-    it is made, so that nothing else runs in between: values, strides and gradients are the same. Unsafe where it goes
-    into a product or a sum, or two or more new dimensions get a gradient (additions may run in another order); where
-    strides of what is made of it can be seen, which may follow those of the other operand; where autograd keeps it,
-    so that a write to the tensor before the backward pass raises an error; where other code runs while it is in use,
-    which is not given the tensor; where the number of dimensions is only taken from the number of arguments
-    (a tensor of fewer raises an error); and where a slice is repeated: if it is empty, `repeat` gives an empty
-    tensor, and `expand` raises. Risky where other code runs while it is in use that may know the tensor from
-    elsewhere, as a method knows an attribute: a write to the tensor would show in the result. There is no fix where
-    such a write, or a call that gets the tensor, is seen.
+    Safe if the result is only joined, gathered with, or compared to compute a mask, in the same
+    statements that create it, so that nothing else runs in between: values, strides and gradients
+    are the same. Unsafe if it goes into a product or a sum, or two or more new dimensions get a
+    gradient (additions may run in another order); if strides of its results can be observed, which
+    may follow those of the other operand; if autograd keeps it, so that a write to the tensor
+    before the backward pass raises an error; if other code, which does not get the tensor, runs
+    while it is in use; if the number of dimensions is only inferred from the number of arguments (a
+    tensor with fewer raises an error); and if a slice is repeated: for an empty slice, `repeat`
+    returns an empty tensor, and `expand` raises. Risky if code runs while it is in use that may
+    have the tensor from elsewhere, as a method has an attribute: a write to the tensor would show
+    in the result. No fix is offered if such a write, or a call that gets the tensor, is found.
 
     ## How a GPU shows it
     A profile shows `aten::repeat` with a copy kernel, and the memory of the result.

@@ -32,28 +32,32 @@ class UnwrittenClone(Rule):
     """A tensor is cloned, and neither the copy nor the tensor is written to.
 
     ## What it does
-    Finds `x.clone()` whose result is only read (added, compared, concatenated, stored into a part of another
-    tensor, given to a layer), while nothing writes to `x`, or to what shares its memory, as long as the copy
-    is in use. `.contiguous()` of a slice or of an expanded tensor is such a copy, too, where the result is only
-    read element by element, for which any strides will do.
+    Finds `x.clone()` whose result is only read (added, compared, concatenated, stored into a part
+    of another tensor, passed to a layer), if nothing writes to `x`, or to a tensor that shares its
+    memory, while the copy is in use. `.contiguous()` of a slice or of an expanded tensor is also
+    such a copy if the result is only read element by element, because strides do not matter then.
 
     ## Why is this bad
-    The copy reads and writes all of the tensor for nothing, takes as much memory again, and autograd records
-    one more node. Alone, `x.clone() + y` took 1.7 times as long as `x + y` on an H200; a clone in front of each
-    residual branch cost a step of a vision transformer 2 %.
+    The copy reads and writes the whole tensor for nothing, doubles the memory, and autograd records
+    one more node. Alone, `x.clone() + y` took 1.7 times as long as `x + y` on an H200; a clone
+    before each residual branch cost a step of a vision transformer 2 %.
 
     ## When it is fine
-    - The copy keeps what the tensor was before a write to it: `old = x.clone(); x.add_(1)`, the
-      parameters before a step of the optimizer. Not reported where a write, or a call that may write, is seen.
-    - Autograd keeps the copy for the backward pass, and the tensor is written to before that, as the queue of
-      keys in contrastive learning is. Not reported where the function, or another method, writes to it.
+    - The copy preserves the value of the tensor before a write to it: `old = x.clone(); x.add_(1)`,
+      the parameters before a step of the optimizer. Not reported if a write, or a call that may
+      write, is found.
+    - Autograd keeps the copy for the backward pass, and the tensor is written to before that, as
+      with the queue of keys in contrastive learning. Not reported if the function, or another
+      method, writes to it.
     - The copy is written to, returned or stored. Not reported.
-    - The tensor is a view of what it is stored into: `x[1:] = x[:-1].clone()`. Not reported.
-    - Copies of what CUDA graphs or compiled functions give, which the next call overwrites. Not reported
-      where a call that this file does not show stands between the copy and its last use.
-    - `.contiguous()` before `.view(…)`, a product, a sum, or whatever reads in order: not reported.
-    - Layers that write to their input, such as `nn.ReLU(inplace=True)`: where the copy or the tensor goes into
-      a layer, the finding has low confidence.
+    - The tensor is a view of the tensor into which it is stored: `x[1:] = x[:-1].clone()`. Not
+      reported.
+    - Copies of results of CUDA graphs or compiled functions, which the next call overwrites. Not
+      reported if a call to code outside this file stands between the copy and its last use.
+    - `.contiguous()` before `.view(…)`, a product, a sum, or any operation that reads in memory
+      order: not reported.
+    - Layers that write to their input, such as `nn.ReLU(inplace=True)`: if the copy or the tensor
+      goes into a layer, the finding has low confidence.
 
     ## Bad
     ```python
@@ -73,9 +77,9 @@ class UnwrittenClone(Rule):
     ```
 
     ## Fix safety
-    Risky: `.clone()` or `.contiguous()` goes; the other forms have no fix. Values and gradients are the same.
-    But autograd may keep the tensor itself for the backward pass: if a caller writes to it before `backward()`,
-    that raises an error.
+    Risky: `.clone()` or `.contiguous()` is removed; the other forms have no fix. Values and
+    gradients are the same. But autograd may keep the tensor itself for the backward pass: if a
+    caller writes to it before `backward()`, that raises an error.
 
     ## How a GPU shows it
     A profile shows `aten::clone` with a copy kernel.

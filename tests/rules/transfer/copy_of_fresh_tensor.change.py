@@ -29,6 +29,6 @@ def case_other_class():
 
 
 def change_other_class(held):
-    """an object of another class may return what it holds itself"""
+    """an object of another class may return an object that it holds itself"""
     before, after = held
     assert not before.any() and (after == 1).all()

@@ -27,5 +27,5 @@ def case_sum():
 
 
 def change_sum(records):
-    """the sum requires no gradient any more"""
+    """the sum no longer requires a gradient"""
     assert records[0] == [True] * 4 and records[1] == [False] * 4

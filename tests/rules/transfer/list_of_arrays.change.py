@@ -17,7 +17,7 @@ def case_of_two_dtypes():
 
 
 def change_of_two_dtypes(rows):
-    """the list goes through `numpy.array` first … of several, torch chooses by its own rules of promotion"""
+    """the list goes through `numpy.array` first … for several dtypes, torch and NumPy apply different promotion rules"""
     before, after = rows
     assert before.dtype is torch.float32
     assert after.dtype is torch.float64
@@ -28,7 +28,7 @@ def case_ragged():
 
 
 def change_ragged(error):
-    """Arrays that do not fit together raise another text of the error"""
+    """Arrays that do not fit together raise an error with another text"""
     before, after = error
     assert before.startswith("ValueError: expected sequence of length 3")
     assert after.startswith("ValueError: setting an array element")

@@ -20,7 +20,7 @@ def case_empty_slices():
 
 
 def change_empty_slices(error):
-    """where a slice is repeated: if it is empty, `repeat` gives an empty tensor, and `expand` raises"""
+    """if a slice is repeated: for an empty slice, `repeat` returns an empty tensor, and `expand` raises"""
     before, after = error
     assert before is None
     assert "RuntimeError" in after
@@ -52,7 +52,7 @@ def case_strides():
 
 
 def change_strides(total):
-    """strides of what is made of it can be seen, which may follow those of the other operand"""
+    """strides of its results can be observed, which may follow those of the other operand"""
     assert total[0].stride() == (3, 1) and total[1].stride() == (1, 2)
 
 
@@ -92,5 +92,5 @@ def case_stepped_in_between():
 
 
 def change_stepped_in_between(joined):
-    """Risky where other code runs while it is in use that may know the tensor … would show in the result"""
+    """Risky if code runs while it is in use that may have the tensor … would show in the result"""
     assert joined[0][0, 0, 0] == 0 and joined[1][0, 0, 0] == 1
