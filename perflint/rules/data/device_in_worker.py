@@ -20,22 +20,24 @@ from perflint.source.quoting import quoted
 
 
 class DeviceInWorker(Rule):
-    """Items or batches are moved to the GPU by the code that loaders run.
+    """The code of a data set or its collate function moves items or batches to the GPU.
 
     ## What it does
-    Finds `.cuda()`, `.to(device)` and `device=` in `__getitem__` of data sets and in collate functions, and in
-    the constructor of a data set whose items a loader with workers takes out of such tensors.
+    Finds `.cuda()`, `.to(device)` and `device=` in `__getitem__` of data sets and in collate
+    functions, and in the constructor of a data set, if a loader with workers reads items from such
+    tensors.
 
     ## Why is this bad
-    With workers, each of them makes a CUDA context of its own, which takes hundreds of megabytes of the
-    GPU; under `fork`, the default on Linux, it fails with "Cannot re-initialize CUDA in forked
-    subprocess", so that `num_workers` must stay 0. Without workers, each item is copied by itself and
-    waited for, in the process that should feed the GPU. It has not been measured here.
+    Each worker creates a CUDA context of its own, which takes hundreds of megabytes of the GPU.
+    Under `fork`, the default on Linux, this fails with "Cannot re-initialize CUDA in forked
+    subprocess", so that `num_workers` must stay 0. Without workers, each item is copied separately
+    with a blocking copy, in the process that should feed the GPU. The cost has not been measured
+    here.
 
     ## When it is fine
     - Preprocessing on the GPU by a library that has processes of its own (DALI, cuCIM).
-    - Data that lives on the GPU, and a loader without workers (low confidence where the file makes
-      loaders with `num_workers=0` only).
+    - Data that lives on the GPU, and a loader without workers (low confidence if the file creates
+      only loaders with `num_workers=0`).
 
     ## Bad
     ```python
@@ -68,11 +70,11 @@ class DeviceInWorker(Rule):
     ```
 
     ## Fix safety
-    No fix: the move belongs into the loop over the batches, which may be anywhere.
+    No fix: the move belongs in the loop over the batches, which may be anywhere.
 
     ## How a GPU shows it
-    A trace shows many small `Memcpy HtoD` with gaps between them where a batch should be one copy, or
-    several processes on one device.
+    A trace shows many small `Memcpy HtoD` with gaps between them instead of one copy per batch, or
+    several processes on one GPU.
 
     ## References
     - [CUDA in multiprocessing](https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing)

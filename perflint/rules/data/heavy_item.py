@@ -24,20 +24,20 @@ _MAKES = (".from_pretrained", "tiktoken.get_encoding", "spacy.load")
 
 
 class HeavyItem(Rule):
-    """The same file is read, or the same tokenizer made, for each item of a data set.
+    """The same file is read, or the same tokenizer created, for each item of a data set.
 
     ## What it does
     Finds calls in `__getitem__` of data sets that read a file or open an archive whose name does not
     depend on the item, and those that load a tokenizer, a processor or a model.
 
     ## Why is this bad
-    What does not depend on the item is done again for each one: workers spend their time on it, and the
-    GPU waits for them. It has not been measured here.
+    Work that does not depend on the item is repeated for each one: workers spend their time on it,
+    and the GPU waits for them. The cost has not been measured here.
 
     ## When it is fine
     - One file for each item: not reported.
-    - Opened at the first item, and kept: `if self.file is None: self.file = h5py.File(self.path)`, the
-      right way to open what cannot be sent to workers. Not reported.
+    - Opened at the first item and kept, which is the right way to open an object that cannot be
+      sent to workers: `if self.file is None: self.file = h5py.File(self.path)`. Not reported.
 
     ## Bad
     ```python
@@ -72,7 +72,7 @@ class HeavyItem(Rule):
     ```
 
     ## Fix safety
-    No fix: where to keep it depends on what can be sent to workers.
+    No fix: the right place to keep it depends on which objects can be sent to workers.
 
     ## How a GPU shows it
     A trace shows the GPU idle while the loop waits for the loader; a profile of a worker shows where

@@ -46,26 +46,27 @@ _DEEPEST = 3
 
 
 class LoaderWithoutWorkers(Rule):
-    """A loader for training without workers: the process that trains makes each batch itself.
+    """A training loader without workers: the training process prepares each batch itself.
 
     ## What it does
-    Finds `DataLoader`s that do not say `num_workers`, in files that train. Where the file's data set is seen
-    to decode an image, a recording or another file for each item, confidence is medium; everywhere else it is
-    low, for the audit profile alone.
+    Finds `DataLoader`s without a `num_workers` argument, in files that train. If the file's data
+    set decodes an image, a recording or another file for each item, confidence is medium; otherwise
+    it is low, for the audit profile only.
 
     ## Why is this bad
-    The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is launched,
-    and the GPU waits. Workers do it ahead of time, in processes of their own. A ResNet-50 on an H200 whose
-    64 images were unpacked so, at 2 ms each, took 7 times as long for a step as one with eight workers.
+    The next batch is read, decoded and stacked only when the loop asks for it. Meanwhile nothing is
+    launched, and the GPU waits. Workers prepare batches ahead of time, in processes of their own. A
+    step of a ResNet-50 on an H200 whose 64 images were decoded in the training process, at 2 ms
+    each, took 7 times as long as with eight workers.
 
     ## When it is fine
     - Data that is in memory already: rows of a tensor, tokens of an array. `TensorDataset`s, lists and
       tensors are not reported.
-    - Data sets that are made as they are read (`IterableDataset`): each worker would give all of it. Not
-      reported.
-    - Data sets that keep an open file or a database which processes cannot share.
+    - Data sets that are generated while they are read (`IterableDataset`): each worker would return
+      all of it. Not reported.
+    - Data sets that keep an open file or a database that processes cannot share.
     - Trainers of a library that set the workers themselves, notebooks under Windows, tests.
-    - `num_workers=0` was written down by someone: not reported.
+    - An explicit `num_workers=0`: not reported.
 
     ## Bad
     ```python
@@ -110,10 +111,10 @@ class LoaderWithoutWorkers(Rule):
     ```
 
     ## Fix safety
-    No fix: how many workers pay depends on the machine and on the data.
+    No fix: the best number of workers depends on the machine and on the data.
 
     ## How a GPU shows it
-    A trace shows idle time of the GPU between steps whose cause is the loader.
+    A trace shows idle time of the GPU between steps, caused by the loader.
 
     ## References
     - [torch.utils.data: multi-process data

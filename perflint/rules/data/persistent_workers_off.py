@@ -17,22 +17,22 @@ from perflint.source.quoting import quoted
 
 
 class PersistentWorkersOff(Rule):
-    """Workers of a loader that are started again for each epoch.
+    """The workers of a loader are started again for each epoch.
 
     ## What it does
-    Finds `DataLoader`s with workers and without `persistent_workers`, where a loop over them stands in a
-    loop over epochs, or in a function that a loop over epochs calls with them. Options that the same function
-    gathers in a dict are seen.
+    Finds `DataLoader`s with workers and without `persistent_workers`, if a loop over them is inside
+    a loop over epochs, or in a function that a loop over epochs calls with them. Options that the
+    same function collects in a dict count.
 
     ## Why is this bad
-    At the end of each epoch the workers end, and at the start of the next they are made anew: processes
-    are forked or spawned, which under `spawn` imports the whole program again, data sets are copied into
-    them, and the first batch waits for all of it, while the GPU has nothing to do. For many short
-    epochs that was most of the time in projects that measured it. Here, 32 batches of small images by four
-    workers took 97 ms an epoch, and 28 ms with workers that stay.
+    The workers end with each epoch and are created anew for the next. Processes are forked or
+    spawned, which under `spawn` imports the whole program again, and data sets are copied into
+    them. The first batch waits for all of it, while the GPU is idle. For many short epochs that was
+    most of the time in projects that measured it. In a measurement, 32 batches of small images with
+    four workers took 97 ms an epoch, and 28 ms with workers that stay.
 
     ## When it is fine
-    - One epoch, or long ones: the start is a second in an hour.
+    - One epoch, or long ones: starting the workers takes a second in an hour.
     - The data set is changed between epochs (`dataset.set_epoch`): workers that stay do not see it.
     - Memory is short: workers of a validation loader that stay keep their memory.
     - `num_workers=0`: there is nothing to keep, and `persistent_workers=True` raises.
@@ -60,10 +60,10 @@ class PersistentWorkersOff(Rule):
     ```
 
     ## Fix safety
-    Risky: workers keep their copy of the data set and their random state, so that the random numbers
-    drawn in them differ from the second epoch on, and changes of the data set do not reach them. The process
-    itself draws one number less in each of these epochs, which moves all that it draws later. The fix is
-    offered where nothing but loaders and samplers gets the data set.
+    Risky: workers keep their copy of the data set and their random state, so that the random
+    numbers drawn in them differ from the second epoch on, and changes of the data set do not reach
+    them. The process itself draws one number less in each of these epochs, which shifts all its
+    later draws. The fix is offered if only loaders and samplers get the data set.
 
     ## How a GPU shows it
     A trace shows idle time of the GPU at the start of each epoch, in `DataLoader.__iter__`.

@@ -17,20 +17,20 @@ class PinMemoryOff(Rule):
     """A loader without pinned memory, whose batches go to the GPU.
 
     ## What it does
-    Finds `DataLoader`s that do not say `pin_memory`, where a loop over them in the same file moves what
-    they give to the GPU.
+    Finds `DataLoader`s without a `pin_memory` argument, if a loop over them in the same file moves
+    their batches to the GPU.
 
     ## Why is this bad
     A copy from pageable memory goes through a buffer of the driver, and the CPU waits for it. From
-    pinned memory the GPU copies by itself, with `non_blocking=True` while the CPU goes on. Copying
-    38 MB took 3.1 times as long on an H200 from pageable memory.
+    pinned memory the GPU copies by itself, and with `non_blocking=True` the CPU continues
+    meanwhile. Copying 38 MB from pageable memory took 3.1 times as long on an H200.
 
     ## When it is fine
     - The data set is on the GPU already.
     - Memory is short: pinned pages cannot be swapped.
     - Small batches: the copy takes microseconds either way.
     - Apple's GPUs share memory with the CPU.
-    - `pin_memory=False` was written down by someone: not reported.
+    - An explicit `pin_memory=False`: not reported.
 
     ## Bad
     ```python
@@ -55,9 +55,9 @@ class PinMemoryOff(Rule):
     ```
 
     ## Fix safety
-    Unsafe: `pin_memory=torch.cuda.is_available()` is added. A thread of the loader then copies each batch
-    once more, into pages that the system cannot swap; objects of classes of one's own need a method
-    `pin_memory` to be pinned.
+    Unsafe: `pin_memory=torch.cuda.is_available()` is added. A thread of the loader then copies each
+    batch once more, into pages that the system cannot swap; objects of your own classes need a
+    method `pin_memory` to be pinned.
 
     ## How a GPU shows it
     A profile shows `Memcpy HtoD (Pageable -> Device)` instead of `(Pinned -> Device)`.

@@ -21,23 +21,23 @@ _PROOF = "the loader shuffles, so that other items are left out in each epoch"
 
 
 class RaggedLastBatch(Rule):
-    """A training loader that keeps a last, smaller batch, where code is specialised on the size.
+    """A training loader keeps a last, smaller batch, although code is specialised on the batch size.
 
     ## What it does
-    Finds `DataLoader`s with `shuffle=True` and without `drop_last`, which a loop of the file goes over, in
-    files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
+    Finds `DataLoader`s with `shuffle=True` and without `drop_last`, over which a loop of the file
+    iterates, in files that capture CUDA graphs or compile with them (`mode="reduce-overhead"`).
 
     ## Why is this bad
     The last batch of an epoch is smaller than the others. A captured graph cannot run it; with
-    `reduce-overhead` the model compiles once more, with sizes that vary, and records a graph for each of
-    them. It has not been measured here.
+    `reduce-overhead` the model compiles once more, with dynamic sizes, and records a graph for each
+    of them. The cost has not been measured here.
 
     ## When it is fine
-    - The data set divides by the batch size.
-    - `torch.compile` without graphs, and `cudnn.benchmark`: they compile or measure once more for the other
-      size, and keep what they found. Not reported.
+    - The size of the data set is a multiple of the batch size.
+    - `torch.compile` without graphs, and `cudnn.benchmark`: they compile or measure once more for
+      the other size, and keep the result. Not reported.
     - Evaluation, which must see every item: loaders that do not shuffle are not reported.
-    - A small data set, of which the last batch is a good part.
+    - A small data set, of which the last batch is a large part.
 
     ## Bad
     ```python
@@ -64,11 +64,11 @@ class RaggedLastBatch(Rule):
     ```
 
     ## Fix safety
-    Risky: up to `batch_size - 1` items are left out in each epoch, others each time; a data set smaller
-    than a batch gives none at all.
+    Risky: up to `batch_size - 1` items are left out in each epoch, different ones each time; a data
+    set smaller than a batch has no batches at all.
 
     ## How a GPU shows it
-    `TORCH_LOGS=recompiles` says that a size changed at the end of the first epoch.
+    `TORCH_LOGS=recompiles` reports a changed size at the end of the first epoch.
 
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader):

@@ -24,28 +24,30 @@ _COST = "attention by hand makes training of 6 transformer layers with 1024 toke
 
 
 class AttentionByHand(Rule):
-    """Attention is computed by a product, a softmax and a product, and nobody reads the weights.
+    """Attention is computed by a product, a softmax and a product, and its weights are not used otherwise.
 
     ## What it does
-    Finds `softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v`, in one expression or over several statements, with
-    `@`, `matmul`, `bmm` or `einsum`, masks, casts and dropout between, where the weights go into the second product
-    and nowhere else.
+    Finds `softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v`, in one expression or over several
+    statements, with `@`, `matmul`, `bmm` or `einsum`, masks, casts and dropout in between, if only
+    the second product uses the weights.
 
     ## Why is this bad
-    The scores and the weights, of (batch, heads, tokens, tokens), are written to memory and read again, five times
-    and more with a mask and dropout, and kept for the backward pass. `scaled_dot_product_attention` computes the
-    same in one kernel that keeps neither. A training step of six layers at 1024 tokens was 1.5 × slower for it under
-    bfloat16 autocast on an H200, and 8 % slower in float32; at 256 tokens 19 % and 4 %. It also took 3.1 times the
-    memory (4.0 GiB for 1.3), in float32 twice as much.
+    The scores and the weights, of shape (batch, heads, tokens, tokens), are written to memory and
+    read again, five times and more with a mask and dropout, and kept for the backward pass.
+    `scaled_dot_product_attention` computes the same in one kernel that stores neither. Written by
+    hand, a training step of six layers at 1024 tokens was 1.5 × slower under bfloat16 autocast on
+    an H200, and 8 % slower in float32; at 256 tokens 19 % and 4 %. It also took 3.1 times the
+    memory (4.0 GiB instead of 1.3), in float32 twice as much.
 
     ## When it is fine
-    - Somebody reads the weights, here or by a hook: what returns or stores them is not reported.
-    - Scores that go through something else: a cap by `tanh`, a mixture of heads, a softmax over another axis.
-      (`torch.nn.attention.flex_attention` takes such changes of scores, when compiled.)
-    - The file also has the fused form and chooses: not reported.
-    - Gradients of gradients: the fused kernels have none.
-    - A bias that is added to the scores can be passed as `attn_mask`, but not every kernel takes it: reported with
-      low confidence.
+    - The weights are read, here or by a hook: code that returns or stores them is not reported.
+    - Scores that are changed before the product: a cap by `tanh`, a mixture of heads, a softmax
+      over another axis. (`torch.nn.attention.flex_attention` supports such changes of scores, when
+      compiled.)
+    - The file also has the fused form and chooses between them: not reported.
+    - Gradients of gradients: the fused kernels do not support them.
+    - A bias that is added to the scores can be passed as `attn_mask`, but not every kernel supports
+      it: reported with low confidence.
 
     ## Bad
     ```python
@@ -71,9 +73,10 @@ class AttentionByHand(Rule):
     ```
 
     ## Fix safety
-    No fix: which mask is meant, how the scale is spelt and where the heads are is for a reader. A mask of Booleans
-    says True where a pair takes part, the other way round than `masked_fill`. A row whose mask hides everything
-    gives other numbers, dropout draws other ones, and sums are rounded in another order.
+    No fix: only the author knows the meaning of the mask, the scale and the position of the heads.
+    In a mask of Booleans True means that a pair takes part, which is the opposite of `masked_fill`.
+    A row whose mask hides everything gives other numbers, dropout draws other random numbers, and
+    sums are rounded in another order.
 
     ## How a GPU shows it
     A timeline shows two `bmm` kernels with a `softmax` between them per layer, instead of one flash or

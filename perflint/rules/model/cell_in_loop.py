@@ -20,23 +20,25 @@ _LAYERS = {f"torch.nn.{name}Cell": f"torch.nn.{name}" for name in ("LSTM", "GRU"
 
 
 class CellInLoop(Rule):
-    """A recurrent cell runs step by step over a sequence that is there as a whole.
+    """A recurrent cell runs step by step over a sequence that is known as a whole.
 
     ## What it does
-    Finds `nn.LSTMCell`, `nn.GRUCell` and `nn.RNNCell` that a `for` loop calls in each turn with the next part of a
-    sequence, where the input is not made of what the cell gave before, and nothing else changes the state.
+    Finds `nn.LSTMCell`, `nn.GRUCell` and `nn.RNNCell` that a `for` loop calls on each iteration
+    with the next part of a sequence, if the input does not depend on earlier outputs of the cell,
+    and nothing else changes the state.
 
     ## Why is this bad
-    Each step launches its own small products and element-wise kernels, forward and backward, from Python. `nn.LSTM`
-    and `nn.GRU` give the whole sequence to cuDNN, which multiplies all inputs at once, and keeps the weights of the
-    state close to the processor through all steps. A training step on 128 steps of width 512 was 5.6 × slower with an
-    LSTMCell in a loop on an H200, and 11 × under bfloat16 autocast; with a GRUCell 5.9 × and 5.7 ×.
+    Each step launches its own small products and element-wise kernels, forward and backward, from
+    Python. `nn.LSTM` and `nn.GRU` pass the whole sequence to cuDNN, which multiplies all inputs at
+    once, and keeps the weights of the state close to the processor through all steps. A training
+    step on 128 steps of width 512 was 5.6 × slower with an LSTMCell in a loop on an H200, and 11 ×
+    under bfloat16 autocast; with a GRUCell 5.9 × and 5.7 ×.
 
     ## When it is fine
-    - The input of a step depends on the output of the one before: decoders that feed back what they said, attention
-      that looks with the state. Not reported.
+    - The input of a step depends on the output of an earlier one: decoders that feed back their
+      output, attention that uses the state. Not reported.
     - The state is reset, masked, normalised or dropped out between steps, or the loop ends early. Not reported.
-    - A cell of the program's own, or one with other weights per step.
+    - A cell of your own class, or one with other weights per step.
     - Code that `torch.compile` unrolls.
 
     ## Bad
@@ -73,12 +75,13 @@ class CellInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: the layer's state has one more dimension, its parameters other names (`weight_ih_l0`), and sums are rounded
-    in another order.
+    No fix: the layer's state has one more dimension, its parameters have other names
+    (`weight_ih_l0`), and sums are rounded in another order.
 
     ## How a GPU shows it
-    A timeline shows a row of small `gemm` and element-wise kernels per step, with gaps between them, where cuDNN has
-    a few long ones. `benchmarks/rules/models.py lstm-cell gru-cell` times both.
+    A timeline shows a row of small `gemm` and element-wise kernels per step, with gaps between
+    them, while cuDNN launches a few long ones. `benchmarks/rules/models.py lstm-cell gru-cell`
+    times both.
 
     ## References
     - [torch.nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html)

@@ -26,25 +26,28 @@ _POWERS = frozenset({"pow", "square", "abs", "absolute"})
 
 
 class DifferencesForDistances(Rule):
-    """Distances between two sets of points, through a tensor of all differences.
+    """Distances between two sets of points are computed from a tensor of all differences.
 
     ## What it does
-    Finds norms, and sums of squares or absolute values, over the last dimension of `a[:, None] - b[None]`
-    and its kin (`a.unsqueeze(1) - b`), where the difference serves nothing else.
+    Finds norms, and sums of squares or absolute values, over the last dimension of
+    `a[:, None] - b[None]` and similar expressions (`a.unsqueeze(1) - b`), if the difference has no
+    other use.
 
     ## Why is this bad
-    n and m points of d numbers make n × m × d differences, which are written and read several times, and
-    kept for the backward pass. `torch.cdist` needs n × m numbers, and for the Euclidean distance mostly a
-    matrix product. The distances of 2048 points of 128 numbers took 23 times as long on an H200, a training with
-    a vector quantiser 19 % longer, one of metric learning 16 %.
+    n and m points of d numbers have n × m × d differences, which are written and read several
+    times, and kept for the backward pass. `torch.cdist` needs n × m numbers, and for the Euclidean
+    distance it usually computes a matrix product. The distances of 2048 points of 128 numbers took
+    23 times as long on an H200, a training with a vector quantiser 19 % longer, one of metric
+    learning 16 %.
 
     ## When it is fine
-    - Few points, or few numbers each: both are bound by the launch. What is called points, positions or centres
-      is taken for points of the plane or of space, of severity info.
+    - Few points, or few numbers each: both forms are launch-bound. Tensors named points, positions
+      or centres are assumed to be points of the plane or of space, and get severity info.
     - The differences themselves are needed: directions, forces. Not reported.
-    - Points that lie close to each other: the matrix product loses digits where the distance is small beside
-      the points' own length. `compute_mode="donot_use_mm_for_euclid_dist"` keeps them, and the memory.
-    - A second derivative: `cdist` has none for some norms.
+    - Points that lie close to each other: the matrix product loses digits if the distance is small
+      compared with the points' own length. `compute_mode="donot_use_mm_for_euclid_dist"` keeps the
+      digits, and still saves the memory.
+    - A second derivative: `cdist` does not have one for some norms.
 
     ## Bad
     ```python
@@ -73,10 +76,11 @@ class DifferencesForDistances(Rule):
     ```
 
     ## Fix safety
-    No fix: last digits differ, and squares of distances want a product by hand, or the square of `cdist`.
+    No fix: last digits differ, and squared distances need a product by hand, or the square of
+    `cdist`.
 
     ## How a GPU shows it
-    A profile shows element-wise kernels over n × m × d numbers, and a peak of memory of that size.
+    A profile shows element-wise kernels over n × m × d numbers, and a memory peak of that size.
 
     ## References
     - [torch.cdist](https://docs.pytorch.org/docs/stable/generated/torch.cdist.html)

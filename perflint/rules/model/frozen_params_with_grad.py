@@ -22,23 +22,26 @@ _FREEZES = re.compile(r"requires?_grad|no_grad|inference_mode|detach|set_grad_en
 
 
 class FrozenParamsWithGrad(Rule):
-    """Parameters that do not learn, or were meant not to, still get gradients.
+    """Parameters that do not learn, or were not meant to, still get gradients.
 
     ## What it does
-    Finds `p.require_grad = False` and other spellings that torch does not know; `model.requires_grad = False` of a
-    whole module, which sets an attribute that nobody reads; and an optimizer that gets the parameters of one new
-    layer (`model.fc = nn.Linear(…)`, `SGD(model.fc.parameters())`) in a file that freezes nothing.
+    Finds `p.require_grad = False` and other misspellings; `model.requires_grad = False` on a whole
+    module, which sets an attribute without effect; and an optimizer that gets the parameters of one
+    new layer (`model.fc = nn.Linear(…)`, `SGD(model.fc.parameters())`) in a file that freezes
+    nothing.
 
     ## Why is this bad
-    None of these raises an error, and the backward pass goes on through the whole model: it keeps all activations,
-    computes a gradient for each weight, and no optimizer reads most of them. The gradients are not even reset
-    where the optimizer does that. Training the last layer of a ResNet-50 took 2.6 × as long on an H200 with the rest
-    not frozen, and 5.5 times the memory. A misspelt `= True` gives no gradient at all.
+    None of these raises an error, and the backward pass continues through the whole model. It keeps
+    all activations and computes a gradient for each weight, although no optimizer reads most of
+    them. The gradients are not even reset if the optimizer resets them. Training the last layer of
+    a ResNet-50 took 2.6 × as long on an H200 with the rest not frozen, and 5.5 times the memory. A
+    misspelt `= True` creates no gradient at all.
 
     ## When it is fine
-    - An attribute of a class of the program's own (`self.require_grad`), or of an object that is no tensor.
-    - A body that learns from another optimizer, or that runs under `no_grad`.
-    - Gradients of the inputs, as in adversarial attacks, need the pass through the body, but not its weights'.
+    - An attribute of your own class (`self.require_grad`), or of an object that is not a tensor.
+    - A body that another optimizer trains, or that runs under `no_grad`.
+    - Gradients of the inputs, as in adversarial attacks, need the backward pass through the body,
+      but not the gradients of its weights.
 
     ## Bad
     ```python
@@ -59,8 +62,8 @@ class FrozenParamsWithGrad(Rule):
     ```
 
     ## Fix safety
-    Risky: the fix writes what was probably meant, and the parameters are then really frozen (or really learn).
-    There is none for an optimizer that gets one layer.
+    Risky: the fix writes the probable intention, and the parameters are then really frozen (or
+    really learn). No fix is offered for an optimizer that gets one layer.
 
     ## How a GPU shows it
     A timeline shows the backward kernels of the frozen layers. `benchmarks/rules/models.py frozen-body` times a

@@ -34,23 +34,24 @@ class _Split:
 
 
 class LogOfProbabilities(Rule):
-    """A logarithm is taken of a softmax or sigmoid that was computed for it alone.
+    """The logarithm of a softmax or sigmoid is computed in two steps.
 
     ## What it does
-    Finds `torch.log(softmax(x))` and `torch.log(sigmoid(x))`, also with a small number added, where nothing else
-    reads the probabilities.
+    Finds `torch.log(softmax(x))` and `torch.log(sigmoid(x))`, also with a small number added, if
+    the probabilities have no other use.
 
     ## Why is this bad
-    The probabilities are written to memory and read again, in the backward pass too: a training step of a GPT-2
-    with 50304 tokens was 10 % slower on an H200, with 1.5 GiB more, and the loss by itself 1.8 ×. A probability that
-    rounds to 0 gives an infinite loss, and NaN in the gradients; a small number added before hides that, and biases
-    what was confident.
+    The probabilities are written to memory and read again, also in the backward pass: a training
+    step of a GPT-2 with 50304 tokens was 10 % slower on an H200, with 1.5 GiB more, and the loss by
+    itself 1.8 ×. A probability that rounds to 0 gives an infinite loss, and NaN in the gradients; a
+    small number added before hides that, and biases confident predictions.
 
     ## When it is fine
     - The probabilities are read elsewhere too, for a metric or an entropy: not reported.
-    - `gumbel_softmax` draws numbers; its logarithm is something else.
-    - `binary_cross_entropy` of a sigmoid is not reported: it was the faster form on an H200 (0.15 ms against 0.19 ms
-      with logits). `binary_cross_entropy_with_logits` is still safer, and the only one that autocast allows.
+    - `gumbel_softmax` draws numbers; its logarithm has another meaning.
+    - `binary_cross_entropy` of a sigmoid is not reported: it was the faster form on an H200 (0.15
+      ms against 0.19 ms with logits). `binary_cross_entropy_with_logits` is still safer, and
+      autocast allows only this one.
 
     ## Bad
     ```python
@@ -71,9 +72,9 @@ class LogOfProbabilities(Rule):
     ```
 
     ## Fix safety
-    Unsafe: results differ by rounding, and where the old form gave an infinity the new one gives the true number.
-    There is none where a number is added before the logarithm, nor for modules, whose constructor stands elsewhere,
-    nor for a sigmoid.
+    Unsafe: results differ by rounding, and if the old form gave an infinity the new one gives the
+    true number. No fix is offered if a number is added before the logarithm, for modules, whose
+    constructor is elsewhere, or for a sigmoid.
 
     ## How a GPU shows it
     A timeline shows a `softmax` kernel followed by a `log` kernel, and both again in the backward pass.

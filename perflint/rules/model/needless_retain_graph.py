@@ -26,23 +26,25 @@ _SETS_UP = frozenset("gradient_clipping clip_gradients sync_gradients gradient_c
 
 
 class NeedlessRetainGraph(Rule):
-    """A backward pass keeps its graph, and nothing goes through it again.
+    """A backward pass keeps its graph, but no later backward pass uses it.
 
     ## What it does
-    Finds `loss.backward(retain_graph=True)` in a training loop where no other backward pass of the turn shares
-    what the loss was computed from, nothing goes over from one turn to the next, and an optimizer's step follows.
+    Finds `loss.backward(retain_graph=True)` in a training loop if no other backward pass of the
+    iteration shares a part of the loss's graph, nothing is carried over between iterations, and an
+    optimizer's step follows.
 
     ## Why is this bad
-    A backward pass frees the activations as it goes. With `retain_graph=True` they all stay until the loss is
-    dropped: next to the gradients, and where the loss lives on in its variable, next to what the following forward
-    pass makes. Time is not what it costs: a training step of a GPT-2 took as long on an H200, with 9 % more memory at
-    its peak though the loss was dropped at once. It often hides a mistake, too: a hidden state that should have been
-    detached.
+    A backward pass frees the activations while it runs. With `retain_graph=True` they all stay
+    until the loss is dropped: next to the gradients, and, if the loss variable stays alive, next to
+    the activations of the following forward pass. It costs memory, not time: a training step of a
+    GPT-2 took as long on an H200, with 9 % more memory at its peak although the loss was dropped at
+    once. It often hides a mistake, too: a hidden state that should have been detached.
 
     ## When it is fine
-    - Another loss of the same step shares a part of the graph (`generator(z)` in a GAN), as long as it is not the
-      last one that keeps the graph.
-    - A state goes from turn to turn with its graph; `.detach()` is better where that is no intention.
+    - Another loss of the same step shares a part of the graph (`generator(z)` in a GAN), unless the
+      last of them keeps the graph.
+    - A state is carried between iterations with its graph; `.detach()` is better if that is not
+      intended.
     - Gradients of several outputs of one graph are taken in a loop, without an optimizer's step.
 
     ## Bad
@@ -78,8 +80,8 @@ class NeedlessRetainGraph(Rule):
     ```
 
     ## Fix safety
-    Unsafe: where a module keeps a tensor of one call for the next, the next backward pass raises "Trying to
-    backward through the graph a second time". Gradients are the same.
+    Unsafe: if a module keeps a tensor of one call for the next, the next backward pass raises
+    "Trying to backward through the graph a second time". Gradients are the same.
 
     ## How a GPU shows it
     The peak of `torch.cuda.max_memory_allocated()` falls without it. `benchmarks/rules/memory.py retain-graph`

@@ -25,15 +25,16 @@ class ReentrantCheckpoint(Rule):
     Finds `torch.utils.checkpoint.checkpoint(…)` and `checkpoint_sequential(…)` without `use_reentrant`.
 
     ## Why is this bad
-    torch 2.13 still takes `use_reentrant=True` then, and warns. That form runs a backward pass inside of the
-    backward pass: it recomputes the whole function where the new form stops at the last tensor that is needed, it
-    keeps nothing of what autograd knows inside (hooks of DDP, `torch.autograd.grad`), and no gradient at all reaches
-    parameters inside where no input requires one. torch announces an error in place of the default. What it costs
-    goes both ways: a training step of six layers was 5 % slower in float32 on an H200, but 22 % faster under bfloat16
-    autocast, where the CPU's work for the new form was what the step waited for.
+    Without the argument torch 2.13 still uses `use_reentrant=True`, and warns. That form runs a
+    backward pass inside the backward pass. It recomputes the whole function, while the new form
+    stops at the last tensor that is needed. It loses autograd state inside the function (hooks of
+    DDP, `torch.autograd.grad`). If no input requires a gradient, the parameters inside get none at
+    all. torch announces that the default will become an error. The cost goes both ways: a training
+    step of six layers was 5 % slower in float32 on an H200, but 22 % faster under bfloat16
+    autocast, where the step was limited by the CPU work of the new form.
 
     ## When it is fine
-    - `use_reentrant` is passed, True or False, or comes in by `**kwargs` or `functools.partial`.
+    - `use_reentrant` is passed, True or False, or comes from `**kwargs` or `functools.partial`.
     - Code that must run with torch before 2.1.
 
     ## Bad
@@ -71,7 +72,7 @@ class ReentrantCheckpoint(Rule):
     ```
 
     ## Fix safety
-    Risky: the new form raises an error where the second run of the function does other things than the first,
+    Risky: the new form raises an error if the second run of the function differs from the first,
     which the old one does not notice; parameters that got no gradient may get one.
 
     ## How a GPU shows it

@@ -24,7 +24,7 @@ _PRODUCTS = frozenset({"matmul", "mm", "bmm", "mv", "cdist", "cosine_similarity"
 
 
 class SortForFew(Rule):
-    """A tensor is sorted, and only the first or last few of it are used.
+    """A tensor is sorted, but only its first or last few elements are used.
 
     ## What it does
     Finds `argsort` and `sort` whose result is cut to its first or last `k` along the sorted dimension, at once
@@ -32,14 +32,16 @@ class SortForFew(Rule):
     `values, indices = x.sort(…)`, `target[scores.argsort()][:k]`.
 
     ## Why is this bad
-    A sort moves all elements several times. `torch.topk` finds the k greatest or least by counting, and sorts
-    these alone. A search for the best ten of 100,000 documents took 2.2 times as long with a sort, on an H200;
-    sorting 50,304 logits for 50 of them was within what steps of a GPT-2 differ.
+    A sort moves all elements several times. `torch.topk` finds the k greatest or least elements by
+    counting, and sorts only these. A search for the best ten of 100,000 documents took 2.2 times as
+    long with a sort, on an H200; sorting 50,304 logits for 50 of them made no difference beyond the
+    variation between steps of a GPT-2.
 
     ## When it is fine
     - A few hundred elements: both take a few microseconds.
-    - The order of all is used as well, or as many are kept as a good part of all (`[: n // 2]`). Not reported.
-    - `stable=True`: `topk` promises no order among equal elements. Not reported.
+    - The order of all elements is used as well, or a large part of them is kept (`[: n // 2]`). Not
+      reported.
+    - `stable=True`: `topk` does not guarantee an order among equal elements. Not reported.
     - NumPy and Python: their sorts are not reported.
 
     ## Bad
@@ -63,8 +65,8 @@ class SortForFew(Rule):
     ```
 
     ## Fix safety
-    No fix: `topk` raises where there are fewer than k elements, which a slice stands; `min(k, n)` mends that.
-    Equal elements may come in another order.
+    No fix: `topk` raises if there are fewer than k elements, while a slice accepts that;
+    `min(k, n)` avoids the error. Equal elements may come in another order.
 
     ## How a GPU shows it
     A profile shows `aten::sort` with several passes of `radixSort` kernels, or of a segmented sort.

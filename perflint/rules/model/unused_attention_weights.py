@@ -25,15 +25,15 @@ class UnusedAttentionWeights(Rule):
     away: `y, _ = attention(q, k, v)` or `attention(q, k, v)[0]`, without `need_weights=False`.
 
     ## Why is this bad
-    `need_weights` is true unless told otherwise. The weights, of shape (batch, tokens, tokens),
-    must then exist in memory, so that the fused attention kernels cannot be used. A training step
-    of six layers at 1024 tokens was 2.2 × slower for it under bfloat16 autocast on an H200, and
-    4 % slower in float32; the layer alone lost 12 % at 512 tokens and 2.8 × at 2048.
+    `need_weights` is true by default. The weights, of shape (batch, tokens, tokens), must then
+    exist in memory, so that the fused attention kernels cannot be used. It made a training step of
+    six layers at 1024 tokens 2.2 × slower under bfloat16 autocast on an H200, and 4 % slower in
+    float32; the layer alone lost 12 % at 512 tokens and 2.8 × at 2048.
 
     ## When it is fine
-    Where a forward hook reads the weights, where the result is a subclass's own, or where
-    gradients of gradients are taken (the fused kernels have none). A call whose second result is
-    read anywhere in the function is not reported.
+    A forward hook reads the weights, the result comes from a subclass, or gradients of gradients
+    are computed (the fused kernels do not support them). A call whose second result is read
+    anywhere in the function is not reported.
 
     ## Bad
     ```python
@@ -68,7 +68,7 @@ class UnusedAttentionWeights(Rule):
     ## Fix safety
     Unsafe: the fused kernels add in another order, so the output differs by rounding (1e-7 in
     float32) and gradients with it. With dropout they draw other random numbers, and a row whose
-    mask hides everything gives zeros where it gave NaN.
+    mask hides everything gives zeros instead of NaN.
 
     ## How a GPU shows it
     A timeline shows `softmax` and `bmm` kernels per layer instead of one flash or

@@ -26,18 +26,18 @@ _AVOIDS = ("no_sync", "require_backward_grad_sync", "set_requires_gradient_sync"
 
 
 class AccumWithoutNoSync(Rule):
-    """Gradient accumulation under DistributedDataParallel that reduces at every micro-step.
+    """Gradient accumulation under DistributedDataParallel that reduces gradients at every micro-step.
 
     ## What it does
-    Finds loops that call `backward()` each turn, step the optimizer only every few turns
-    (`if (i + 1) % accumulate == 0`), and run in a file that wraps its model with
-    `DistributedDataParallel` and never says `no_sync`.
+    Finds loops that call `backward()` on each iteration, step the optimizer only every few
+    iterations (`if (i + 1) % accumulate == 0`), and are in a file that wraps its model with
+    `DistributedDataParallel` and never uses `no_sync`.
 
     ## Why is this bad
-    Each backward pass of a wrapped model reduces all gradients over all processes. Only the last one
-    before the optimizer's step is needed: with an accumulation over four micro-steps, three of four
-    reductions are for nothing. What that costs depends on the network between the devices; it has not
-    been measured here.
+    Each backward pass of a wrapped model reduces all gradients over all processes. Only the last
+    reduction before the optimizer's step is needed: with an accumulation over four micro-steps,
+    three of four reductions are wasted. The cost depends on the network between the devices; it has
+    not been measured here.
 
     ## When it is fine
     - The model is wrapped in some runs only, and those do not accumulate.
@@ -75,7 +75,7 @@ class AccumWithoutNoSync(Rule):
     ```
 
     ## Fix safety
-    No fix: the forward pass has to stand inside of `no_sync` as well, and the last micro-step outside.
+    No fix: the forward pass has to be inside `no_sync` as well, and the last micro-step outside.
 
     ## How a GPU shows it
     A profile shows as many NCCL all-reduce kernels for each micro-step as for a step of the optimizer.

@@ -22,14 +22,14 @@ class CapturableUnneeded(Rule):
     """`capturable=True` without a CUDA graph.
 
     ## What it does
-    Finds optimizers that are made with `capturable=True` in files that neither capture a CUDA graph nor
-    compile anything.
+    Finds optimizers that are created with `capturable=True` in files that neither capture a CUDA
+    graph nor compile anything.
 
     ## Why is this bad
-    A capturable optimizer keeps its step counters on the GPU and computes bias corrections there, in
-    kernels of a few numbers for each parameter. Outside of a graph that is slower than arithmetic on the
-    CPU; the documentation says that it "can impair ungraphed performance". Training of a 124 M
-    parameter GPT was 5 % slower for it on an H200.
+    A capturable optimizer keeps its step counters on the GPU and computes bias corrections there,
+    in kernels of a few numbers for each parameter. Outside of a graph that is slower than
+    arithmetic on the CPU; the documentation says that it "can impair ungraphed performance". It
+    made training of a 124 M parameter GPT 5 % slower on an H200.
 
     ## When it is fine
     - The step is captured, or compiled, in another file.
@@ -53,12 +53,13 @@ class CapturableUnneeded(Rule):
     ```
 
     ## Fix safety
-    Unsafe: without the argument, capturing the step in a graph fails; the counters are tensors of the CPU,
-    in checkpoints too, and updates differ in the last bits.
+    Unsafe: without the argument, capturing the step in a graph fails; the counters are tensors on
+    the CPU, in checkpoints too, and updates differ in the last bits.
 
     ## How a GPU shows it
-    A profile shows `aten::_foreach_pow`, `aten::_foreach_sub_` and their like on tensors of one number
-    below `Optimizer.step`; torch warns once of a capturable optimizer that steps outside of a graph.
+    A profile shows `aten::_foreach_pow`, `aten::_foreach_sub_` and similar operators on tensors of
+    one number below `Optimizer.step`; torch warns once about a capturable optimizer that steps
+    outside of a graph.
 
     ## References
     - [torch.optim.Adam](https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html): `capturable`

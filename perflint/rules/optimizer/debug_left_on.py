@@ -25,22 +25,22 @@ _RANGES = tuple(f"torch.autograd.profiler.{name}" for name in ("emit_nvtx", "emi
 
 
 class DebugLeftOn(Rule):
-    """Anomaly detection and other debugging of autograd that is on without being asked for.
+    """Anomaly detection or other debugging of autograd is always on.
 
     ## What it does
     Finds `torch.autograd.set_detect_anomaly(True)` and `torch.autograd.detect_anomaly()` that no flag
     guards, `gradcheck` in code that runs each step, and `emit_nvtx()` around it.
 
     ## Why is this bad
-    Anomaly detection stores a Python stack for every operation of the forward pass, and in the backward
-    pass asks after each operation whether its result holds a NaN, which makes the CPU wait for the GPU
-    each time. Training of a 124 M parameter GPT was 4.5 times slower for it on an H200; users found the
-    switch in code that they had inherited. `gradcheck` runs the function twice for each number of its
-    inputs. `emit_nvtx` records an event for each operation.
+    Anomaly detection stores a Python stack for every operation of the forward pass. In the backward
+    pass it checks the result of each operation for a NaN, which makes the CPU wait for the GPU each
+    time. It made training of a 124 M parameter GPT 4.5 times slower on an H200; users found the
+    switch in code that they had inherited. `gradcheck` runs the function twice for each number of
+    its inputs. `emit_nvtx` records an event for each operation.
 
     ## When it is fine
     - A flag of the command line or of a configuration turns it on.
-    - Tests, and code that hunts a NaN right now.
+    - Tests, and a current search for a NaN.
     - `check_nan=False` keeps the stacks, but does not wait.
 
     ## Bad
@@ -62,7 +62,7 @@ class DebugLeftOn(Rule):
     ```
 
     ## Fix safety
-    Unsafe: the fix removes the statement. A NaN in the backward pass raises no error any more.
+    Unsafe: the fix removes the statement. A NaN in the backward pass no longer raises an error.
 
     ## How a GPU shows it
     A profile shows `aten::isnan`, `aten::any` and `aten::item` with a `cudaStreamSynchronize` after each

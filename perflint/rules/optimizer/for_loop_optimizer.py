@@ -29,27 +29,30 @@ _FOREACH = frozenset(FUSED) | {
 
 
 class ForLoopOptimizer(Rule):
-    """An optimizer that updates parameters one by one, or in more kernels than it must.
+    """An optimizer that updates parameters one by one, or in more kernels than necessary.
 
     ## What it does
-    Finds optimizers of `torch.optim` that are made with `foreach=False`, and `Adam` and `AdamW` that are
-    made without `fused=True` for parameters that are not on the CPU; `SGD` as a hint of severity info.
+    Finds optimizers of `torch.optim` that are created with `foreach=False`, and `Adam` and `AdamW`
+    that are created without `fused=True` for parameters that are not on the CPU; `SGD` is reported
+    with severity info.
 
     ## Why is this bad
     With `foreach=False` the CPU launches a handful of small kernels for each parameter tensor, and
     with hundreds of them it cannot launch fast enough to keep the GPU busy. The default on CUDA
     handles all tensors in a few kernels, `fused=True` in one. On an H200, a step of Adam over 300
-    tensors took 7.2 times as long with `foreach=False` as by default, and 3.2 times as long by default
-    as fused. In training of a 124 M parameter GPT, the default AdamW made the whole step 9 % slower
-    than the fused one, and that with `foreach=False` 15 %; in training of a ResNet-50, the default SGD 1 %.
+    tensors took 7.2 times as long with `foreach=False` as by default, and 3.2 times as long by
+    default as fused. In training of a 124 M parameter GPT, the default AdamW made the whole step 9
+    % slower than the fused one, and AdamW with `foreach=False` 15 %; in training of a ResNet-50,
+    the default SGD 1 %.
 
     ## When it is fine
     - On the CPU the loop is the default.
     - `differentiable=True` needs the loop, and `torch.compile(optimizer.step)` fuses it.
     - Memory is short: the default holds a copy of all parameters for a moment.
-    - A few large tensors: the step is bound by memory, and both take the same time. For one or two
-      parameters there is no hint.
-    - Parameters that the fused form does not know: integers, complex numbers, subclasses of tensors.
+    - A few large tensors: the step is bound by memory, and both take the same time. With one or two
+      parameters nothing is reported.
+    - Parameters that the fused form does not support: integers, complex numbers, subclasses of
+      tensors.
 
     ## Bad
     ```python
@@ -68,11 +71,11 @@ class ForLoopOptimizer(Rule):
     ```
 
     ## Fix safety
-    Unsafe. `foreach=False` becomes `fused=True` where there is a fused form, and is dropped elsewhere.
-    Results differ in the last bits; the fused form raises for parameters that are no floating point
-    tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the fused form
-    also raises if the model is moved to the GPU after the optimizer was made: for these the parameters
-    must be seen to be there.
+    Unsafe. `foreach=False` becomes `fused=True` if a fused form exists, and is dropped otherwise.
+    Results differ in the last bits; the fused form raises for parameters other than floating point
+    tensors on a supported device; the default needs more memory at its peak. Before torch 2.4 the
+    fused form also raises if the model is moved to the GPU after the optimizer was created: for
+    these versions the fix needs parameters that are known to be on the GPU.
 
     ## How a GPU shows it
     The number of kernels below `Optimizer.step` in a profile grows with the number of parameters:

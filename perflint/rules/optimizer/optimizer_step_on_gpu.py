@@ -40,27 +40,29 @@ _COST = "step counters on the GPU make the step of Adam {0} slower, and a whole 
 
 
 class OptimizerStepOnGpu(Rule):
-    """An optimizer's step counters are put on the GPU, and read back one by one in each step.
+    """An optimizer's step counters are moved to the GPU, and read back one by one in each step.
 
     ## What it does
-    Finds the two ways in which the `step` counters of Adam and its kin get to the GPU after a resume:
+    Finds the two ways in which the `step` counters of Adam and similar optimizers get to the GPU
+    after a resume:
 
     - a loop over `optimizer.state.values()` that moves every tensor to the GPU;
-    - `torch.load(…, map_location=device)` of a checkpoint that `optimizer.load_state_dict` is given: it
-      moves moments to where the parameters are, but leaves `step` where it finds it.
+    - `torch.load(…, map_location=device)` of a checkpoint that is passed to
+      `optimizer.load_state_dict`: it moves moments to the device of the parameters, but leaves
+      `step` where it is.
 
     ## Why is this bad
-    Unless it is fused or capturable, the optimizer computes bias corrections on the CPU, and keeps a
-    counter there for each parameter. From the device it must read each of them with `.item()`, up to twice
-    per step, for the rest of the run: a step of Adam over 300 tensors took 3.2 times as long on an H200,
-    and training of a 124 M parameter GPT was 17 % slower. A run that was resumed is slower than the same
-    run that was not, and nothing says why.
+    Unless it is fused or capturable, the optimizer computes bias corrections on the CPU, and keeps
+    a counter there for each parameter. If the counters are on the GPU, it must read each of them
+    with `.item()`, up to twice per step, for the rest of the run: a step of Adam over 300 tensors
+    took 3.2 times as long on an H200, and training of a 124 M parameter GPT was 17 % slower. A
+    resumed run is slower than the same run without a resume, and nothing shows why.
 
     ## When it is fine
     - `fused=True` and `capturable=True` keep the counters on the GPU on purpose.
     - SGD, RMSprop and Adadelta do not read counters; optimizers of other libraries (apex) may keep none.
-    - `map_location="cpu"`, a lambda that returns the storage, or none at all where the checkpoint was
-      written by an optimizer with counters on the CPU.
+    - `map_location="cpu"`, a lambda that returns the storage, or no `map_location` if the
+      checkpoint was written by an optimizer with counters on the CPU.
     - The loop leaves `"step"` out, or moves it back.
 
     ## Bad
@@ -88,12 +90,13 @@ class OptimizerStepOnGpu(Rule):
     ```
 
     ## Fix safety
-    `map_location` becomes `"cpu"`. It is safe where all of the checkpoint goes, in the same function, into
-    `load_state_dict` of modules and optimizers whose classes and parts are all in sight: these copy to where
-    the parameters are. It is unsafe elsewhere: what else is read of the checkpoint is on the CPU then, and so
-    is what a class with a `load_state_dict` of its own, or `assign=True`, keeps as it is. There is none where
-    `map_location` is what a call gives that may do more than name a device. The loop gets no fix: loading the
-    state after the model was moved makes it needless.
+    `map_location` becomes `"cpu"`. It is safe if the whole checkpoint goes, in the same function,
+    into `load_state_dict` of modules and optimizers whose classes and parts are all known: these
+    copy it to the device of the parameters. It is unsafe otherwise: everything else that is read
+    from the checkpoint is on the CPU then, and so is everything that a class with a
+    `load_state_dict` of its own, or `assign=True`, keeps as it is. No fix is offered if
+    `map_location` is the result of a call that may do more than name a device. The loop gets no
+    fix: it is unnecessary if the state is loaded after the model was moved.
 
     ## How a GPU shows it
     Below `Optimizer.step`, a profile shows one `aten::item` with a `Memcpy DtoH` and a

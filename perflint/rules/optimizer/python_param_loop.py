@@ -30,17 +30,18 @@ class PythonParamLoop(Rule):
     """A Python loop over parameters that updates one tensor at a time.
 
     ## What it does
-    Finds loops over the parameters of a module or of an optimizer's group, or over their gradients, whose
-    body changes tensors in place: moving averages, soft updates of target networks, scaling and clipping of
-    gradients, weight decay, clamping, optimizers written by hand. One finding for each loop, at what it goes
-    over.
+    Finds loops over the parameters of a module or of an optimizer's group, or over their gradients,
+    whose body changes tensors in place: moving averages, soft updates of target networks, scaling
+    and clipping of gradients, weight decay, clamping, optimizers written by hand. Each loop gets
+    one finding, at its iterable.
 
     ## Why is this bad
-    Each turn launches one or more kernels that touch one small tensor. With hundreds of parameters the
-    CPU takes milliseconds for that, mostly longer than the GPU computes. `torch._foreach_lerp_` and
-    its kin take all tensors in one call and a few kernels. An Adam that loops took 7.2 times as long as
-    one that does not, over 300 parameters on an H200. A moving average of a 124 M parameter GPT, one
-    parameter by one, made its training 3 % slower there, and gradients that were scaled one by one 1 %.
+    Each iteration launches one or more kernels for one small tensor. With hundreds of parameters
+    the CPU takes milliseconds for that, usually longer than the GPU computes.
+    `torch._foreach_lerp_` and similar functions take all tensors in one call and launch a few
+    kernels. An Adam that loops over 300 parameters took 7.2 times as long on an H200 as one that
+    does not. A moving average of a 124 M parameter GPT, one parameter at a time, made its training
+    3 % slower there, and gradients that were scaled one by one 1 %.
 
     ## When it is fine
     - It runs once: initialisation, copying weights, freezing, checkpoints.
@@ -71,8 +72,8 @@ class PythonParamLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: which `_foreach_` functions replace a loop depends on all of its body. For moving averages,
-    `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn` has the code.
+    No fix: the `_foreach_` functions that replace a loop depend on its whole body. For moving
+    averages, `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn` has the code.
 
     ## How a GPU shows it
     A profile shows as many small kernels as there are parameters, with gaps between them as long as a

@@ -21,18 +21,18 @@ _LEAST_INTERVAL = 100
 
 
 class StatisticsEachStep(Rule):
-    """Histograms or other statistics of parameters and gradients, gathered each step.
+    """Histograms or other statistics of parameters and gradients are collected each step.
 
     ## What it does
     Finds `add_histogram` and `wandb.Histogram` in code that runs each step, and
     `wandb.watch` of gradients or parameters with a `log_freq` under 100.
 
     ## Why is this bad
-    A histogram copies its tensor to the CPU, waits for it and counts there: for all parameters of a
-    model, that moves the whole model over the bus. `wandb.watch` installs a hook on every parameter that
-    does so each `log_freq` batches. A histogram of every gradient in each step made training of a 124 M
-    parameter GPT 59 times slower on an H200; a single one costs as much less as its tensor is smaller, and
-    is information.
+    A histogram copies its tensor to the CPU, waits for the copy and counts there: for all
+    parameters of a model, that moves the whole model over the bus. `wandb.watch` installs a hook on
+    every parameter that does this every `log_freq` batches. A histogram of every gradient in each
+    step made training of a 124 M parameter GPT 59 times slower on an H200; the cost of a single one
+    is proportional to the size of its tensor, and it is reported as info.
 
     ## When it is fine
     - Under an interval: `if step % 500 == 0`, once per epoch.
@@ -67,7 +67,7 @@ class StatisticsEachStep(Rule):
     ```
 
     ## Fix safety
-    No fix: how often the numbers are wanted is not in the source.
+    No fix: the source does not show how often the numbers are needed.
 
     ## How a GPU shows it
     A profile shows a `Memcpy DtoH` as large as each parameter between two steps, and no kernels while

@@ -24,24 +24,24 @@ from perflint.source.quoting import quoted
 
 
 class ZeroGradMemset(Rule):
-    """Gradients are filled with zeros, parameter by parameter, instead of dropped.
+    """Gradients are filled with zeros, parameter by parameter, instead of being dropped.
 
     ## What it does
     Finds `zero_grad(set_to_none=False)`, and loops over parameters that call `p.grad.zero_()`.
 
     ## Why is this bad
     Each gradient is written with zeros, by one kernel for each parameter unless the optimizer was
-    made with `foreach=True` or `fused=True`, and the next backward pass reads the zeros and adds to
-    them. Dropped gradients cost nothing: the backward pass writes new ones. They also do not fill
-    memory while the next forward pass runs. In training of a 124 M parameter GPT
-    it cost 4 % of the step on an H200.
+    created with `foreach=True` or `fused=True`, and the next backward pass reads the zeros and adds
+    to them. Dropped gradients cost nothing: the backward pass writes new ones. They also do not
+    fill memory while the next forward pass runs. In training of a 124 M parameter GPT it cost 4 %
+    of the step on an H200.
 
     ## When it is fine
-    - A CUDA graph of the whole step reads and writes gradients at fixed addresses: files that speak
-      of CUDA graphs are silent.
-    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there; where the file
-      adds to gradients itself (`p.grad += g`), only the audit profile shows it.
-    - An optimizer with momentum or weight decay shall also move parameters that got no gradient.
+    - A CUDA graph of the whole step reads and writes gradients at fixed addresses: nothing is
+      reported in files that use CUDA graphs.
+    - Code reads `p.grad` of parameters that took no part in the step, and expects zeros there; if
+      the file adds to gradients itself (`p.grad += g`), only the audit profile reports it.
+    - An optimizer with momentum or weight decay should also move parameters without a gradient.
     - One tensor's gradient (`x.grad.zero_()` for an adversarial example) is not reported.
 
     ## Bad
@@ -63,9 +63,9 @@ class ZeroGradMemset(Rule):
     ```
 
     ## Fix safety
-    Risky: `p.grad` is None after it instead of zeros, which code that reads gradients must stand, and
-    optimizers skip parameters that get no gradient. Before torch 2.0 the default was to fill with
-    zeros: the rule holds from 2.0 on.
+    Risky: `p.grad` is None after it instead of zeros, so code that reads gradients must accept
+    None, and optimizers skip parameters without a gradient. Before torch 2.0 the default was to
+    fill with zeros, so the rule applies from 2.0 on.
 
     ## How a GPU shows it
     A profile shows `aten::zero_` with one fill kernel for each parameter below `Optimizer.zero_grad`.

@@ -20,25 +20,26 @@ from perflint.source.concrete import cst
 class ChannelsByDtype(Rule):
     """
     ## What it does
-    Where the code of a file computes in INT8 or FP8, finds the widths that those formats take
-    badly: in INT8 a linear layer's `in_features` and a convolution's channels that are not a
-    multiple of 32, in FP8 a linear layer's sizes that are not a multiple of 16.
+    In files that compute in INT8 or FP8, finds sizes that do not suit those formats: in INT8 a
+    linear layer's `in_features` and a convolution's channels that are not a multiple of 32, in FP8
+    a linear layer's sizes that are not a multiple of 16.
 
     Evidence of INT8 is `torch._int_mm`, and imports of `pytorch_quantization`,
-    `modelopt.torch.quantization`, or of the INT8 classes of torchao and bitsandbytes; of FP8 the
-    dtypes `torch.float8_*`, `transformer_engine` and `torchao.float8`. Sizes for bfloat16, float16
-    and TF32 are the business of dims-not-multiple, which is silent in such files.
+    `modelopt.torch.quantization`, or of the INT8 classes of torchao and bitsandbytes; evidence of
+    FP8 is the dtypes `torch.float8_*`, `transformer_engine` and `torchao.float8`. Sizes for
+    bfloat16, float16 and TF32 are reported by dims-not-multiple, which reports nothing in such
+    files.
 
     ## Why is this bad
-    Eight-bit tiles are wider. On an H200 an INT8 matmul over 1008 or 1040 inner elements took
-    1.4 to 1.5 × as long as one over 1024 or 1056; the outer size made it no slower.
-    Convolutions in INT8 use layouts of blocks of 32 channels, which smaller counts leave half
-    empty. FP8 products refuse: `torch._scaled_mm` raises unless both sizes of the weight are
-    multiples of 16, so that the layer fails, or stays in bfloat16 where the library skips it.
+    Eight-bit tiles are wider. On an H200 an INT8 matmul over 1008 or 1040 inner elements took 1.4
+    to 1.5 × as long as one over 1024 or 1056; the outer size made it no slower. Convolutions in
+    INT8 use layouts of blocks of 32 channels, which smaller counts leave half empty. FP8 products
+    raise an error: `torch._scaled_mm` raises unless both sizes of the weight are multiples of 16,
+    so that the layer fails, or stays in bfloat16 if the library skips it.
 
     ## When it is fine
     - INT8 on the CPU (`torch.ao.quantization`): other instructions, other sizes, not reported.
-    - Layers that are left in higher precision: the first and the last as a rule. Image channels,
+    - Layers that stay in higher precision, usually the first and the last. Image channels,
       features, small numbers of classes and sizes below 32 are not reported.
     - Sizes that a published checkpoint prescribes: low confidence.
 
@@ -63,10 +64,10 @@ class ChannelsByDtype(Rule):
     ```
 
     ## Fix safety
-    No fix: another width is another model.
+    No fix: a model with another width is another model.
 
     ## How a GPU shows it
-    The timeline shows bfloat16 kernels where INT8 or FP8 ones were meant, or slower INT8 ones.
+    The timeline shows bfloat16 kernels instead of INT8 or FP8 ones, or slower INT8 ones.
     `benchmarks/rules/layers.py matmul-` times the sizes above.
 
     ## References

@@ -37,24 +37,26 @@ class ChannelsFirst(Rule):
     """Convolutions compute in half precision on tensors whose channels come first.
 
     ## What it does
-    Finds models that run under autocast and are networks of two-dimensional convolutions, by their class in
-    the project or by their name in torchvision, timm or segmentation_models_pytorch, where no file of the
-    project says `channels_last`. One finding for each function and model, where the input is moved to the
-    GPU, or at the call. Where nobody sees what the model is, but its input is called an image and the file
-    says nothing of layouts, confidence is low.
+    Finds models that run under autocast and are networks of two-dimensional convolutions, by their
+    class in the project or by their name in torchvision, timm or segmentation_models_pytorch, if no
+    file of the project uses `channels_last`. Each function and model get one finding, at the move
+    of the input to the GPU, or at the call. If the model is unknown, but the name of its input says
+    image and the file does not mention layouts, confidence is low.
 
     ## Why is this bad
-    Tensor cores multiply channels, and want those of a pixel beside each other in memory. cuDNN gets there
-    by two copies of each tensor, before and after each convolution. A ResNet-50 trained with bfloat16
-    autocast took 1.7 times as long on an H200 as in `channels_last`, a U-Net 2.1 times, and in inference a
-    ResNet-50 in bfloat16 1.5 times (batch 64) and 1.1 times (batch 1).
+    Tensor cores multiply over channels, and need the channels of a pixel next to each other in
+    memory. To get that order, cuDNN copies each tensor twice, before and after each convolution. A
+    ResNet-50 trained with bfloat16 autocast took 1.7 times as long on an H200 as in
+    `channels_last`, a U-Net 2.1 times, and in inference a ResNet-50 in bfloat16 1.5 times (batch
+    64) and 1.1 times (batch 1).
 
     ## When it is fine
     - float32: the other layout may be slower there. Not reported.
     - Vision transformers, sequences, volumes: no or few two-dimensional convolutions. Not reported.
     - `torch.compile` chooses the layout of convolutions by itself. Not reported.
     - Convolutions along one axis, with kernels such as (5, 1). Not reported.
-    - Layers that know one layout only, `.view()` of activations, custom operators: they copy, or raise.
+    - Layers that support only one layout, `.view()` of activations, custom operators: they copy, or
+      raise.
 
     ## Bad
     ```python
@@ -90,7 +92,7 @@ class ChannelsFirst(Rule):
     ```
 
     ## Fix safety
-    No fix: the model and its input change together, and other code may count on their strides.
+    No fix: the model and its input change together, and other code may rely on their strides.
 
     ## How a GPU shows it
     A profile shows kernels named `nchwToNhwc` and `nhwcToNchw` around those of the convolutions. The

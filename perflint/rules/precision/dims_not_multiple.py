@@ -18,26 +18,27 @@ from perflint.source.concrete import cst
 class DimsNotMultiple(Rule):
     """
     ## What it does
-    Finds linear layers, convolutions and attention whose widths are not a multiple of 8 where
-    the code computes in bfloat16 or float16 (autocast, `.half()`, a dtype, a trainer's
-    `precision`), or of 4 where it computes in float32 with TF32, which convolutions do by default.
+    Finds linear layers, convolutions and attention whose widths do not suit the dtype. In bfloat16
+    or float16 (autocast, `.half()`, a dtype, a trainer's `precision`) widths must be a multiple of
+    8; in float32 with TF32, which convolutions use by default, a multiple of 4.
 
-    A width is a size that one layer of the file puts out and another takes in, or one of 512 and
-    more. What data and task prescribe, such as image channels, features and small numbers of
-    classes, is left alone, as are grouped convolutions and sizes below 32.
+    A width is a size that is the output of one layer of the file and the input of another, or a
+    size of 512 and more. Sizes that data and task prescribe, such as image channels, features and
+    small numbers of classes, are not reported, and neither are grouped convolutions and sizes below
+    32.
 
     ## Why is this bad
-    Tensor cores read tiles of 16 bytes, eight numbers of 16 bits. A size that these do not divide
-    sends the product to slower kernels. On an H200 in bfloat16 a matmul with 1001 columns took
+    Tensor cores read tiles of 16 bytes, eight numbers of 16 bits. If a size is not a multiple of
+    that, the product runs in slower kernels. On an H200 in bfloat16 a matmul with 1001 columns took
     4.4 × as long as one with 1008, with 1004 columns 2.5 ×; attention with heads of 50 took 1.9 ×
     as long as with heads of 56; a training step of width 1001 took 3.2 × as long as one of 1008. A
     training step of convolutions with 254 channels took 17 % longer than with 256, 75 % longer in
     channels_last, and in float32 with TF32 43 % longer. More channels than needed are faster.
 
     ## When it is fine
-    - In plain float32 without TF32 a linear layer does not care (1.00): not reported. A whole step
-      of linear layers of width 300 in bfloat16 took no longer than of 304: widths below 512 are
-      shown by the pedantic profile only.
+    - In plain float32 without TF32 the width of a linear layer makes no difference (1.00): not
+      reported. A whole step of linear layers of width 300 in bfloat16 took no longer than of 304:
+      widths below 512 are reported by the pedantic profile only.
     - The first convolution's input channels, class and regression heads, depthwise convolutions,
       tiny layers: not reported. Padding 3 input channels to 8 is slower.
     - Sizes that a published checkpoint prescribes: low confidence.
@@ -75,10 +76,10 @@ class DimsNotMultiple(Rule):
     ```
 
     ## Fix safety
-    No fix: another width is another model.
+    No fix: a model with another width is another model.
 
     ## How a GPU shows it
-    The names of the matmul kernels say `align1` or `align2`, or lack `tensorop`, `wgmma` or
+    The names of the matmul kernels contain `align1` or `align2`, or lack `tensorop`, `wgmma` or
     `s16816`. `benchmarks/rules/layers.py linear conv attention-head` times the sizes above.
 
     ## References

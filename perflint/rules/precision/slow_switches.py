@@ -60,25 +60,28 @@ _BLOCKING = _Switch(
 
 
 class SlowSwitches(Rule):
-    """A switch for debugging or for repeatable results is on, and nobody asks for it.
+    """A switch for debugging or for repeatable results is always on.
 
     ## What it does
     Finds `torch.backends.cudnn.enabled = False`, `torch.use_deterministic_algorithms(True)` and
     `os.environ["CUDA_LAUNCH_BLOCKING"] = "1"` that no flag guards.
 
     ## Why is this bad
-    They hold for the whole program. Without cuDNN, convolutions and recurrent layers take slower kernels: a training
-    step of a ResNet-50 was 6.3 × slower on an H200, under bfloat16 autocast 8.9 ×. Deterministic algorithms leave out
-    the fast ones that add in any order, and each new tensor is filled first: 7 % in float32, 30 % under autocast, 13 %
-    for a GPT-2. `CUDA_LAUNCH_BLOCKING` waits for each kernel, so that the CPU prepares nothing while the GPU
-    computes: 1.6 × for a small network, 1.8 × for the GPT-2.
+    They apply to the whole program. Without cuDNN, convolutions and recurrent layers use slower
+    kernels: a training step of a ResNet-50 was 6.3 × slower on an H200, under bfloat16 autocast 8.9
+    ×. Deterministic algorithms exclude the fast ones that add in any order, and each new tensor is
+    filled first: 7 % in float32, 30 % under autocast, 13 % for a GPT-2. `CUDA_LAUNCH_BLOCKING`
+    waits for each kernel, so that the CPU prepares nothing while the GPU computes: 1.6 × for a
+    small network, 1.8 × for the GPT-2.
 
     ## When it is fine
-    - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then a flag of the
-      program should say so. Tests, functions and files that are named for seeds or determinism, code that
-      restores what was before, and programs that also set `CUBLAS_WORKSPACE_CONFIG` are not reported.
-      `cudnn.enabled = False` is reported there too: repeatable results do not need it.
-    - Around one layer that has no other way: `with torch.backends.cudnn.flags(enabled=False)` is not reported.
+    - Runs that must be the same bit for bit: a study, a regression test, the search for a bug. Then
+      the switch should depend on a flag of the program. Tests, functions and files whose name
+      mentions seeds or determinism, code that restores the old setting, and programs that also set
+      `CUBLAS_WORKSPACE_CONFIG` are not reported. `cudnn.enabled = False` is reported there too,
+      because repeatable results do not need it.
+    - Around one layer that needs it: `with torch.backends.cudnn.flags(enabled=False)` is not
+      reported.
     - `cudnn.deterministic` and `cudnn.benchmark` are not reported: neither made a measurable difference.
 
     ## Bad
@@ -104,11 +107,12 @@ class SlowSwitches(Rule):
     ```
 
     ## Fix safety
-    No fix: the result of a run may depend on it.
+    No fix: the result of a run may depend on the switch.
 
     ## How a GPU shows it
-    A timeline shows kernels such as `im2col` and `sgemm` where cuDNN's were, or a `cudaDeviceSynchronize` after each
-    launch. `benchmarks/rules/models.py cudnn deterministic launch-blocking` times them.
+    A timeline shows kernels such as `im2col` and `sgemm` instead of cuDNN's, or a
+    `cudaDeviceSynchronize` after each launch.
+    `benchmarks/rules/models.py cudnn deterministic launch-blocking` times them.
 
     ## References
     - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html): "deterministic operations are

@@ -38,24 +38,24 @@ class VocabNotPadded(Rule):
     """
     ## What it does
     Finds output heads, `nn.Linear(width, vocabulary)`, and embeddings that serve as one, whose
-    vocabulary (8192 and more) is not a multiple of 8, or of 4 in float32 with TF32. Where the
+    vocabulary (8192 and more) is not a multiple of 8, or of 4 in float32 with TF32. If the
     vocabulary is the default of a parameter or of a configuration's field in the same file, the
-    finding stands there.
+    finding is reported there.
 
     ## Why is this bad
-    The head is the largest matmul of a language model, and one odd dimension sends it to slow
-    kernels. With a vocabulary of 50257 instead of 50304 the head took 5.6 × as long in bfloat16
-    on an H200, 2.8 × in float32 with TF32, and the whole training step of a GPT-2 of 124 M
-    parameters 1.5 × as long under bfloat16 autocast. In plain float32 it makes no difference.
-    The number in a message is of the head with its loss, interpolated between measured sizes.
+    The head is the largest matmul of a language model, and one odd dimension makes it run in slow
+    kernels. With a vocabulary of 50257 instead of 50304 the head took 5.6 × as long in bfloat16 on
+    an H200, 2.8 × in float32 with TF32, and the whole training step of a GPT-2 of 124 M parameters
+    1.5 × as long under bfloat16 autocast. In plain float32 it makes no difference. The number in a
+    message is the cost of the head with its loss, interpolated between measured sizes.
 
     ## When it is fine
-    - The tokenizer's own size needs no change: only the tables are padded, the added rows are
+    - The tokenizer's own size needs no change: only the tables are padded, and the added rows are
       never looked up.
     - A published checkpoint prescribes its size: low confidence (its table can be padded after
       loading, as `resize_token_embeddings(pad_to_multiple_of=64)` does).
-    - An embedding alone only looks up, which costs the same at any size: shown by the audit
-      profile only, since its head may stand elsewhere.
+    - An embedding alone only looks up rows, which costs the same at any size: reported by the audit
+      profile only, since its head may be in another file.
 
     ## Bad
     ```python
@@ -90,10 +90,10 @@ class VocabNotPadded(Rule):
     ```
 
     ## Fix safety
-    Risky: checkpoints of the old shape no longer load, the loss runs over the added tokens
-    too, and sampling can draw them until training has made them unlikely. The number is replaced
-    everywhere in the file at once; no fix is offered where it also stands for something else,
-    where another file takes a constant for it from this one, or where the file loads weights.
+    Risky: checkpoints of the old shape no longer load, the loss runs over the added tokens too, and
+    sampling can draw them until training has made them unlikely. The number is replaced everywhere
+    in the file at once. No fix is offered if the number also has another meaning, if another file
+    imports a constant for it from this one, or if the file loads weights.
 
     ## How a GPU shows it
     The kernel of the head's matmul is named `align1`, and is the longest of the step.

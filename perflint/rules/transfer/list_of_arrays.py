@@ -61,7 +61,9 @@ class ListOfArrays(Rule):
 
     ## Fix safety
     Unsafe: the list goes through `numpy.array` first. Values and dtype are the same if all arrays
-    have one dtype; for several dtypes, torch and NumPy apply different promotion rules (NumPy turns float32 and int64 into float64). Arrays that do not fit together raise an error with another text.
+    have one dtype; for several dtypes, torch and NumPy apply different promotion rules (NumPy turns
+    float32 and int64 into float64). Arrays that do not fit together raise an error with another
+    text.
 
     ## How a GPU shows it
     The GPU idles while one thread of the CPU is busy in `torch.tensor`.

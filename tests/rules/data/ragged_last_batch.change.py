@@ -31,7 +31,7 @@ def case_left_out():
 
 
 def change_left_out(left):
-    """others each time"""
+    """different ones each time"""
     assert left[0] == [[], []] and [len(one) for one in left[1]] == [2, 2] and left[1][0] != left[1][1]
 
 
@@ -43,7 +43,7 @@ def case_small():
 
 
 def change_small(found):
-    """a data set smaller than a batch gives none at all"""
+    """a data set smaller than a batch has no batches at all"""
     assert found == ([3], [])
 
 

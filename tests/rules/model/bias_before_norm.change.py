@@ -68,7 +68,7 @@ def case_one_step():
 
 
 def change_one_step(y, of_input, gradients, mean, other):
-    """results differ in the last bits, as the running means do by the bias"""
+    """results differ in the last bits, and the running means differ by the bias"""
     torch.testing.assert_close(*y)
     torch.testing.assert_close(*of_input)
     torch.testing.assert_close(*gradients)

@@ -29,5 +29,5 @@ def case_far():
 
 
 def change_far(loss):
-    """where the old form gave an infinity the new one gives the true number"""
+    """if the old form gave an infinity the new one gives the true number"""
     assert loss == (float("inf"), 200.0)

@@ -51,5 +51,5 @@ def case_differs():
 
 
 def change_differs(error):
-    """the new form raises an error where the second run of the function does other things than the first, which the old one does not notice"""
+    """the new form raises an error if the second run of the function differs from the first, which the old one does not notice"""
     assert error[0] is None and "CheckpointError" in error[1]

@@ -37,5 +37,5 @@ def case_all_hidden():
 
 
 def change_all_hidden(hidden):
-    """a row whose mask hides everything gives zeros where it gave NaN"""
+    """a row whose mask hides everything gives zeros instead of NaN"""
     assert hidden[0].isnan().all() and hidden[1].count_nonzero() == 0

@@ -37,6 +37,6 @@ def case_updates():
 
 
 def change_updates(weight, step):
-    """the counters are tensors of the CPU, in checkpoints too, and updates differ in the last bits"""
+    """the counters are tensors on the CPU, in checkpoints too, and updates differ in the last bits"""
     torch.testing.assert_close(*weight)
     assert step[0].device.type == "cuda" and step[1].device.type == "cpu" and step[0].item() == step[1].item()

@@ -24,7 +24,7 @@ def case_nan():
 
 
 def change_nan(error):
-    """A NaN in the backward pass raises no error any more"""
+    """A NaN in the backward pass no longer raises an error"""
     assert "returned nan values" in error[0] and error[1] is None
 
 

@@ -41,5 +41,5 @@ def case_complex():
 
 
 def change_complex(error):
-    """the fused form raises for parameters that are no floating point tensors on a supported device"""
+    """the fused form raises for parameters other than floating point tensors on a supported device"""
     assert error[0] is None and "`fused=True` requires all the params to be floating point Tensors" in error[1]

@@ -23,7 +23,7 @@ def case_other_things():
 
 
 def change_other_things(average, steps):
-    """what else is read of the checkpoint is on the CPU then"""
+    """everything else that is read from the checkpoint is on the CPU then"""
     assert average[0].device.type == "cuda" and average[1].device.type == "cpu"
     assert torch.equal(average[0].cpu(), average[1])
     assert {step.device.type for step in steps[0]} == {"cuda"} and {step.device.type for step in steps[1]} == {"cpu"}

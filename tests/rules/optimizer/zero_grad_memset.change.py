@@ -31,7 +31,7 @@ def case_unused():
 
 
 def change_unused(moved, unused):
-    """optimizers skip parameters that get no gradient"""
+    """optimizers skip parameters without a gradient"""
     assert moved == (True, False)
 
 
