@@ -827,3 +827,21 @@ def test_tests_of_the_project_are_silent(path: str) -> None:
         ).findings
 
     assert found("evaluate.py") and not found(path)
+
+
+OF_ANOTHER_LIBRARY = """
+import {library}
+from nets import Net
+
+def detect(image):
+    net = Net()
+    net.eval()
+    output = net({library}.to_tensor(image))
+    return output.data.numpy().argmax()
+"""
+
+
+def test_models_of_another_library_are_not_recorded() -> None:
+    other, ours = (OF_ANOTHER_LIBRARY.format(library=library) for library in ("paddle", "torch"))
+    assert lint(other, [EvalWithoutNoGrad], "audit") == []
+    assert lint(ours, [EvalWithoutNoGrad], "audit")

@@ -284,10 +284,13 @@ class Memory:
     def _note_call(self, call: ast.Call) -> None:
         layer = operators.is_layer(self._model, call)
         of_torch = self._model.target(call).startswith("torch.") and not layer
-        given = [(each, "") for each in call.args] + [(each.value, each.arg or "") for each in call.keywords]
+        given: list[tuple[ast.expr, str | None]] = [(each, "") for each in call.args]
+        given += [(each.value, each.arg) for each in call.keywords]
         for each, keyword in given:
             groups = self.group(each)
-            does = {Fate.PASSED} if of_torch or not groups else handed(self._model, call, each, keyword)
+            # `**mapping` may go to any parameter.
+            is_passed = of_torch or not groups or keyword is None
+            does = {Fate.PASSED} if is_passed or keyword is None else handed(self._model, call, each, keyword)
             if not does <= _READS:
                 self._note_passed(self._layers if layer or does <= _LAYERS else self._passed, groups, call)
         target = self._model.target(call)

@@ -143,9 +143,14 @@ def regions(survey: Survey) -> tuple[Region, ...]:
     return tuple(_regions(survey))
 
 
-def _regions(survey: Survey) -> Iterator[Region]:
+def is_of_another_library(survey: Survey) -> bool:
+    """Whether a file imports another library with models and not torch: autograd of torch records none of its runs."""
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
-    if ("torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)) or in_tests(survey.model):
+    return "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)
+
+
+def _regions(survey: Survey) -> Iterator[Region]:
+    if is_of_another_library(survey) or in_tests(survey.model):
         return
     for scope in survey.scopes:
         if is_other_code(survey, scope):

@@ -16,7 +16,7 @@ from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._parameters import may_have_parameters
-from perflint.rules.evaluation._regions import is_foreign, is_other_code
+from perflint.rules.evaluation._regions import is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
@@ -46,7 +46,7 @@ class Wasted:
 
 def wasted(survey: Survey) -> list[Wasted]:
     """The runs of a file that autograd records for nothing, in source order of each function."""
-    if in_tests(survey.model):
+    if in_tests(survey.model) or is_of_another_library(survey):
         return []
     finder = _Finder(survey)
     return [each for scope in survey.scopes if not is_other_code(survey, scope) for each in finder.of(scope)]

@@ -9,6 +9,7 @@ from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import in_tests
 from perflint.rules._since import ASSERT_ASYNC, ASSERT_ASYNC_MESSAGE
+from perflint.rules._statements import swallows
 from perflint.rules.sync._scalars import Read
 from perflint.semantics.model import Model
 from perflint.semantics.values import Kind, Tensor
@@ -18,9 +19,10 @@ from perflint.source.concrete import cst
 def async_assert(model: Model, read: Read) -> Fix | None:
     """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit.
 
-    None in tests: there, an assertion that fails late, in another test, says nothing.
+    None in tests: there, an assertion that fails late, in another test, says nothing. None where the code around
+    it handles the error: on a GPU it cannot be handled.
     """
-    if in_tests(model):
+    if in_tests(model) or swallows(model, read.node):
         return None
     statement = model.parent(read.node)
     if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:

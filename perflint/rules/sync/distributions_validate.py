@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, lowered
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._statements import swallows
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.sync._validation import is_switched_off
@@ -62,7 +63,7 @@ class DistributionsValidate(Rule):
     ## Fix safety
     Adds `validate_args=False` to the constructor, or turns the assignment into a call. Unsafe:
     parameters and values that are not allowed, such as NaN of a policy that diverges, raise no
-    error any more.
+    error any more. There is no fix where the code around the constructor handles that error.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/distributions/distribution.py`; a trace
@@ -167,7 +168,7 @@ def _checked(made: Instance) -> Instance:
 
 
 def _fix(node: cst.CSTNode, site: CallSite, made: Instance) -> Fix | None:
-    if site.has_unpacking or made.argument("validate_args") is not None:
+    if site.has_unpacking or made.argument("validate_args") is not None or swallows(site.model, site.node):
         return None
     assert isinstance(node, cst.Call)
     new = with_argument(node, "validate_args=False")

@@ -8,6 +8,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._since import UNCHECKED
+from perflint.rules._statements import swallows
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
@@ -76,7 +77,8 @@ class LinalgChecked(Rule):
 
     ## Fix safety
     `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
-    check. Unsafe: a singular input silently gives a useless result instead of an error.
+    check. Unsafe: a singular input silently gives a useless result instead of an error. There is no
+    fix where the code around the call handles that error: `try: cholesky(x)` and `except` with a regularized x.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows the solver's
@@ -152,6 +154,8 @@ def _is_matrix(site: CallSite) -> bool:
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target not in _UNCHECKED or any(item.arg == "out" for item in site.node.keywords):
+        return None
+    if swallows(site.model, site.node):
         return None
     name, part = _UNCHECKED[site.target]
     function = spell(site.model.source, name, site.node)

@@ -67,3 +67,12 @@ class Affine:
 
 def a_method_of_the_same_name(affine: Affine):
     return affine.inverse()
+
+
+def regularized(gram: torch.Tensor) -> torch.Tensor:
+    """The error of a matrix that is not positive definite is handled."""
+    gram = gram.cuda()
+    try:
+        return torch.linalg.cholesky(gram)  # error: TPF126
+    except torch.linalg.LinAlgError:
+        return torch.linalg.cholesky(gram + torch.eye(len(gram), device="cuda"))  # audit: TPF126

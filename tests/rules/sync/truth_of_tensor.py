@@ -134,3 +134,12 @@ def made_where_asked(x: torch.Tensor, device: torch.device | str | None) -> int:
         device = x.device
     found = torch.zeros(8, device=device)
     return 1 if found.any() else 0  # error: TPF105
+
+
+def repaired(x: torch.Tensor) -> torch.Tensor:
+    x = x.cuda()
+    try:
+        assert (x > 0).all()  # error: TPF105
+    except AssertionError:
+        return x.abs()
+    return x

@@ -165,3 +165,13 @@ def written_before_it_is_read(x: torch.Tensor) -> torch.Tensor:
     rows = row.repeat(4, 1)
     row.add_(1)
     return torch.cat([rows, x])
+
+
+def with_a_mapping(x: torch.Tensor, options: dict[str, torch.Tensor]) -> torch.Tensor:
+    rows = x[None].repeat(len(x), 1, 1)  # audit: TPF212
+    masks = masked(x, **options)
+    return torch.cat([rows, masks])
+
+
+def masked(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return x * scale
