@@ -23,14 +23,14 @@ class AutogradInGraph(BreakRule):
     `x.requires_grad = …` in functions that run under `torch.compile`.
 
     ## Why is this bad
-    `torch.compile` makes the backward graph together with the forward graph, and calls it when
+    `torch.compile` builds the backward graph together with the forward graph, and calls it when
     autograd does. It cannot trace autograd's own work: the graph ends there. A train step that is
-    compiled as a whole breaks at `backward()`, so that the optimizer's step begins another graph:
-    nothing is lost against compiling the model and the step one by one, but nothing is gained.
+    compiled as a whole breaks at `backward()`, so that the optimizer's step begins another graph.
+    This is no slower than compiling the model and the step separately, but no faster either.
 
     ## When it is fine
-    In a train step that is compiled whole on purpose: one break per step. With
-    `torch._dynamo.config.compiled_autograd` or `trace_autograd_ops`, where the file sets these.
+    In a train step that is compiled as a whole on purpose: one break per step. With
+    `torch._dynamo.config.compiled_autograd` or `trace_autograd_ops`, if the file sets these.
     Reading `x.requires_grad`, `x.grad` and `x.grad_fn`; `detach()` and `torch.no_grad()`.
 
     ## Bad
@@ -55,7 +55,7 @@ class AutogradInGraph(BreakRule):
     ```
 
     ## Fix safety
-    No fix: `torch.func.grad` wants the energy as a function.
+    No fix: `torch.func.grad` needs the energy as a function.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.backward() call" (GB0123), "Unsupported

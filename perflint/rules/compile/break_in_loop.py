@@ -41,23 +41,23 @@ class BreakInLoop(BreakRule):
     """A graph break in a loop: the whole function runs eagerly.
 
     ## What it does
-    Finds what breaks a graph (a number that is read, a branch on a tensor, printing, a size that
-    depends on data, a clock) in the body of a loop, in a comprehension or in a `try` of a function that runs
-    under `torch.compile`, and in a function that such a loop calls.
+    Finds code that breaks a graph (a read of a number, a branch on a tensor, printing, a size that
+    depends on data, a clock) in the body of a loop, in a comprehension or in a `try` of a function
+    that runs under `torch.compile`, and in a function that such a loop calls.
 
     ## Why is this bad
-    Elsewhere `torch.compile` ends a graph at a break and goes on after it. It cannot do so in a loop,
-    nor in a `try`: it gives up the function, which then runs eagerly as a whole, without a warning.
-    One `print` in the loop over the layers of a model leaves that model's `forward` uncompiled; only
-    what it calls is tried again, piece by piece. Twelve graph breaks, one in each layer of a 124 M
-    parameter GPT, made its compiled forward 1.5 times slower on an H200; in a loop over four small blocks
-    breaks cost from 3 % (a log call) to 43 % (a mask).
+    Elsewhere `torch.compile` ends a graph at a break and continues after it. It cannot do so in a
+    loop or in a `try`: it gives up the function, which then runs eagerly as a whole, without a
+    warning. One `print` in the loop over the layers of a model leaves that model's `forward`
+    uncompiled; only the functions that it calls are tried again, piece by piece. Twelve graph
+    breaks, one in each layer of a 124 M parameter GPT, made its compiled forward 1.5 times slower
+    on an H200; in a loop over four small blocks breaks cost from 3 % (a log call) to 43 % (a mask).
 
     ## When it is fine
-    As for the rules of the kinds (`scalar-read`, `tensor-branch`, `print-or-log` and so on): under
-    `fullgraph=True` where that captures it, in functions under `@torch.compiler.disable`, and where
-    `torch.compiler.is_compiling()` keeps it from the compiler. In an `if` that is never taken.
-    A loop around the call of a compiled function does not matter.
+    As for the rules of each kind of break (`scalar-read`, `tensor-branch`, `print-or-log` and so
+    on): under `fullgraph=True` if that captures it, in functions under `@torch.compiler.disable`,
+    and in branches that `torch.compiler.is_compiling()` hides from the compiler. In an `if` that is
+    never taken. A loop around the call of a compiled function does not matter.
 
     ## Bad
     ```python

@@ -24,19 +24,20 @@ class CompileBeforeDdp(Rule):
     """A compiled model is wrapped by DDP or FSDP.
 
     ## What it does
-    Finds `DistributedDataParallel(torch.compile(model))` and the same of `FullyShardedDataParallel`, also
-    where the compiled model has a name of its own in between.
+    Finds `DistributedDataParallel(torch.compile(model))` and the same with
+    `FullyShardedDataParallel`, also if the compiled model is assigned to a name in between.
 
     ## Why is this bad
-    DDP sends gradients while the backward pass still computes others. The backward of a compiled model is
-    one piece: all gradients become ready when it ends, and are sent only then. Where the wrapper is
-    compiled, `torch.compile` knows of it and cuts the graph at the borders of DDP's buckets, so that
-    sending overlaps with computing again. FSDP must gather parameters before each layer, which one
-    compiled graph knows nothing of.
+    DDP sends gradients while the backward pass still computes others. The backward of a compiled
+    model is one piece: all gradients become ready when it ends, and are sent only then. If the
+    wrapper is compiled instead, `torch.compile` recognizes it and cuts the graph at the borders of
+    DDP's buckets, so that sending overlaps with computing again. FSDP must gather parameters before
+    each layer, which a single compiled graph does not take into account.
 
     ## When it is fine
-    Where each layer is compiled by itself, where there is one process, and where
-    `torch._dynamo.config.optimize_ddp` is off on purpose. `fully_shard` of FSDP2 goes with either order.
+    Each layer is compiled separately, there is only one process, or
+    `torch._dynamo.config.optimize_ddp` is off on purpose. `fully_shard` of FSDP2 supports either
+    order.
 
     ## Bad
     ```python
@@ -59,11 +60,12 @@ class CompileBeforeDdp(Rule):
     ```
 
     ## Fix safety
-    No fix: names of parameters in checkpoints change (`module._orig_mod.` against `_orig_mod.module.`).
+    No fix: names of parameters in checkpoints change (`module._orig_mod.` becomes
+    `_orig_mod.module.`).
 
     ## How a GPU shows it
-    A profile of the backward pass has its `ncclDevKernel_AllReduce` kernels after the last compute kernel,
-    instead of beside them.
+    A profile of the backward pass has its `ncclDevKernel_AllReduce` kernels after the last compute
+    kernel, instead of overlapping with them.
 
     ## References
     - [DDPOptimizer](https://docs.pytorch.org/docs/stable/notes/ddp.html#torchdynamo-ddpoptimizer)

@@ -24,20 +24,20 @@ class CompileInHotPath(Rule):
     """torch.compile is called in each step.
 
     ## What it does
-    Finds calls of `torch.compile` in `forward`, in a training, evaluation or decoding loop, and in what
-    these call.
+    Finds calls of `torch.compile` in `forward`, in a training, evaluation or decoding loop, and in
+    the functions that these call.
 
     ## Why is this bad
-    `torch.compile` makes a wrapper. Making it checks its options and, for a module, builds a module around
-    it. What was compiled before is found again (torch 2.13 compiles `torch.compile(f)(x)` in a loop once,
-    also for a lambda), so the program is right and warm; but each call costs the CPU half a
-    millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06 and
-    0.1 ms. Where a closure holds a number that changes, or the module is a new one each time, it is
-    compiled again as well, up to the limit of 8, and then runs eagerly. A forward of eight small blocks that
-    was compiled anew in each call took 4.6 times as long on an H200.
+    `torch.compile` creates a wrapper. Creating it checks its options and, for a module, builds a
+    module around it. Earlier compilations are reused (torch 2.13 compiles `torch.compile(f)(x)` in
+    a loop once, also for a lambda), so the program is correct and warm. But each call takes half a
+    millisecond for a function and 1.5 ms for a module on a CPU where calling the wrapper takes 0.06
+    and 0.1 ms. If a closure holds a number that changes, or the module is a new one each time, it
+    is also compiled again, up to the limit of 8, and then runs eagerly. A forward of eight small
+    blocks that was compiled anew in each call took 4.6 times as long on an H200.
 
     ## When it is fine
-    Once, behind a test whether it has been done (`if self.compiled is None`), in a function under
+    Once, behind a check whether it has been done (`if self.compiled is None`), in a function under
     `functools.cache`, in `__init__` and set-up, in a loop over the layers of a model.
 
     ## Bad
@@ -67,7 +67,7 @@ class CompileInHotPath(Rule):
     ```
 
     ## Fix safety
-    No fix: where the compiled object should live is for its author to say.
+    No fix: only the author can say where the compiled object should be kept.
 
     ## How a GPU shows it
     A profile shows `torch/__init__.py: compile` and `OptimizedModule.__init__` on the CPU in each step.

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class CompileResultDropped(Rule):
-    """A compiled function that nobody calls.
+    """A compiled function that is never called.
 
     ## What it does
-    Finds calls of `torch.compile` whose result goes nowhere: a bare `torch.compile(model)`,
-    `self = torch.compile(self)` in a method, `layer = torch.compile(layer)` of the variable of a
-    loop, and a local name that nothing reads afterwards.
+    Finds calls of `torch.compile` whose result is not used: a bare `torch.compile(model)`,
+    `self = torch.compile(self)` in a method, `layer = torch.compile(layer)` of a loop variable, and
+    a local name that is not read afterwards.
 
     ## Why is this bad
-    `torch.compile(model)` changes nothing about `model`: it returns another object, which compiles
-    when it is called. Where that object is dropped the program runs eagerly, in silence. What that
-    loses depends on the model: a forward of a 124 M parameter GPT at batch 4 was no faster compiled by
-    default on an H200, and 1.7 times as fast with `mode="reduce-overhead"`; a forward of eight small blocks
+    `torch.compile(model)` does not change `model`: it returns another object, which compiles when
+    it is called. If that object is dropped the program runs eagerly, in silence. The loss depends
+    on the model: a forward of a 124 M parameter GPT at batch 4 was no faster compiled by default on
+    an H200, and 1.7 times as fast with `mode="reduce-overhead"`; a forward of eight small blocks
     took 1.3 times as long uncompiled, and 3.3 times as long as with that mode.
 
     ## When it is fine
@@ -61,12 +61,13 @@ class CompileResultDropped(Rule):
     ```
 
     ## Fix safety
-    Risky, for the keys of checkpoints: compilation really begins. The first calls take seconds to minutes,
-    results differ in the last bits, and code that cannot be compiled shows. A bare call of a plain name or
-    attribute becomes an assignment: the keys of the compiled module's state dict get the prefix `_orig_mod.`.
-    `self` and the variable of a loop are compiled in place by `.compile()`, which keeps the keys, but does
-    nothing for modules of torch's own classes: where the source shows one, there is no fix. Nor is there for
-    a name of an outer scope, which an assignment would make a local one.
+    Risky, for the keys of checkpoints: compilation really begins. The first calls take seconds to
+    minutes, results differ in the last bits, and code that cannot be compiled shows. A bare call of
+    a plain name or attribute becomes an assignment: the keys of the compiled module's state dict
+    get the prefix `_orig_mod.`. `self` and a loop variable are compiled in place by `.compile()`,
+    which keeps the keys, but does nothing for modules of torch's own classes: if the source shows
+    one, no fix is offered. There is also no fix for a name of an outer scope, because an assignment
+    would make it local.
 
     ## How a GPU shows it
     A profile has no `CompiledFxGraph`, no `Torch-Compiled Region` and no kernel named `triton_…`;

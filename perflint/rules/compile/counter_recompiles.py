@@ -24,15 +24,16 @@ class CounterRecompiles(Rule):
     """A compiled function counts in Python.
 
     ## What it does
-    Finds, in functions that run under `torch.compile`, `self.steps += 1` and the like of an integer that
-    an object or the module's globals hold, and lists of an object that grow (`self.seen.append(x)`).
+    Finds, in functions that run under `torch.compile`, `self.steps += 1` and similar counting of an
+    integer in an object or in the module's globals, and lists of an object that grow
+    (`self.seen.append(x)`).
 
     ## Why is this bad
-    `torch.compile` takes an integer attribute for a constant and guards it. The next call finds another
-    number: the function is compiled again, until the limit of 8 is reached; from then on it runs
-    eagerly, for good. On torch 2.13 fifteen calls of a module that counts them are compiled eight times,
-    and the other seven run uncompiled, with one warning. After that, a forward of eight small blocks took
-    1.4 times as long on an H200 as one that counts in a buffer.
+    `torch.compile` treats an integer attribute as a constant and guards it. The next call finds
+    another number, and the function is compiled again, until the limit of 8 is reached. From then
+    on it always runs eagerly. On torch 2.13 fifteen calls of a module that counts them are compiled
+    eight times, and the other seven run uncompiled, with one warning. After that, a forward of
+    eight small blocks took 1.4 times as long on an H200 as one that counts in a buffer.
 
     ## When it is fine
     Counting outside of the compiled function, or in a buffer: `self.steps += 1` of a tensor is part of
@@ -75,7 +76,7 @@ class CounterRecompiles(Rule):
     ```
 
     ## Fix safety
-    No fix: who reads the number decides whether a buffer will do.
+    No fix: the uses of the number decide whether a buffer is enough.
 
     ## How a GPU shows it
     `TORCH_LOGS=recompiles` prints each one with the guard that failed (`self.steps == 3`), and then

@@ -30,7 +30,7 @@ def _names() -> tuple[str, ...]:
 
 
 class DynamicShapeOp(BreakRule):
-    """A compiled function makes a tensor whose size depends on data.
+    """A compiled function creates a tensor whose size depends on data.
 
     ## What it does
     Finds `nonzero`, `argwhere`, `masked_select`, `torch.where` with a condition alone, `x[mask]`,
@@ -39,15 +39,16 @@ class DynamicShapeOp(BreakRule):
     under `torch.compile`.
 
     ## Why is this bad
-    `torch.compile` wants to know sizes while it traces, as symbols at least. By default it ends the
-    graph at such an operator, runs it eagerly and begins another; the CPU waits for the device to
-    count. One graph break by a mask in a forward of eight small blocks made it 41 % slower on an H200.
+    `torch.compile` needs to know sizes while it traces, at least as symbols. By default it ends the
+    graph at such an operator, runs it eagerly and begins another; the CPU waits for the GPU to
+    count. One graph break by a mask in a forward of eight small blocks made it 41 % slower on an
+    H200.
 
     ## When it is fine
-    Under `fullgraph=True`, which captures all but `one_hot` and `lstsq`, and where
+    Under `fullgraph=True`, which captures all but `one_hot` and `lstsq`, and if
     `torch._dynamo.config.capture_dynamic_output_shape_ops` is set: the size becomes a symbol.
-    `x[mask] = number` and three-argument `torch.where` keep the size. `nonzero_static`, `num_classes=`
-    and `output_size=` say it. In functions under `@torch.compiler.disable`.
+    `x[mask] = number` and three-argument `torch.where` keep the size. `nonzero_static`,
+    `num_classes=` and `output_size=` state the size. In functions under `@torch.compiler.disable`.
 
     ## Bad
     ```python
@@ -69,7 +70,7 @@ class DynamicShapeOp(BreakRule):
     ```
 
     ## Fix safety
-    No fix: keeping the size changes the order of sums, and what an empty mask gives.
+    No fix: keeping the size changes the order of sums, and the result for an empty mask.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Dynamic shape operator" (GB0036), or "Attempted to use

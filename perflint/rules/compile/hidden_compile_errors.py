@@ -28,21 +28,21 @@ _CONFIG = "torch._dynamo.config."
 
 
 class HiddenCompileErrors(Rule):
-    """A setting hides what torch.compile cannot do.
+    """A setting hides failures of torch.compile.
 
     ## What it does
-    Finds `torch._dynamo.config.suppress_errors = True`, and `recompile_limit` or `cache_size_limit` (and
-    their accumulated kin) set to many times torch's own 8 (256).
+    Finds `torch._dynamo.config.suppress_errors = True`, and `recompile_limit` or `cache_size_limit`
+    (and their accumulated variants) set to many times torch's own 8 (256).
 
     ## Why is this bad
-    With `suppress_errors` a function that fails to compile runs eagerly, with a warning that scrolls by: the
-    program is as slow as without `torch.compile`, plus the time that compiling took. A limit of
-    thousands lets a function be compiled for each value that it meets, seconds each time, instead of
-    saying that a guard fails all the time; and each call tries all guards until one fits.
+    With `suppress_errors` a function that fails to compile runs eagerly, with a warning that is
+    easy to miss: the program is as slow as without `torch.compile`, plus the compile time. With a
+    limit of thousands a function is compiled for each value that it gets, seconds each time,
+    instead of a report that a guard keeps failing; and each call tries all guards until one fits.
 
     ## When it is fine
-    While a failure is looked into. In tests: their files are left alone. A limit of a few dozen for
-    code that is meant to have that many variants.
+    During the investigation of a failure. In tests: test files are not reported. A limit of a few
+    dozen for code that is meant to have that many variants.
 
     ## Bad
     ```python
@@ -67,7 +67,7 @@ class HiddenCompileErrors(Rule):
     ```
 
     ## Fix safety
-    No fix: without the setting the failure shows.
+    No fix: without the setting the failure becomes visible.
 
     ## How a GPU shows it
     `TORCH_LOGS=recompiles` prints each compilation with the guard that failed; a trace of perflint

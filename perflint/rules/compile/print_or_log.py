@@ -30,17 +30,17 @@ class PrintOrLog(BreakRule):
     `torch.compile`, and tensors that these turn into text.
 
     ## Why is this bad
-    A graph holds nothing but tensor operations. `torch.compile` ends it, lets Python print, and begins
-    another: what stands on both sides is not fused and goes through memory. That is so for a literal
-    text, and for `logger.debug` while nobody listens at that level. One graph break by a `print` in a
-    forward of eight small blocks made it 15 % slower on an H200.
+    A graph holds only tensor operations. `torch.compile` ends it, lets Python print, and begins
+    another: the code before and after it is not fused and its tensors go through memory. That is
+    true for a literal text too, and for `logger.debug` at a disabled level. One graph break by a
+    `print` in a forward of eight small blocks made it 15 % slower on an H200.
 
     ## When it is fine
-    Under an `if` that is false: only the branch that is taken is traced, so those in branches are shown
-    by the audit profile alone. In functions under `@torch.compiler.disable`, and where
-    `torch.compiler.is_compiling()` keeps it from the compiler. Where the file sets
-    `torch._dynamo.config.reorderable_logging_functions` or `ignore_logging_functions`. The message of
-    an exception.
+    Under an `if` that is false: only the branch that is taken is traced, so calls in branches are
+    reported by the audit profile only. In functions under `@torch.compiler.disable`, and in
+    branches that `torch.compiler.is_compiling()` hides from the compiler. If the file sets
+    `torch._dynamo.config.reorderable_logging_functions` or `ignore_logging_functions`. The message
+    of an exception.
 
     ## Bad
     ```python
@@ -66,7 +66,7 @@ class PrintOrLog(BreakRule):
     ```
 
     ## Fix safety
-    No fix: whether the text is still wanted is for its author to say.
+    No fix: only the author can say whether the text is still needed.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Failed to trace builtin operator `print`" (GB0059) or

@@ -21,12 +21,12 @@ class RnnInGraph(BreakRule):
     Finds calls of `nn.LSTM`, `nn.GRU` and `nn.RNN` in functions that run under `torch.compile`.
 
     ## Why is this bad
-    `torch.compile` does not trace these layers: it ends the graph, runs the layer eagerly (by cuDNN,
-    which is fast) and begins another graph. The layer itself is no slower; what stands before and
-    after it is cut apart, and in a loop the whole function stays eager.
+    `torch.compile` does not trace these layers: it ends the graph, runs the layer eagerly (by
+    cuDNN, which is fast) and begins another graph. The layer itself is not slower, but the code
+    before and after it is split into two graphs, and in a loop the whole function stays eager.
 
     ## When it is fine
-    Mostly: cuDNN's kernels are hard to beat, and two graphs around one long layer lose little. Where
+    Usually: cuDNN's kernels are hard to beat, and two graphs around one long layer lose little. If
     the file sets `torch._dynamo.config.allow_rnn`. Cells (`nn.LSTMCell`) are traced.
 
     ## Bad
@@ -64,7 +64,7 @@ class RnnInGraph(BreakRule):
     ```
 
     ## Fix safety
-    No fix: another layer is another model.
+    No fix: a model with another layer is another model.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Attempted to wrap RNN, GRU, or LSTM" (GB0014).

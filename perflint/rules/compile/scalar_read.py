@@ -16,26 +16,26 @@ _COMPARED = ("torch.equal", "torch.allclose", "torch.Tensor.equal", "torch.Tenso
 
 
 class ScalarRead(BreakRule):
-    """A compiled function reads a number of a tensor.
+    """A compiled function reads a number from a tensor.
 
     ## What it does
     Finds `.item()`, `.tolist()`, `float(t)`, `int(t)`, `complex(t)`, `torch.equal` and
     `torch.allclose` in functions that run under `torch.compile`: decorated with it, passed to it,
-    the `forward` of a module that is compiled, or called from these. It does not matter on which
-    device the tensor is.
+    the `forward` of a module that is compiled, or called from these. The device of the tensor does
+    not matter.
 
     ## Why is this bad
-    A graph is made before anything is computed, so it cannot hold a Python number that depends on
-    the data. `torch.compile` ends the graph, runs the read eagerly, and begins another graph: what
-    stands on both sides is not fused, goes through memory, and each graph is guarded and called
-    by itself. The CPU waits for the GPU besides. Twelve such breaks made the compiled forward
-    of a 124 M parameter GPT 1.5 times slower on an H200.
+    A graph is built before anything is computed, so it cannot hold a Python number that depends on
+    the data. `torch.compile` ends the graph, runs the read eagerly, and begins another graph: the
+    code before and after it is not fused, its tensors go through memory, and each graph is guarded
+    and called separately. The CPU also waits for the GPU. Twelve such breaks made the compiled
+    forward of a 124 M parameter GPT 1.5 times slower on an H200.
 
     ## When it is fine
-    Under `fullgraph=True`, where `torch.compile` captures the number as a symbol, and where
+    Under `fullgraph=True`, where `torch.compile` captures the number as a symbol, and if
     `torch._dynamo.config.capture_scalar_outputs` is set. In functions under
-    `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` keeps from it.
-    Shapes, `len(t)` and `t.numel()` are no reads.
+    `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` hides from the
+    compiler. Shapes, `len(t)` and `t.numel()` do not read the tensor.
 
     ## Bad
     ```python
@@ -58,7 +58,7 @@ class ScalarRead(BreakRule):
     ```
 
     ## Fix safety
-    No fix: what the number is used for decides whether a tensor does as well.
+    No fix: the use of the number decides whether a tensor can replace it.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.item() call with capture_scalar_outputs=False"

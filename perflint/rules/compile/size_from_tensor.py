@@ -22,13 +22,13 @@ class SizeFromTensor(BreakRule):
     `math.sqrt(n)`.
 
     ## Why is this bad
-    torch reads the number to make the result, and its size depends on the data from there on. By
-    default `torch.compile` ends the graph, runs the call eagerly and begins another; where it captures
-    the number as a symbol, CUDA graphs are not used for what follows. One graph break by a size in a
-    forward of eight small blocks made it 33 % slower on an H200.
+    torch reads the number to create the result, whose size then depends on the data. By default
+    `torch.compile` ends the graph, runs the call eagerly and begins another; if it captures the
+    number as a symbol, CUDA graphs are not used for the code after it. One graph break by a size in
+    a forward of eight small blocks made it 33 % slower on an H200.
 
     ## When it is fine
-    Under `fullgraph=True`, and where `torch._dynamo.config.capture_scalar_outputs` is set: the number
+    Under `fullgraph=True`, and if `torch._dynamo.config.capture_scalar_outputs` is set: the number
     becomes a symbol (not in `range`). Sizes that come from shapes or from settings are known while
     tracing.
 
@@ -52,7 +52,7 @@ class SizeFromTensor(BreakRule):
     ```
 
     ## Fix safety
-    No fix: where the CPU knows the number is for its author to say.
+    No fix: only the author can say where the CPU knows the number.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Data dependent operator" (GB0033) or "Unsupported Tensor.item()

@@ -17,22 +17,23 @@ class TensorBranch(BreakRule):
     """A compiled function branches on a tensor.
 
     ## What it does
-    Finds tensors that decide what Python does next in functions that run under `torch.compile`: in
-    `if`, `while`, conditional expressions, `and`, `or`, `not`, `in`, `bool(t)`, `any(…)` and
-    `all(…)`, and in an `assert` whose message is not a literal. It does not matter on which device
-    the tensor is.
+    Finds tensors whose truth decides what Python does next in functions that run under
+    `torch.compile`: in `if`, `while`, conditional expressions, `and`, `or`, `not`, `in`, `bool(t)`,
+    `any(…)` and `all(…)`, and in an `assert` whose message is not a literal. The device of the
+    tensor does not matter.
 
     ## Why is this bad
-    A graph is made before anything is computed, and holds one way through the code. `torch.compile`
-    ends it at the branch, lets Python decide, and makes another graph for each way that is taken. What
-    stands on both sides is not fused and goes through memory; the CPU waits for the GPU. One graph
-    break by a branch in a forward of eight small blocks made it 31 % slower on an H200.
+    A graph is built before anything is computed, and holds one path through the code.
+    `torch.compile` ends it at the branch, lets Python decide, and builds another graph for each
+    path that is taken. The code before and after the branch is not fused and its tensors go through
+    memory; the CPU waits for the GPU. One graph break by a branch in a forward of eight small
+    blocks made it 31 % slower on an H200.
 
     ## When it is fine
-    Tests of what is known while tracing: shapes, `is None`, `isinstance`, flags, numbers of the
-    module. `assert t.all()` without a message, or with a literal one, becomes part of the graph.
-    Under `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` keeps from
-    it. A loop that must stop when it has converged cannot be one graph.
+    Tests of facts that are known while tracing: shapes, `is None`, `isinstance`, flags, numbers of
+    the module. `assert t.all()` without a message, or with a literal one, becomes part of the
+    graph. Under `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()`
+    hides from the compiler. A loop that must stop when it has converged cannot be one graph.
 
     ## Bad
     ```python
@@ -56,7 +57,7 @@ class TensorBranch(BreakRule):
     ```
 
     ## Fix safety
-    No fix: `torch.where` computes both ways, `torch.cond` wants them as functions.
+    No fix: `torch.where` computes both branches, and `torch.cond` needs them as functions.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Data-dependent branching" (GB0170); with `fullgraph=True` that is

@@ -23,21 +23,22 @@ _REGISTERS = (
 
 
 class UnregisteredExtension(Rule):
-    """An extension is compiled as the program runs, or called in compiled code without being registered.
+    """An extension is compiled while the program runs, or called in compiled code without being registered.
 
     ## What it does
-    Finds `torch.utils.cpp_extension.load` and `load_inline` at the top level of a module, and calls of what
-    they return in functions that run under `torch.compile`, in files that register no operator.
+    Finds `torch.utils.cpp_extension.load` and `load_inline` at the top level of a module, and calls
+    of their results in functions that run under `torch.compile`, in files that register no
+    operator.
 
     ## Why is this bad
-    `load` runs a compiler when the module is imported: seconds to minutes at each first start on a machine, by
-    each process of a job, behind one lock. And what it returns is a Python module of C++ functions, which
-    `torch.compile` knows nothing of: the graph ends at each call and another begins.
+    `load` runs a compiler when the module is imported: seconds to minutes at each first start on a
+    machine, in each process of a job, behind one lock. It returns a Python module of C++ functions,
+    which are unknown to `torch.compile`: the graph ends at each call and another begins.
 
     ## When it is fine
-    While a kernel is developed. In a function that is called once, where the program needs it. Where the
-    C++ code registers its functions (`TORCH_LIBRARY`) or Python does (`torch.library.custom_op` with
-    `register_fake`): then a graph can hold them.
+    During the development of a kernel. In a function that is called once, when the program needs
+    it. If the C++ code registers its functions (`TORCH_LIBRARY`) or Python does
+    (`torch.library.custom_op` with `register_fake`): then a graph can hold them.
 
     ## Bad
     ```python
@@ -71,7 +72,7 @@ class UnregisteredExtension(Rule):
     ```
 
     ## Fix safety
-    No fix: what the function does to its arguments is for its author to say.
+    No fix: only the author can say what the function does to its arguments.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Attempted to call function marked as skipped" (GB0007) with the name

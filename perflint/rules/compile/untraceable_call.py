@@ -31,26 +31,27 @@ _SURE = (*_CLOCKS, *_NOW, *_RANDOM, *_SYSTEM, *_TEXTS, *_STATE, *_TENSORS)
 
 
 class UntraceableCall(BreakRule):
-    """A compiled function calls what no graph can hold.
+    """A compiled function calls a function that a graph cannot hold.
 
     ## What it does
     Finds calls that end a graph in functions that run under `torch.compile`: clocks (`time.time`,
     `perf_counter`, `datetime.now`), Python's `random`, files, JSON, `copy.deepcopy` of tensors and
-    modules, seeds and states of random generators, `data_ptr()`, `to_sparse()`, `sorted` of tensors,
-    and modules or parameters that are made anew in each call.
+    modules, seeds and states of random generators, `data_ptr()`, `to_sparse()`, `sorted` of
+    tensors, and modules or parameters that are created anew in each call.
 
     ## Why is this bad
-    A graph holds tensor operations, and what Python computes while it is traced becomes constant. What
-    gives something else each time, or touches the world outside, cannot become part of it:
-    `torch.compile` ends the graph, lets Python run the call, and begins another. One graph break by a
-    clock in a forward of eight small blocks made it 31 % slower on an H200. A timer inside of compiled
-    code measures nothing besides: the CPU is done long before the GPU.
+    A graph holds tensor operations, and values that Python computes during tracing become
+    constants. A call that returns a new value each time, or has effects outside the program, cannot
+    become part of it: `torch.compile` ends the graph, lets Python run the call, and begins another.
+    One graph break by a clock in a forward of eight small blocks made it 31 % slower on an H200. A
+    timer inside compiled code does not measure the GPU either: the CPU is done long before the GPU.
 
     ## When it is fine
-    In a branch that is not taken, for only the other one is traced: calls under an `if` are shown by
-    the audit profile alone. In functions under `@torch.compiler.disable`, and where
-    `torch.compiler.is_compiling()` keeps it from the compiler. `random.randint` and `random.uniform`,
-    torch's own random numbers without a generator, and modules without parameters can be traced.
+    In a branch that is not taken, because only the other one is traced: calls under an `if` are
+    reported by the audit profile only. In functions under `@torch.compiler.disable`, and in
+    branches that `torch.compiler.is_compiling()` hides from the compiler. `random.randint` and
+    `random.uniform`, torch's own random numbers without a generator, and modules without parameters
+    can be traced.
 
     ## Bad
     ```python
@@ -74,7 +75,7 @@ class UntraceableCall(BreakRule):
     ```
 
     ## Fix safety
-    No fix: where the call should go is for its author to say.
+    No fix: only the author can say where the call belongs.
 
     ## How a GPU shows it
     `TORCH_LOGS=graph_breaks` prints "Attempted to call function marked as skipped" (GB0007), "Attempted

@@ -22,23 +22,24 @@ _WARMED = re.compile(r"warm_?up|wait_stream|cuda\.Stream\(|cuda\.stream\(|num_wa
 
 
 class CaptureWithoutWarmup(Rule):
-    """A CUDA graph is recorded of code that has not run yet.
+    """A CUDA graph records code that has not run yet.
 
     ## What it does
-    Finds `with torch.cuda.graph(g):` blocks that run a module or a function of the project, where the same
-    function (or the top level) neither calls it before nor uses a side stream or the word warm-up.
+    Finds `with torch.cuda.graph(g):` blocks that run a module or a function of the project, if the
+    same function (or the top level) neither calls it before nor uses a side stream or the word
+    warm-up.
 
     ## Why is this bad
-    The first run of a model does more than launch kernels: libraries make their handles and workspaces,
-    cuDNN tries algorithms, Triton compiles, autograd and DDP allocate what they keep. While a graph is
-    recorded, that fails ("operation not permitted when stream is capturing"), or is recorded with the
-    kernels and repeated by each replay. Gradients that are allocated in the capture belong to the
-    graph's memory.
+    The first run of a model does more than launch kernels: libraries create their handles and
+    workspaces, cuDNN tries algorithms, Triton compiles, autograd and DDP allocate memory that they
+    keep. During a capture that fails ("operation not permitted when stream is capturing"), or is
+    recorded with the kernels and repeated by each replay. Gradients that are allocated in the
+    capture belong to the graph's memory.
 
     ## When it is fine
-    Where the code ran before, in another function too: perflint looks at the one that records.
-    Elementwise operations on tensors need no warm-up. `make_graphed_callables` does its own, three
-    iterations by default.
+    The code ran before, perhaps in another function: perflint checks only the function that
+    records. Elementwise operations on tensors need no warm-up. `make_graphed_callables` does its
+    own, three iterations by default.
 
     ## Bad
     ```python
@@ -69,7 +70,7 @@ class CaptureWithoutWarmup(Rule):
     ```
 
     ## Fix safety
-    No fix: how often to run it, and on which data, is for its author to say.
+    No fix: only the author can say how often to run it, and on which data.
 
     ## How a GPU shows it
     The capture fails, or a profile of a replay shows more kernels than one of an eager step.

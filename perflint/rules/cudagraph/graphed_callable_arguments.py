@@ -23,7 +23,7 @@ _AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.
 
 
 class GraphedCallableArguments(Rule):
-    """make_graphed_callables gets what it refuses.
+    """make_graphed_callables gets arguments that it does not accept.
 
     ## What it does
     Finds calls of `torch.cuda.make_graphed_callables` with numbers, texts, flags or None among
@@ -31,11 +31,12 @@ class GraphedCallableArguments(Rule):
     argument by keyword.
 
     ## Why is this bad
-    The graph reads its arguments from fixed memory, so only tensors can be arguments: anything else is an
-    error ("sample_args for each callable must contain only Tensors"). A number would have become part of
-    the graph. Autocast's cache of weights lives outside of the graph's memory: torch refuses it too.
-    The graphed callable takes its arguments by position alone: a keyword, of an optional argument too, is a
-    TypeError. It is a warning because the call raises, not because of what it costs.
+    The graph reads its arguments from fixed memory, so only tensors can be arguments: anything else
+    is an error ("sample_args for each callable must contain only Tensors"). A number would have
+    become part of the graph. Autocast's cache of weights is outside the graph's memory, so torch
+    does not accept it either. The graphed callable takes its arguments by position only: passing an
+    argument by keyword, even an optional one, is a TypeError. It is a warning because the call
+    raises, not because of what it costs.
 
     ## When it is fine
     Tensors, and tuples, lists and dicts of them. `torch.autocast("cuda", cache_enabled=False)`.
@@ -60,7 +61,7 @@ class GraphedCallableArguments(Rule):
     ```
 
     ## Fix safety
-    No fix: whether the value changes between calls decides what to make of it.
+    No fix: the replacement depends on whether the value changes between calls.
 
     ## How a GPU shows it
     The call raises; nothing is recorded.

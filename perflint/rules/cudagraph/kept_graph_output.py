@@ -25,21 +25,21 @@ class KeptGraphOutput(Rule):
     """Outputs of a CUDA graph are collected while it runs again.
 
     ## What it does
-    Finds, in loops, outputs of a CUDA graph that are put into a list or dict without `clone()`: tensors
-    that a captured block made, after `replay()`, and what a function returns that is compiled with
-    `mode="reduce-overhead"` or `"max-autotune"`.
+    Finds, in loops, outputs of a CUDA graph that are put into a list or dict without `clone()`:
+    tensors that a captured block created, after `replay()`, and results of a function that is
+    compiled with `mode="reduce-overhead"` or `"max-autotune"`.
 
     ## Why is this bad
-    A graph writes to the same memory each time. After `graph.replay()` all entries of the list are one
-    tensor, with the last result in it, and nothing says so. Under `torch.compile` the next call may
-    reuse the memory of the outputs before: reading one then raises "accessing tensor output of
-    CUDAGraphs that has been overwritten by a subsequent run". It is a warning because results are wrong,
-    or the program raises, not because of what it costs.
+    A graph writes to the same memory each time. After `graph.replay()` all entries of the list are
+    one tensor that holds the last result, without an error. Under `torch.compile` the next call may
+    reuse the memory of the earlier outputs: reading one then raises "accessing tensor output of
+    CUDAGraphs that has been overwritten by a subsequent run". It is a warning because results are
+    wrong, or the program raises, not because of what it costs.
 
     ## When it is fine
-    Where the output is copied (`clone()`, `.cpu()`, `+ 0`), or used up before the next call. Where
-    `torch.compiler.cudagraph_mark_step_begin()` says where steps begin and only the last output is read.
-    Where a backward pass still needs the outputs: then they are kept.
+    The output is copied (`clone()`, `.cpu()`, `+ 0`), or used up before the next call.
+    `torch.compiler.cudagraph_mark_step_begin()` marks where steps begin and only the last output is
+    read. A backward pass still needs the outputs: then they are kept.
 
     ## Bad
     ```python
@@ -74,8 +74,8 @@ class KeptGraphOutput(Rule):
     ```
 
     ## Fix safety
-    Risky: `clone()` costs a copy of each output, and what a replay overwrote is now kept, so results
-    change.
+    Risky: `clone()` costs a copy of each output, and results that a replay overwrote are now kept,
+    so results change.
 
     ## How a GPU shows it
     `len({t.data_ptr() for t in outputs})` is 1; under `torch.compile` the error above.

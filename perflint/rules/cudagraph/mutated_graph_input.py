@@ -22,19 +22,19 @@ class MutatedGraphInput(Rule):
     """A function that is compiled as a CUDA graph changes its argument.
 
     ## What it does
-    Finds in-place operations on tensor arguments (`x.add_(1)`, `x += 1`, `cache[:, i] = k`) in functions
-    that `torch.compile(mode="reduce-overhead")` or `"max-autotune"` gets.
+    Finds in-place operations on tensor arguments (`x.add_(1)`, `x += 1`, `cache[:, i] = k`) in
+    functions that are compiled with `torch.compile(mode="reduce-overhead")` or `"max-autotune"`.
 
     ## Why is this bad
-    The graph works on copies of its arguments, at fixed addresses, so a change of an argument would be a
-    change of the copy. `torch.compile` then leaves CUDA graphs out of it ("skipping cudagraphs due to
-    mutated inputs"): what is left is compiled code with the launch overhead that the mode was to remove.
-    A forward of eight small blocks took 2.4 times as long for it on an H200.
+    The graph works on copies of its arguments, at fixed addresses, so a change of an argument would
+    change the copy. `torch.compile` then does not use CUDA graphs ("skipping cudagraphs due to
+    mutated inputs"), and the compiled code keeps the launch overhead that the mode should remove. A
+    forward of eight small blocks took 2.4 times as long on an H200.
 
     ## When it is fine
-    Parameters and buffers of the module, which stay where they are, and outputs of the same graphs may be
-    changed: a key-value cache in a buffer is the usual way. Arguments whose addresses never change and that
-    are marked by `torch._dynamo.mark_static_address`. Where the mode makes no graphs.
+    Parameters and buffers of the module, which stay where they are, and outputs of the same graphs
+    may be changed: a key-value cache in a buffer is the usual way. Arguments whose addresses never
+    change and that are marked by `torch._dynamo.mark_static_address`. If the mode uses no graphs.
 
     ## Bad
     ```python
@@ -63,7 +63,7 @@ class MutatedGraphInput(Rule):
     ```
 
     ## Fix safety
-    No fix: who owns the tensor is for its author to say.
+    No fix: only the author can say who owns the tensor.
 
     ## How a GPU shows it
     `TORCH_LOGS=perf_hints` prints "skipping cudagraphs due to mutated inputs" with the line; a trace of

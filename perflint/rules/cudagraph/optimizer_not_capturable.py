@@ -18,20 +18,21 @@ from perflint.source.quoting import quoted
 
 
 class OptimizerNotCapturable(Rule):
-    """A CUDA graph is to record the step of an optimizer without `capturable=True`.
+    """A CUDA graph records the step of an optimizer without `capturable=True`.
 
     ## What it does
-    Finds `optimizer.step()` of `Adam`, `AdamW`, `NAdam`, `RAdam`, `Adamax`, `ASGD`, `Adadelta`, `RMSprop` and
-    `Rprop` in code that a CUDA graph records, where the optimizer was made without `capturable=True`.
+    Finds `optimizer.step()` of `Adam`, `AdamW`, `NAdam`, `RAdam`, `Adamax`, `ASGD`, `Adadelta`,
+    `RMSprop` and `Rprop` in code that a CUDA graph records, if the optimizer was created without
+    `capturable=True`.
 
     ## Why is this bad
-    These optimizers count their steps, on the CPU unless they are told otherwise. A graph records no CPU
-    code, so that bias corrections would stay what they were: torch refuses ("Attempting CUDA graph
-    capture of step() for an instance of Adam but param_groups' capturable is False"). It is a warning
-    because the capture fails, not because of what it costs.
+    These optimizers count their steps, on the CPU by default. A graph does not record CPU code, so
+    bias corrections would never change. torch raises an error instead ("Attempting CUDA graph
+    capture of step() for an instance of Adam but param_groups' capturable is False"). It is a
+    warning because the capture fails, not because of what it costs.
 
     ## When it is fine
-    `SGD` has no counter. Where the graph ends before the step and `optimizer.step()` follows the replay.
+    `SGD` has no counter. The graph ends before the step and `optimizer.step()` follows the replay.
 
     ## Bad
     ```python

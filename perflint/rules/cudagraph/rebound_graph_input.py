@@ -26,14 +26,14 @@ class ReboundGraphInput(Rule):
     class that captures. Python numbers that a graph has read count too.
 
     ## Why is this bad
-    A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever that
-    name means later: the replay computes with the old batch, again and again, and nothing says so. A
-    number, such as a learning rate, has become part of the kernels' arguments. It is a warning because
-    results are wrong, not because of what it costs.
+    A graph holds addresses. It reads the memory that `static_x` had when it was recorded, whatever
+    the name refers to later: the replay computes with the old batch, again and again, without an
+    error. A number, such as a learning rate, has become part of the kernels' arguments. It is a
+    warning because results are wrong, not because of what it costs.
 
     ## When it is fine
-    `static_x.copy_(batch)` and other in-place operations. A name that is bound anew before the capture, or
-    before another capture. Names that the captured block does not read.
+    `static_x.copy_(batch)` and other in-place operations. A name that is bound again before the
+    capture, or before another capture. Names that the captured block does not read.
 
     ## Bad
     ```python
@@ -68,8 +68,9 @@ class ReboundGraphInput(Rule):
     ```
 
     ## Fix safety
-    Risky: `static_x = batch` becomes `static_x.copy_(batch)`, which is what was meant, so results change.
-    A batch of another shape raises, or is broadcast; the old tensor keeps its contents no longer.
+    Risky: `static_x = batch` becomes `static_x.copy_(batch)`, which is probably the intention, so
+    results change. A batch of another shape raises, or is broadcast; the old tensor no longer keeps
+    its contents.
 
     ## How a GPU shows it
     The outputs of two replays with different batches are equal.

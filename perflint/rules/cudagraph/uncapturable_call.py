@@ -21,20 +21,20 @@ _WAITING = (Effect.SYNC, Effect.TRANSFER)
 
 
 class UncapturableCall(Rule):
-    """A CUDA graph is to record what makes the CPU wait.
+    """A CUDA graph records code that makes the CPU wait.
 
     ## What it does
-    Finds, in code that a CUDA graph records, whatever the rules of synchronisation and transfers find: reads
-    of numbers, branches on tensors, sizes that depend on data, copies between CPU and GPU that
-    are not pinned, `torch.cuda.synchronize()`. Recorded is the block of `with torch.cuda.graph(g):`,
-    what stands between `capture_begin()` and `capture_end()`, what is passed to
-    `make_graphed_callables`, and what these call in the same file.
+    Finds everything that the rules on synchronization and transfers report, in code that a CUDA
+    graph records: reads of numbers, branches on tensors, sizes that depend on data, copies between
+    CPU and GPU that are not pinned, `torch.cuda.synchronize()`. A graph records the block of
+    `with torch.cuda.graph(g):`, the code between `capture_begin()` and `capture_end()`, the
+    arguments of `make_graphed_callables`, and the functions that these call in the same file.
 
     ## Why is this bad
-    A graph records kernels and runs none of them, so there is nothing to wait for: CUDA fails with
-    "operation not permitted when stream is capturing", and the capture is lost. What the CPU computes
-    is not recorded either: a replay repeats the kernels alone. It is a warning because the capture
-    fails, not because of what it costs.
+    A graph records kernels without running them, so the CPU has nothing to wait for: CUDA fails
+    with "operation not permitted when stream is capturing", and the capture is lost. Work of the
+    CPU is not recorded either: a replay repeats only the kernels. It is a warning because the
+    capture fails, not because of what it costs.
 
     ## When it is fine
     Before and after the capture. In a branch on `torch.cuda.is_current_stream_capturing()`.
@@ -67,7 +67,7 @@ class UncapturableCall(Rule):
     ```
 
     ## Fix safety
-    No fix of its own: that of the rule that finds the wait, where it has one.
+    No fix of its own: the rule that reports the wait may have one.
 
     ## How a GPU shows it
     The capture raises "CUDA error: operation not permitted when stream is capturing". An eager run of the

@@ -29,14 +29,14 @@ class BarrierInLoop(Rule):
     ## Why is this bad
     A barrier makes every process wait, on the CPU, until all devices have done all of their work:
     nothing is queued meanwhile. Collectives of objects pickle them, copy the bytes to the GPU, ask
-    with `.item()` how long those of the others are, and copy them back: several waits for each call.
-    Torch's sync debug mode does not see barriers. What that costs depends on the slowest process; it
+    with `.item()` for the length of the others' bytes, and copy them back: several waits for each
+    call. Torch's sync debug mode does not see barriers. The cost depends on the slowest process; it
     has not been measured here.
 
     ## When it is fine
     - Set-up, checkpoints, the end of an epoch.
-    - Around a measurement of time.
-    - Under `if key not in cache:`, where it runs once for each key, before an error is raised, and in
+    - Around a time measurement.
+    - Under `if key not in cache:`, which runs once for each key, before an error is raised, and in
       functions that load or save: not reported.
     - Results of an evaluation that are strings, gathered once after the loop.
 
@@ -65,11 +65,11 @@ class BarrierInLoop(Rule):
     ```
 
     ## Fix safety
-    No fix: why the call is there is not in the source.
+    No fix: the source does not show why the call is there.
 
     ## How a GPU shows it
-    A profile shows `cudaStreamSynchronize` or `cudaDeviceSynchronize` below the line in each process, and
-    idle devices until the last one has come.
+    A profile shows `cudaStreamSynchronize` or `cudaDeviceSynchronize` below the line in each
+    process, and idle devices until the last process arrives.
 
     ## References
     - [torch.distributed.barrier](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.barrier)

@@ -22,17 +22,18 @@ class CollectivePerStep(Rule):
     """One collective for each number, in code that runs each step.
 
     ## What it does
-    Finds two or more `all_reduce` calls in one block of code that runs each step, where each reduces one
-    number.
+    Finds two or more `all_reduce` calls in one block of code that runs each step, if each reduces
+    one number.
 
     ## Why is this bad
-    Each collective launches a kernel on every device and waits for the slowest of them; for one number,
-    that latency is all. Packed into one tensor, all of them cost as much as one. Numbers that are only
-    logged can be reduced every hundredth step. It has not been measured here.
+    Each collective launches a kernel on every device and waits for the slowest of them; for one
+    number, that latency is the whole cost. Packed into one tensor, all of them cost as much as one.
+    Numbers that are only logged can be reduced every hundredth step. The cost has not been measured
+    here.
 
     ## When it is fine
     - Under an interval, or once per epoch.
-    - Large tensors, gradients for instance: not reported.
+    - Large tensors, for example gradients: not reported.
     - Different operations or groups: sums and maxima cannot share a tensor.
 
     ## Bad
@@ -68,7 +69,7 @@ class CollectivePerStep(Rule):
     No fix: the tensors have to be packed, and taken apart again.
 
     ## How a GPU shows it
-    A profile shows a row of short NCCL kernels between two steps.
+    A profile shows a series of short NCCL kernels between two steps.
 
     ## References
     - [torch.distributed.all_reduce](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)

@@ -23,19 +23,19 @@ class DataParallel(Rule):
     """`nn.DataParallel`, which copies the model to all devices in each forward pass.
 
     ## What it does
-    Finds models that are wrapped in `torch.nn.DataParallel`, also where a flag decides on it.
+    Finds models that are wrapped in `torch.nn.DataParallel`, also if a flag decides about it.
 
     ## Why is this bad
     One process with one thread for each device runs all of them: in each forward pass it copies the
-    whole model to every device and scatters the batch, and gathers outputs and gradients on the first
-    one, while all threads share one interpreter lock. `DistributedDataParallel` runs one process for
-    each device, keeps the copies, and reduces gradients while the backward pass runs. The documentation
-    recommends it even on one machine. What it costs depends on the model and the number of devices; it
-    has not been measured here.
+    whole model to every device and scatters the batch, and gathers outputs and gradients on the
+    first one, while all threads share one interpreter lock. `DistributedDataParallel` runs one
+    process for each device, keeps the copies, and reduces gradients while the backward pass runs.
+    The documentation recommends it even on one machine. The cost depends on the model and the
+    number of devices; it has not been measured here.
 
     ## When it is fine
-    - One device: the wrapper then only passes through.
-    - Code that cannot be started in several processes, a notebook for instance.
+    - One device: the wrapper then only calls the model.
+    - Code that cannot be started in several processes, for example a notebook.
 
     ## Bad
     ```python
@@ -57,7 +57,8 @@ class DataParallel(Rule):
     ```
 
     ## Fix safety
-    No fix: the program has to be started once for each device, with a sampler that divides the data.
+    No fix: the program has to be started once for each device, with a sampler that distributes the
+    data.
 
     ## How a GPU shows it
     A profile shows `Broadcast` and `Scatter` before and `Gather` after each forward pass, and little work

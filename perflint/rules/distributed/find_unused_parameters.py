@@ -25,23 +25,23 @@ _TRAINS = re.compile(r"backward|optim|[Ss]trategy|[Aa]ccelerat|wrap")
 
 
 class FindUnusedParameters(Rule):
-    """`find_unused_parameters=True`, which walks over the graph in each step.
+    """`find_unused_parameters=True` traverses the graph in each step.
 
     ## What it does
     Finds `DistributedDataParallel(…, find_unused_parameters=True)`, and the same of the wrappers of
     accelerate and Lightning.
 
     ## Why is this bad
-    Before each backward pass the CPU walks over the whole autograd graph to find parameters that it does
-    not reach, and the processes exchange which ones were used. Where all of them are, that is for
-    nothing, and torch says so in a warning, once. What it costs depends on the model; it has not been
-    measured here.
+    Before each backward pass the CPU traverses the whole autograd graph to find parameters that it
+    does not reach, and the processes exchange which ones were used. If all parameters are used,
+    this work is wasted, and torch warns about it once. The cost depends on the model; it has not
+    been measured here.
 
     ## When it is fine
-    - Some parameters really take no part in some steps: branches, experts, heads that are chosen.
-      Without the flag the reduction waits for them for ever, or raises.
+    - Some parameters take no part in some steps: branches, experts, heads that are selected.
+      Without the flag the reduction waits for them forever, or raises.
     - `static_graph=True` finds them once.
-    - Inference: files that speak of no backward pass and no optimizer are not reported.
+    - Inference: files without a backward pass and an optimizer are not reported.
 
     ## Bad
     ```python
@@ -62,9 +62,9 @@ class FindUnusedParameters(Rule):
     ```
 
     ## Fix safety
-    No fix is written, the change is shown: only a run tells whether the argument can go, by torch's warning.
-    perflint does not look whether parameters are unused. If some are, the second step raises "Expected to have
-    finished reduction in the prior iteration".
+    No fix is written, but the change is shown: only torch's warning in a run shows whether the
+    argument can be removed. perflint does not check whether parameters are unused. If some are, the
+    second step raises "Expected to have finished reduction in the prior iteration".
 
     ## How a GPU shows it
     Torch's own warning says that the flag was not needed. A profile shows the CPU in `prepare_for_backward`

@@ -30,17 +30,17 @@ class UnguardedCheckpoint(Rule):
 
     ## What it does
     Finds `torch.save` in functions that start a process group or wrap models in
-    `DistributedDataParallel`, where no condition decides on it and the path does not mention the rank.
+    `DistributedDataParallel`, if it runs unconditionally and the path does not mention the rank.
 
     ## Why is this bad
-    All processes copy the whole model to the CPU and write it to the same path: the bus and the file
-    system carry the same bytes as often as there are processes, and the file may end up mixed. It has
+    All processes copy the whole model to the CPU and write it to the same path: the bus and the
+    file system carry the same bytes once per process, and the file may end up corrupt. The cost has
     not been measured here.
 
     ## When it is fine
-    - Each process has a part of its own to save, sharded states for instance.
-    - Under any condition, which may well be true on the first process only, and in functions of their own,
-      which may be called there only: not reported.
+    - Each process saves a part of its own, for example sharded states.
+    - Under any condition, which may be true only on the first process, and in functions of their
+      own, which may be called only there: not reported.
 
     ## Bad
     ```python

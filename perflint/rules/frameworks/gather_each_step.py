@@ -21,19 +21,19 @@ _GATHERS = tuple(
 
 
 class GatherEachStep(Rule):
-    """`accelerator.gather` and its kin in each training step.
+    """`accelerator.gather` and similar calls in each training step.
 
     ## What it does
     Finds `gather`, `gather_for_metrics`, `reduce` and `print` of an `Accelerator` in loops that train.
 
     ## Why is this bad
-    Each gathers over all processes, which wait for the slowest of them, and what is gathered is mostly
-    read at once: a second wait. For a loss in the log, the mean of one process is enough in most steps.
-    What it costs depends on the number of processes; it has not been measured here.
+    Each gathers over all processes, which wait for the slowest of them, and the result is usually
+    read at once: a second wait. For a loss in the log, the mean of one process is enough in most
+    steps. The cost depends on the number of processes; it has not been measured here.
 
     ## When it is fine
     - Under an interval, and in evaluation, where metrics need all results: not reported.
-    - Losses that need the batch of all processes, contrastive ones for instance.
+    - Losses that need the batch of all processes, for example contrastive ones.
 
     ## Bad
     ```python
@@ -63,10 +63,11 @@ class GatherEachStep(Rule):
     ```
 
     ## Fix safety
-    No fix: how often the value is wanted is not in the source.
+    No fix: the source does not show how often the value is needed.
 
     ## How a GPU shows it
-    A profile shows short NCCL kernels at the end of each step, and the wait of `aten::item` behind them.
+    A profile shows short NCCL kernels at the end of each step, followed by the wait of
+    `aten::item`.
 
     ## References
     - [Accelerator.gather](https://huggingface.co/docs/accelerate/package_reference/accelerator#accelerate.Accelerator.gather)

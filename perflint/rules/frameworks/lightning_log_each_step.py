@@ -27,16 +27,17 @@ class LightningLogEachStep(Rule):
     `Trainer(detect_anomaly=True)`.
 
     ## Why is this bad
-    `.item()` waits in each step, though Lightning takes tensors and reads them when it logs. A value of
-    the progress bar is read after every batch. `sync_dist=True` reduces it over all processes each time.
-    `log_every_n_steps=1` reads all logged values in every step. Anomaly detection waits after each
-    operation of the backward pass (TPF606). One read between the forward and the backward pass cost 3 % in
-    training of a 124 M parameter GPT on an H200, and 4 % in that of a small network.
+    `.item()` waits in each step, although Lightning accepts tensors and reads them when it logs. A
+    value of the progress bar is read after every batch. `sync_dist=True` reduces it over all
+    processes each time. `log_every_n_steps=1` reads all logged values in every step. Anomaly
+    detection waits after each operation of the backward pass (TPF606). One read between the forward
+    and the backward pass cost 3 % in training of a 124 M parameter GPT on an H200, and 4 % in that
+    of a small network.
 
     ## When it is fine
-    - `on_step=False`: the value is gathered on the GPU and read once per epoch. Not reported.
-    - Validation and test steps, whose values are gathered anyway.
-    - Short programs, where to see each step matters more.
+    - `on_step=False`: the value is accumulated on the GPU and read once per epoch. Not reported.
+    - Validation and test steps, whose values are accumulated anyway.
+    - Short programs, where seeing each step matters more.
 
     ## Bad
     ```python

@@ -26,20 +26,20 @@ class TrainerReadsEachStep(Rule):
 
     ## What it does
     Finds `logging_steps=1`, `torch_empty_cache_steps` of ten or less, and, with low confidence,
-    `TrainingArguments` that leave `logging_nan_inf_filter` on.
+    `TrainingArguments` that keep `logging_nan_inf_filter` on.
 
     ## Why is this bad
-    With `logging_steps=1` the trainer reads the loss in every step. Emptying the cache gives memory back
-    that the next step asks the driver for again: 17 % of a step in training of a 124 M parameter GPT on an
-    H200. The filter, on by default, asks in each step `if isnan(loss) or isinf(loss)`, which waits twice: a
-    branch on `isnan(loss)` made the step of that GPT 2 % slower. A user's profile put 7 % of the training
-    time on that line.
+    With `logging_steps=1` the trainer reads the loss in every step. Emptying the cache gives memory
+    back that the next step asks the driver for again: 17 % of a step in training of a 124 M
+    parameter GPT on an H200. The filter, on by default, tests `if isnan(loss) or isinf(loss)` in
+    each step, which waits twice: a branch on `isnan(loss)` made the step of that GPT 2 % slower. A
+    user's profile put 7 % of the training time on that line.
 
     ## When it is fine
     - Short runs, and runs that are being debugged.
     - The filter: a loss that may be NaN now and then would spoil the average in the log. It does not change
       the training.
-    - Memory that is short: `torch_empty_cache_steps` is there for that.
+    - Memory is short: `torch_empty_cache_steps` is meant for that.
 
     ## Bad
     ```python
@@ -56,8 +56,8 @@ class TrainerReadsEachStep(Rule):
     ```
 
     ## Fix safety
-    Unsafe, for the filter only: `logging_nan_inf_filter=False` lets a NaN of one step into the average loss
-    of the log.
+    Unsafe, and offered for the filter only: `logging_nan_inf_filter=False` lets a NaN of one step
+    into the average loss of the log.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns in `transformers/trainer.py` in each step.

@@ -43,16 +43,16 @@ class DeprecatedAmp(Rule):
 
     ## Why is this bad
     Since torch 2.4 each call raises a FutureWarning, which a training loop repeats, and the names
-    will go. `torch.amp` has the same for every device. The order of the parameters differs: the
-    first positional argument of `torch.cuda.amp.autocast` is `enabled`, that of
-    `torch.amp.autocast` is the device type and its second is `dtype`, so putting `"cuda"` in front
+    will be removed. `torch.amp` has the same for every device. The order of the parameters differs.
+    The first positional argument of `torch.cuda.amp.autocast` is `enabled`; that of
+    `torch.amp.autocast` is the device type and its second is `dtype`. So putting `"cuda"` in front
     of the old arguments turns `enabled` into `dtype`.
 
-    It costs no measurable time. It is a warning because the names will go.
+    It costs no measurable time. It is a warning because the names will be removed.
 
     ## When it is fine
-    Code that also runs on torch before 2.4 needs the old names in one branch: a branch or an
-    import whose alternative uses `torch.amp` or `torch.autocast` is left alone.
+    Code that also runs on torch before 2.4 needs the old names in one branch: a branch or an import
+    whose alternative uses `torch.amp` or `torch.autocast` is not reported.
 
     ## Bad
     ```python
@@ -84,13 +84,13 @@ class DeprecatedAmp(Rule):
 
     ## Fix safety
     Safe: the old names construct the new ones with the same values. Positional arguments of
-    `autocast` become keywords. The old `autocast` computes in float16 (on the CPU in bfloat16) and keeps
-    a cache if no argument says otherwise. The new one does as the autocast around it, so the fix writes
-    `dtype`, and `cache_enabled=True` if the file sets that. Where the names are imported, the
-    import and all uses change together, but not where another file takes the names from this one. Where
-    one of the uses cannot change, the others are spelled in full. Unsafe where a file of the project asks with
-    `isinstance` for a scaler: one of today's class is no object of the old class, and scalers of both classes are
-    among those that a test for today's finds.
+    `autocast` become keywords. The old `autocast` computes in float16 (on the CPU in bfloat16) and
+    keeps a cache if no argument says otherwise. The new one inherits from the surrounding autocast,
+    so the fix writes `dtype`, and `cache_enabled=True` if the file sets that. If the names are
+    imported, the import and all uses change together, but not if another file imports the names
+    from this one. If one of the uses cannot change, the others are spelled in full. Unsafe if a
+    file of the project tests for a scaler with `isinstance`: a scaler of the new class is not an
+    instance of the old class, and a test for the new class also accepts scalers of the old one.
 
     ## How a GPU shows it
     It does not: the same kernels run. The warning shows on the CPU.

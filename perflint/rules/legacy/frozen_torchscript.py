@@ -25,12 +25,13 @@ class FrozenTorchscript(Rule):
     Finds `torch.jit.freeze`, `torch.jit.optimize_for_inference` and `torch.jit.run_frozen_optimizations`.
 
     ## Why is this bad
-    They make parameters constants, fold batch norms into convolutions and fuse what TorchScript's fuser knows.
-    TorchScript is deprecated with them; `torch.compile` with freezing does the same for today's
-    operators, writes kernels for the GPU at hand, and can use CUDA graphs.
+    They turn parameters into constants, fold batch norms into convolutions and fuse the operations
+    that TorchScript's fuser supports. TorchScript is deprecated, and they are too. `torch.compile`
+    with freezing does the same for today's operators, generates kernels for the GPU of the machine,
+    and can use CUDA graphs.
 
     ## When it is fine
-    Where the frozen file is loaded by C++ or on a phone, until `torch.export` can take its place there.
+    The frozen file is loaded by C++ or on a phone, until `torch.export` can replace it there.
 
     ## Bad
     ```python
@@ -50,7 +51,7 @@ class FrozenTorchscript(Rule):
     ```
 
     ## Fix safety
-    No fix: what is made is another kind of object.
+    No fix: the result is another kind of object.
 
     ## How a GPU shows it
     A profile shows `prim::` operators and kernels of TorchScript's fuser instead of `triton_…`.

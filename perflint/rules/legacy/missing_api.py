@@ -44,7 +44,7 @@ _MOVES = frozenset({"to", "cuda", "half", "bfloat16", "eval"})
 
 
 class MissingApi(Rule):
-    """Code uses what torch does not have.
+    """Code uses names that torch does not have.
 
     ## What it does
     Finds names below `torch`, `torch.cuda`, `torch.compiler`, `torch.jit`, `torch.nn.functional` and the like
@@ -52,14 +52,14 @@ class MissingApi(Rule):
     and `.to(device)`, `.cuda()` of a plain function.
 
     ## Why is this bad
-    Such calls come from articles and generated code. They raise AttributeError when they run first,
-    which may be late (in a branch for the GPU, after an epoch), and where somebody catches that, the
+    Such calls come from articles and generated code. They raise AttributeError when they first run,
+    which may be late (in a branch for the GPU, after an epoch). If the error is caught, the
     optimisation silently never happens. It is a warning because the program raises.
 
     ## When it is fine
-    Where `hasattr` or a version test asks first, or an `except` takes over; where the program puts the name
-    there itself. Names that torch has had, or will have, are shown by the audit profile alone, unless
-    they are a letter away from one that exists.
+    A `hasattr` or a version test guards the use, or an `except` handles the error; the program
+    defines the name there itself. Names that torch has had, or will have, are reported by the audit
+    profile only, unless they differ by one letter from an existing name.
 
     ## Bad
     ```python
@@ -82,7 +82,7 @@ class MissingApi(Rule):
     ```
 
     ## Fix safety
-    No fix: what was meant may take other arguments.
+    No fix: the intended function may take other arguments.
 
     ## How a GPU shows it
     It does not: the line raises AttributeError.

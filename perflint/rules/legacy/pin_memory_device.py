@@ -15,18 +15,18 @@ from perflint.source.quoting import quoted
 
 
 class PinMemoryDevice(Rule):
-    """A loader is told for which device to pin.
+    """A loader names the device for which it pins memory.
 
     ## What it does
     Finds `DataLoader(…, pin_memory_device=…)`.
 
     ## Why is this bad
-    torch pins for the accelerator that it finds, and ignores the argument: with `pin_memory=True` it warns in
-    each epoch, without it nothing is pinned at all. It costs no measurable time.
-    It is a warning because the argument does not do what it says, and will go.
+    torch pins for the accelerator that it finds, and ignores the argument: with `pin_memory=True`
+    it warns in each epoch, without it nothing is pinned at all. It costs no measurable time. It is
+    a warning because the argument has no effect, and will be removed.
 
     ## When it is fine
-    Code that also runs on torch versions that read it. An empty text, which is the default.
+    Code that also runs on torch versions that read it. An empty string, which is the default.
 
     ## Bad
     ```python
@@ -45,8 +45,8 @@ class PinMemoryDevice(Rule):
     ```
 
     ## Fix safety
-    Safe: the argument is taken out where it is a literal that torch ignores, "cuda" or "cuda:0". Batches are
-    the same.
+    Safe: the argument is removed if it is a literal that torch ignores, "cuda" or "cuda:0". Batches
+    are the same.
 
     ## How a GPU shows it
     It does not: "pin_memory_device is deprecated" shows on the CPU.

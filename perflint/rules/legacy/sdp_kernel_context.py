@@ -24,19 +24,19 @@ _BACKENDS = {
 
 
 class SdpKernelContext(Rule):
-    """`torch.backends.cuda.sdp_kernel` chooses the kernel of attention.
+    """`torch.backends.cuda.sdp_kernel` selects the attention kernel.
 
     ## What it does
     Finds calls of `torch.backends.cuda.sdp_kernel`.
 
     ## Why is this bad
-    It is deprecated, raises a FutureWarning each time and will go. Its defaults allow what nobody asked for:
-    `sdp_kernel(enable_math=False)` leaves flash, memory-efficient and cuDNN attention on.
-    `torch.nn.attention.sdpa_kernel` takes the list of what is allowed. It costs no measurable time.
-    It is a warning because the name will go.
+    It is deprecated, raises a FutureWarning each time and will be removed. Its defaults allow
+    kernels that the call does not mention: `sdp_kernel(enable_math=False)` leaves flash,
+    memory-efficient and cuDNN attention on. `torch.nn.attention.sdpa_kernel` takes the list of
+    allowed kernels. It costs no measurable time. It is a warning because the name will be removed.
 
     ## When it is fine
-    In a branch for torch before 2.3, which has nothing else.
+    In a branch for torch before 2.3, which has no alternative.
 
     ## Bad
     ```python
@@ -60,8 +60,9 @@ class SdpKernelContext(Rule):
     ```
 
     ## Fix safety
-    Safe: `sdp_kernel` itself calls `sdpa_kernel` with the same list. Only where all arguments are literals. It
-    names cuDNN's kernels where they were on by default, which torch has since 2.5.
+    Safe: `sdp_kernel` itself calls `sdpa_kernel` with the same list. The fix is offered only if all
+    arguments are literals. It names cuDNN's kernels if they were on by default, which is so since
+    torch 2.5.
 
     ## How a GPU shows it
     It does not: the same kernels run. The warning shows on the CPU.

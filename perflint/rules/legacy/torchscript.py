@@ -27,20 +27,21 @@ class Torchscript(Rule):
     from `ScriptModule`, as calls and as decorators.
 
     ## Why is this bad
-    TorchScript is deprecated and gets no new operators, fusions or Python features; torch warns since 2.10, and
-    on Python 3.14 it "is not supported and may break". `torch.compile` does not look into scripted
-    modules: a graph ends before each and begins anew after it (scripted functions are traced through). Helpers that
-    are scripted for speed keep `torch.compile` from being used on the whole. It is a warning because TorchScript
-    will go, not because of what it costs: on an H200, a scripted block cost a compiled forward 3 %,
-    which may be chance, and after eager blocks a scripted helper was faster than a compiled one. Decorators are
-    warnings, calls are shown by the pedantic profile.
+    TorchScript is deprecated and gets no new operators, fusions or Python features; torch warns
+    since 2.10, and on Python 3.14 it "is not supported and may break". `torch.compile` does not
+    look into scripted modules: a graph ends before each and begins anew after it (scripted
+    functions are traced through). Helpers that are scripted for speed prevent `torch.compile` from
+    being used on the whole model. It is a warning because TorchScript will be removed, not because
+    of what it costs: on an H200, a scripted block cost a compiled forward 3 %, which may be chance,
+    and after eager blocks a scripted helper was faster than a compiled one. Decorators are
+    warnings, calls are reported by the pedantic profile.
 
     ## When it is fine
-    Where a program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
-    ExecuTorch when you can; files that save what they script are shown by the audit profile alone.
-    `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and the
-    like do nothing by themselves. A scripted elementwise function can still be faster than a compiled one
-    for very small inputs: measure.
+    A program in C++ or on a phone loads the file: move to `torch.export` with AOTInductor or
+    ExecuTorch when you can. Files that save the functions that they script are reported by the
+    audit profile only. `script_if_tracing`, `torch.jit.is_scripting()`, `torch.jit.ignore` and
+    similar names do nothing by themselves. A scripted elementwise function can still be faster than
+    a compiled one for very small inputs: measure.
 
     ## Bad
     ```python
@@ -61,7 +62,8 @@ class Torchscript(Rule):
     ```
 
     ## Fix safety
-    No fix: `torch.compile` compiles when it is first called, for the shapes that it meets, and saves nothing.
+    No fix: `torch.compile` compiles when it is first called, for the shapes that it gets, and saves
+    nothing.
 
     ## How a GPU shows it
     A profile names the fused kernels of TorchScript's fuser (`fused_mul_add…`, `nvfuser…`); those of

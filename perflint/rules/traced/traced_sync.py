@@ -9,19 +9,19 @@ from perflint.rules.base import TracedRule
 class TracedSync(TracedRule):
     """
     ## What it does
-    Reports the lines on which a traced program waited for the GPU and no other rule says so. It needs
-    `perflint check --trace FILE`; without a trace it is silent.
+    Reports the lines on which a traced program waited for the GPU, if no other rule reports them.
+    It needs `perflint check --trace FILE`; without a trace it reports nothing.
 
     ## Why is this bad
-    The CPU cannot launch the next kernels while it waits. What that costs is not the wait itself but
-    the time in which the GPU has nothing to do afterwards; the trace says how much, and the severity
-    follows it.
+    The CPU cannot launch the next kernels while it waits. The cost is not the wait itself but the
+    time in which the GPU is idle afterwards. The trace measures that time, and it decides the
+    severity.
 
     ## When it is fine
-    Where the GPU has work meanwhile: the verdict then says "confirmed, no cost". Where the wait is
-    meant: `with perflint.allow_sync("reason")` in the program says so, and it is not reported. Waits
-    outside the recorded steps, of whole modules on their way to the GPU and of the compiler are not
-    reported either.
+    The GPU has other work meanwhile: the verdict then says "confirmed, no cost". The wait is
+    intended: `with perflint.allow_sync("reason")` in the program states that, and it is not
+    reported. Waits outside the recorded steps, waits of whole modules on their way to the GPU and
+    waits of the compiler are not reported either.
 
     ## Bad
     ```python
@@ -40,7 +40,7 @@ class TracedSync(TracedRule):
     ```
 
     ## Fix safety
-    No fix: what to do depends on the code that waits.
+    No fix: the cure depends on the code that waits.
 
     ## How a GPU shows it
     `perflint trace` records it: torch's sync debug mode reports the wait, and the profiler the time in

@@ -24,14 +24,15 @@ class CheckpointEachStep(Rule):
     step an optimizer, without a condition.
 
     ## Why is this bad
-    All parameters are copied to the CPU, which waits for that, and written to the disk, while the GPU
-    has nothing to do. For most models that takes longer than the step. In training of a 124 M parameter
-    GPT, saving into memory in each step made it 32 times slower on an H200; a disk comes on top.
+    All parameters are copied to the CPU with blocking copies and written to the disk, while the GPU
+    is idle. For most models that takes longer than the step. In training of a 124 M parameter GPT,
+    saving into memory in each step made it 32 times slower on an H200; a disk comes on top.
 
     ## When it is fine
     - Under a condition: every so many steps, when the result is the best so far.
-    - Saving results of an inference for each batch: there the writing is the work, and it is not reported.
-    - `torch.distributed.checkpoint.async_save` writes beside the training.
+    - Saving results of an inference for each batch: writing is the purpose there, and it is not
+      reported.
+    - `torch.distributed.checkpoint.async_save` writes while the training continues.
 
     ## Bad
     ```python
@@ -57,7 +58,7 @@ class CheckpointEachStep(Rule):
     ```
 
     ## Fix safety
-    No fix: how often a checkpoint is wanted is not in the source.
+    No fix: the source does not show how often a checkpoint is needed.
 
     ## How a GPU shows it
     A profile shows one `Memcpy DtoH` for each parameter at the end of the step, and idle time while the

@@ -31,12 +31,12 @@ class SyncInHook(Rule):
 
     ## What it does
     Finds hooks of modules and parameters whose function calls `.item()`, `.cpu()`, `.tolist()` or
-    `.numpy()`, where the handle that would remove them is thrown away, in files that train.
+    `.numpy()`, if the handle that would remove them is dropped, in files that train.
 
     ## Why is this bad
-    The hook runs in each forward or backward pass, for each module that has it, and each time the CPU
-    waits until the GPU has caught up: with one hook for each layer, the CPU can never run ahead. What
-    that costs is what each wait exposes; see TPF101.
+    The hook runs in each forward or backward pass, for each module that has it, and each time the
+    CPU waits until the GPU has caught up: with one hook for each layer, the CPU can never run
+    ahead. The cost is the idle time that each wait exposes; see TPF101.
 
     ## When it is fine
     - A handle that is kept, so that the hook can be removed.
@@ -76,7 +76,7 @@ class SyncInHook(Rule):
     ```
 
     ## Fix safety
-    No fix: who reads what the hook keeps has to read it from the GPU then.
+    No fix: the code that reads the stored values would then have to read them from the GPU.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns in the hook; a profile shows a gap at the end of each

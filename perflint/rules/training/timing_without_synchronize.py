@@ -33,20 +33,20 @@ class _Timed:
 
 
 class TimingWithoutSynchronize(Rule):
-    """A time that is taken before the GPU has done the work.
+    """A time is taken before the GPU has done the work.
 
     ## What it does
     Finds `start = time.time()`, a call of a module or a backward pass on the GPU, and
-    `time.time() - start`, in one block of statements of which none waits for the GPU.
+    `time.time() - start`, in one block of statements without a wait for the GPU.
 
     ## Why is this bad
-    Calls return when their kernels are queued, not when they are done: the difference is the time that
-    queueing took, mostly far too short, and whatever waits next seems to be slow. Nothing becomes slower
-    by it, but decisions are made on wrong figures.
+    Calls return when their kernels are queued, not when they are done. The difference is the time
+    that queueing took, usually far too short, and the next call that waits seems to be slow. It
+    does not slow the program down, but leads to decisions on wrong figures.
 
     ## When it is fine
-    - The time of the CPU is meant.
-    - A loop of many steps is timed, at the end of which little is left in the queue: not reported.
+    - The CPU time is intended.
+    - A loop of many steps is timed, and little is left in the queue at its end: not reported.
     - The model is on the CPU.
 
     ## Bad
@@ -78,11 +78,11 @@ class TimingWithoutSynchronize(Rule):
     ```
 
     ## Fix safety
-    No fix: `synchronize` before both readings gives the right time, but slows down a loop that is timed
-    in each step; `torch.cuda.Event(enable_timing=True)` does not.
+    No fix: `synchronize` before both readings measures the right time, but slows down a loop that
+    is timed in each step; `torch.cuda.Event(enable_timing=True)` does not.
 
     ## How a GPU shows it
-    A profile shows kernels that run after the line which read the clock has returned.
+    A profile shows kernels that run after the clock was read.
 
     ## References
     - [Asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)

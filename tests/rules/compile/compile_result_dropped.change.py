@@ -90,7 +90,7 @@ def case_in_place():
 
 
 def change_in_place(compiled):
-    """the variable of a loop are compiled in place by `.compile()`, which keeps the keys"""
+    """a loop variable are compiled in place by `.compile()`, which keeps the keys"""
     assert compiled == (False, True)
 
 

@@ -22,7 +22,7 @@ def case_overwritten():
 
 
 def change_overwritten(values, memory):
-    """`clone()` costs a copy of each output, and what a replay overwrote is now kept, so results change."""
+    """`clone()` costs a copy of each output, and results that a replay overwrote are now kept, so results change."""
     assert values == ([[8, 10]] * 3, [[0, 2], [4, 6], [8, 10]]) and memory == (1, 3)
 
 

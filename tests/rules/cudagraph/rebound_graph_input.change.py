@@ -22,7 +22,7 @@ def case_results():
 
 
 def change_results(results, old):
-    """`static_x = batch` becomes `static_x.copy_(batch)`, which is what was meant, so results change. … the old tensor keeps its contents no longer."""
+    """`static_x = batch` becomes `static_x.copy_(batch)`, which is probably the intention, so results change. … the old tensor no longer keeps its contents."""
     assert results == ([[0, 0], [0, 0]], [[2, 2], [6, 6]])
     assert old[0].tolist() == [0, 0] and old[1].tolist() == [3, 3]
 

@@ -12,7 +12,7 @@ def case_asked_for():
 
 
 def change_asked_for(today):
-    """scalers of both classes are among those that a test for today's finds"""
+    """a test for the new class also accepts scalers of the old one"""
     assert today == (False, True)
 
 
@@ -22,5 +22,5 @@ def case_made():
 
 
 def change_made(old):
-    """one of today's class is no object of the old class"""
+    """a scaler of the new class is not an instance of the old class"""
     assert old == (True, False)
