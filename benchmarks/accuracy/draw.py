@@ -69,7 +69,10 @@ def collect(name: str, folder: str) -> Iterator[Finding]:
     root, what = (path.parent, path.name) if (path / "__init__.py").exists() else (path, ".")
     command = [sys.executable, "-P", "-m", "perflint", "check", what, "--profile", "audit", "--isolated"]
     command += ["--exit-zero", "--output-format", "json"]
-    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=True)
+    # Exit status 2: some files could not be read, as standard error says; the others were checked.
+    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE)
+    if done.returncode not in (0, 2):
+        done.check_returncode()
     for finding in json.loads(done.stdout)["findings"]:
         kept = {key: finding[key] for key in ("path", "line", "message", "severity", "confidence", "heat")}
         yield {"rule": finding["code"], "package": name, "root": str(root.resolve()), **kept}

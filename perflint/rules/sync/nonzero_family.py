@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -139,7 +139,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     # A mask of the device can only select from a tensor of the device: either tells of both.
     confidence = lowered(receiver) if mask is None else surest(mask, lowered(receiver))
     if not masks[0].is_bool:
-        confidence = lowered(confidence)
+        confidence = weakest(confidence, Confidence.MEDIUM)
     if site.mode == "store" and site.stored is not None and isinstance(site.value(site.stored), Unknown):
         return Confidence.LOW
     return confidence

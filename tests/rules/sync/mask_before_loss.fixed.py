@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -21,7 +23,8 @@ class Tagger(nn.Module):
         third = self.loss(logits.flatten(0, -2), labels.masked_fill(~kept, -1).flatten())
         positive = labels >= 0
         fourth = self.plain(
-            input=logits.log_softmax(-1).flatten(0, -2), target=labels.masked_fill(~positive, -100).flatten()
+            input=logits.log_softmax(-1).flatten(0, -2),
+            target=labels.masked_fill(~positive, -100).flatten(),
         )
         fifth = F.nll_loss(logits[labels > 0], labels[labels > 0])
         return first + second + third + fourth + fifth
@@ -45,6 +48,25 @@ class Untyped(nn.Module):
         logits = self.head(x)
         kept = labels != -100
         return F.cross_entropy(logits.flatten(0, -2), labels.masked_fill(~kept, -100).flatten())
+
+
+@dataclass
+class Graph:
+    y: torch.Tensor
+    train_mask: torch.Tensor
+    train_index: torch.Tensor
+
+
+def train_on_nodes(tagger: Tagger, graph: Graph, x: torch.Tensor):
+    head = tagger.head.cuda()
+    optimizer = torch.optim.SGD(head.parameters())
+    for _ in range(100):
+        logits = head(x.cuda())
+        loss = F.cross_entropy(logits[graph.train_mask], graph.y[graph.train_mask])
+        loss = loss + F.cross_entropy(logits[graph.train_index], graph.y[graph.train_index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 # Look-alikes.

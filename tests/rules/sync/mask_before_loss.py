@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -43,6 +45,25 @@ class Untyped(nn.Module):
         logits = self.head(x)
         kept = labels != -100
         return F.cross_entropy(logits[kept], labels[kept])  # error: TPF111
+
+
+@dataclass
+class Graph:
+    y: torch.Tensor
+    train_mask: torch.Tensor
+    train_index: torch.Tensor
+
+
+def train_on_nodes(tagger: Tagger, graph: Graph, x: torch.Tensor):
+    head = tagger.head.cuda()
+    optimizer = torch.optim.SGD(head.parameters())
+    for _ in range(100):
+        logits = head(x.cuda())
+        loss = F.cross_entropy(logits[graph.train_mask], graph.y[graph.train_mask])  # error: TPF111
+        loss = loss + F.cross_entropy(logits[graph.train_index], graph.y[graph.train_index])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 
 
 # Look-alikes.
