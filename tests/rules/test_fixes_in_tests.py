@@ -34,3 +34,18 @@ def test_fixes_in_tests(name: str, fixed: set[str]) -> None:
     found = [finding for finding in report.findings if finding.code in ("TPF105", "TPF107", "TPF123")]
     assert {finding.code for finding in found} == {"TPF105", "TPF107", "TPF123"}
     assert {finding.code for finding in found if finding.fix is not None} == fixed
+
+
+def test_arguments_of_a_trainer_in_tests() -> None:
+    text = "from transformers import TrainingArguments\n\nsettings = TrainingArguments(report_to=[])\n"
+    fixed = []
+    for name in ("train.py", "tests/test_train.py"):
+        report = check_source(
+            Source(name, text + "\n\ndef test_it():\n    assert settings\n"),
+            Project([Path(name)]),
+            RuleSet(all_rules()),
+            Settings(profile=Profile.AUDIT),
+        )
+        (found,) = [finding for finding in report.findings if finding.code == "TPF942"]
+        fixed.append(found.fix is not None)
+    assert fixed == [True, False]

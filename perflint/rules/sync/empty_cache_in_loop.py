@@ -75,7 +75,8 @@ class EmptyCacheInLoop(Rule):
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
     peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
-    known to run in each step, or if a block or function would be left empty. An `if` that only
+    known to run in each step, if a comment in the line says why the call is there, or if a block or
+    function would be left empty. An `if` that only
     checked for a GPU, and imports and comments that served the call, are removed with it.
 
     ## How a GPU shows it
@@ -187,5 +188,13 @@ def _fix(site: CallSite) -> Fix | None:
     model, statement = site.model, site.model.parent(site.node)
     if site.heat is not Heat.HOT or in_tests(model) or frees_memory(model, site.node):
         return None
-    edit = removal(model, statement) if isinstance(statement, ast.Expr) else None
+    if not isinstance(statement, ast.Expr) or _is_explained(model, statement):
+        return None
+    edit = removal(model, statement)
     return None if edit is None else Fix("Remove the call", Safety.UNSAFE, (edit,))
+
+
+def _is_explained(model: Model, statement: ast.Expr) -> bool:
+    """Whether a comment in the line of a call says why it is there."""
+    span = model.source.span(statement)
+    return "#" in model.source.lines[span.end_line - 1][span.end_column - 1 :]

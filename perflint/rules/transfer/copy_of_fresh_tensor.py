@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity, Span
@@ -13,6 +14,11 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
+
+_SPACE = re.compile(r"[\s\\]+\Z")
+"""White space, also with backslashes that continue a line."""
+_OPEN = (ast.Assign, ast.AnnAssign, ast.Return, ast.Call, ast.keyword, ast.Tuple, ast.List)
+"""Where an operation needs no brackets: it is the whole value, an argument or a member."""
 
 
 class CopyOfFreshTensor(Rule):
@@ -88,12 +94,31 @@ class CopyOfFreshTensor(Rule):
 
 
 def without_clone(site: CallSite, safety: Safety) -> Fix | None:
-    """The fix that leaves `.clone()` or `.contiguous()` out, where it is written so."""
-    source = site.model.source
+    """The fix that leaves `.clone()` or `.contiguous()` out, where it is written so.
+
+    White space and a backslash before the dot go with it, and so do brackets that only the method needed.
+    """
+    source, func = site.model.source, site.node.func
     span = source.span(site.node)
     text = source.segment(span)
-    tail = text[text.rfind(".") :]
-    if tail not in (".clone()", ".contiguous()"):
+    if not isinstance(func, ast.Attribute) or not text.endswith((".clone()", ".contiguous()")):
         return None
-    edit = Edit(Span(span.end_line, span.end_column - len(tail), span.end_line, span.end_column), "")
-    return Fix("Leave the copy out", safety, (edit,))
+    kept = _SPACE.sub("", text[: text.rfind(".")])
+    made = source.span(func.value)
+    if kept == f"({source.segment(made)})" and _needs_no_brackets(site, func.value):
+        opening = Span(span.line, span.column, made.line, made.column)
+        edits = [Edit(opening, ""), Edit(Span(made.end_line, made.end_column, span.end_line, span.end_column), "")]
+    else:
+        *above, last = kept.split("\n")
+        column = len(last) + (1 if above else span.column)
+        edits = [Edit(Span(span.line + len(above), column, span.end_line, span.end_column), "")]
+    return Fix("Leave the copy out", safety, tuple(edits))
+
+
+def _needs_no_brackets(site: CallSite, made: ast.expr) -> bool:
+    """Whether an operation on one line needs no brackets where a call stands."""
+    return (
+        made.lineno == made.end_lineno
+        and isinstance(made, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript))
+        and isinstance(site.model.parent(site.node), _OPEN)
+    )

@@ -152,3 +152,9 @@ class Agent:
     def reset(self) -> None:
         self.states = []
         torch.cuda.empty_cache()
+
+
+def explained(model: nn.Module, loader: DataLoader) -> None:
+    for x, _ in loader:
+        model(x.cuda()).sum().backward()
+        torch.cuda.empty_cache()  # batches differ in size: the next one did not fit  # error: TPF123

@@ -6,7 +6,7 @@ from torch import nn
 
 class Sums(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        total = (x + 2 * y)
+        total = x + 2 * y
         return total - (x @ y.mT)
 
 
@@ -63,3 +63,17 @@ class Wrapped:
 
 def added_by_another_class(x: torch.Tensor) -> torch.Tensor:
     return (Wrapped(x) + x).clone()
+
+
+class Brackets(nn.Module):
+    """Brackets that only the method needed go."""
+
+    def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        total = x @ weight
+        double = (x @ weight) * 2
+        chained = torch.cat([x, total, double])
+        several = (
+            x @ weight
+            + (x @ weight).exp()
+        )
+        return torch.cat((chained @ weight, several))

@@ -63,3 +63,17 @@ class Wrapped:
 
 def added_by_another_class(x: torch.Tensor) -> torch.Tensor:
     return (Wrapped(x) + x).clone()
+
+
+class Brackets(nn.Module):
+    """Brackets that only the method needed go."""
+
+    def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        total = (x @ weight).clone()  # audit: TPF211
+        double = (x @ weight).clone() * 2  # audit: TPF211
+        chained = torch.cat([x, total, double])
+        several = (  # audit: TPF211
+            x @ weight
+            + (x @ weight).exp()
+        ).clone()
+        return torch.cat(((chained @ weight).clone(), several))  # audit: TPF211

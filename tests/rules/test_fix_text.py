@@ -1,0 +1,56 @@
+"""Fixes leave the text that a person would write."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflint.findings import WRITABLE, Finding
+from perflint.fixes.apply import apply_fixes
+from perflint.rules.base import Rule
+from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
+from tests.rules.harness import lint
+
+HEAD = "import torch\n\n\n"
+CASES: dict[str, tuple[type[Rule], str, str]] = {
+    "a backslash before a dot": (
+        CopyOfFreshTensor,
+        """
+def joined(x: torch.Tensor) -> torch.Tensor:
+    both = torch.cat([x, x]) \\
+        .clone()
+    return both
+""",
+        """
+def joined(x: torch.Tensor) -> torch.Tensor:
+    both = torch.cat([x, x])
+    return both
+""",
+    ),
+    "a comment before a dot": (
+        CopyOfFreshTensor,
+        """
+def joined(x: torch.Tensor) -> torch.Tensor:
+    return (
+        torch.cat([x, x])  # twice
+        .clone()
+    )
+""",
+        """
+def joined(x: torch.Tensor) -> torch.Tensor:
+    return (
+        torch.cat([x, x])  # twice
+    )
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text(name: str) -> None:
+    rule, before, after = CASES[name]
+
+    def relint(now: str) -> list[Finding]:
+        return lint(now, [rule], "audit")
+
+    text = HEAD + before.lstrip("\n")
+    assert apply_fixes(text, relint(text), relint, WRITABLE).text == HEAD + after.lstrip("\n")
