@@ -1,12 +1,11 @@
-"""Writes what docs/ shows of perflint itself: pages of rules, their index, output of commands.
+"""Generates the parts of docs/ that come from perflint: rule pages, their index, output of commands.
 
     python tools/generate_docs.py [--check]
 
-`docs/rules/<name>.md` is the docstring of a rule with the score of its findings that somebody read
-(benchmarks/accuracy/judged.jsonl), `docs/rules/README.md` lists them all. In each
-Markdown file, a ```console block that holds one `$ perflint …` command gets that command's
-output, run in the project's folder. With `--check` nothing is written, and the exit status is 1
-where a file is out of date.
+`docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
+(benchmarks/accuracy/judged.jsonl), `docs/rules/README.md` lists all rules. In each Markdown file, a
+```console block with one `$ perflint …` command gets the output of that command, run in the
+project's folder. With `--check` nothing is written, and the exit status is 1 if a file is out of date.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from perflint.rules.registry import all_rules
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
 NOT_A_RULE = RULES / "not-a-rule.md"
-"""Written by hand: what perflint does not report from source, and why."""
+"""Written by hand: advice that perflint does not report from source, with the reasons."""
 _TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
 
 FAMILIES = {
-    "sync": "Host-device synchronisation",
+    "sync": "Synchronization of CPU and GPU",
     "transfer": "Transfers and allocation",
-    "model": "Structure of models",
+    "model": "Model structure",
     "precision": "Sizes and precision",
     "evaluation": "Evaluation",
     "optimizer": "Optimizers and the training loop",
@@ -46,17 +45,17 @@ FAMILIES = {
     "cudagraph": "CUDA graphs",
     "data": "Data pipeline",
     "training": "Around the step",
-    "distributed": "Several devices",
-    "frameworks": "Trainers and libraries",
-    "legacy": "Deprecated and legacy",
-    "traced": "Seen by a trace only",
+    "distributed": "Distributed training",
+    "frameworks": "Frameworks",
+    "legacy": "Deprecated APIs",
+    "traced": "Seen in a trace only",
 }
 
 
 def main() -> None:
     """Write the files, or check them."""
-    parser = argparse.ArgumentParser(description="generate what docs/ shows of perflint")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a file is out of date")
+    parser = argparse.ArgumentParser(description="generate the parts of docs/ that come from perflint")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
     wanted = {**rule_files(), **transcript_files()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
@@ -80,7 +79,7 @@ def rule_files() -> dict[Path, str]:
 
 
 def with_score(text: str, said: str | None) -> str:
-    """A rule's page with what became of its findings when somebody read them."""
+    """A rule's page followed by the accuracy of its findings on real code, if known."""
     return text if said is None else f"{text}\n{said}\n"
 
 
@@ -88,14 +87,14 @@ def index() -> str:
     """The list of rules by family."""
     lines = ["# Rules", ""]
     lines += [f"{len(all_rules())} rules. `perflint rule NAME` prints a page, `perflint rules` this list.", ""]
-    lines += ["Severity is what the pattern costs where it was measured; rules of severity info are shown by"]
-    lines += ["`--profile pedantic`. Fixes: safe ones keep the meaning, unsafe ones need"]
-    lines += ["`--unsafe-fixes`, and risky ones, which may change what is learned, `--risky-fixes`."]
-    lines += [f"[What is not a rule]({NOT_A_RULE.name}) says why other advice is not among them."]
+    lines += ["The severity follows from the measured cost of the pattern; rules of severity info are shown by"]
+    lines += ["`--profile pedantic`. Safe fixes keep the meaning. Unsafe fixes need `--unsafe-fixes`. Risky fixes"]
+    lines += ["may change what is learned and need `--risky-fixes`."]
+    lines += [f"[What is not a rule]({NOT_A_RULE.name}) explains why other advice has no rule."]
     families = sorted(all_rules(), key=lambda rule: (list(FAMILIES).index(facts(rule)["family"]), rule.code))
     for family, rules in groupby(families, key=lambda rule: facts(rule)["family"]):
         lines += ["", f"## {FAMILIES[family]}", ""]
-        lines += ["| code | name | what it finds | severity | fixes |", "|---|---|---|---|---|"]
+        lines += ["| code | name | summary | severity | fixes |", "|---|---|---|---|---|"]
         lines += map(_row, rules)
     return "\n".join(lines) + "\n"
 
@@ -132,7 +131,7 @@ def refreshed(text: str) -> str:
 
 
 def output(arguments: list[str]) -> str:
-    """What a perflint command prints in the project's folder."""
+    """The output of a perflint command in the project's folder."""
     command = [sys.executable, "-m", "perflint", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode not in (0, 1):

@@ -1,4 +1,4 @@
-"""How many of the findings that someone read were right, by rule.
+"""The share of correct findings among those that were read, by rule.
 
     python benchmarks/accuracy/judged.py
 
@@ -43,11 +43,11 @@ def scores(text: str) -> dict[str, Score]:
 
 
 def sentence(score: Score) -> str:
-    """What the page of a rule says of its score."""
-    whole = f"Judged on real code: {score.true} of {score.read} findings true"
+    """The sentence about a score on the page of a rule."""
+    whole = f"Correct on real code: {score.true} of {score.read} findings"
     if score.default_read in (0, score.read):
         return f"{whole}."
-    return f"{whole}, {score.default_true} of {score.default_read} of those that the default profile shows."
+    return f"{whole} (default profile: {score.default_true} of {score.default_read})."
 
 
 def table(text: str) -> str:

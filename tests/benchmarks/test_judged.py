@@ -46,5 +46,5 @@ def test_the_table_counts() -> None:
 
 def test_the_page_of_a_rule_says_its_score() -> None:
     found = scores("\n".join([_line("TPF101", True), _line("TPF101", False, "default"), _line("TPF105", True)]))
-    assert sentence(found["TPF101"]).endswith("1 of 2 findings true, 0 of 1 of those that the default profile shows.")
-    assert sentence(found["TPF105"]) == "Judged on real code: 1 of 1 findings true."
+    assert sentence(found["TPF101"]) == "Correct on real code: 1 of 2 findings (default profile: 0 of 1)."
+    assert sentence(found["TPF105"]) == "Correct on real code: 1 of 1 findings."

@@ -1,4 +1,4 @@
-"""What docs/ shows of perflint is what perflint says."""
+"""The generated parts of docs/ are up to date."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_page_is_up_to_date(path: Path) -> None:
     assert path.exists() and path.read_text(encoding="utf-8") == PAGES[path], HINT
 
 
-def test_pages_say_how_many_of_the_findings_that_were_read_are_true() -> None:
+def test_pages_show_the_accuracy_of_the_rule() -> None:
     page = PAGES[generate_docs.RULES / "scalar-read-in-loop.md"]
-    assert re.search(r"\nJudged on real code: \d+ of \d+ findings true[^\n]*\.\n$", page)
+    assert re.search(r"\nCorrect on real code: \d+ of \d+ findings[^\n]*\.\n$", page)
     assert generate_docs.with_score("# page\n", None) == "# page\n"
 
 
