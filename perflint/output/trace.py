@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from perflint.frozen import dataclass
 from perflint.output.summary import count, counted_by
 from perflint.output.terminal import Style, printable, width
 from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync, Trace
@@ -57,44 +58,53 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
 
 def _lines(trace: Trace, style: Style) -> Iterator[str]:
     syncs = [sync for sync in trace.of(Sync) if not sync.origin and not sync.allowed]
-    rows = sorted(_rows(trace, [sync for sync in syncs if sync.hits.steps]), key=lambda row: row[:2], reverse=True)
+    rows = sorted(_rows(trace, [sync for sync in syncs if sync.hits.steps]), key=_first_to_last)
     if not rows:
         if trace.header.devices and trace.header.steps:
             yield "No line synchronized in a recorded step."
         return
     yield style(f"{'ms/step':>9} {'syncs/step':>11}  line", "bold")
-    places = [printable(f"{place.file}:{place.line}") for _, _, place in rows[:SHOWN]]
+    places = [printable(f"{row.place.file}:{row.place.line}") for row in rows[:SHOWN]]
     widest = max(map(width, places))
-    for (cost, often, place), name in zip(rows, places, strict=False):
-        known = f"{cost:9.3f}" if cost >= 0 else f"{'?':>9}"
-        steps = _steps_with(trace, place)
-        rare = f"  (in {steps} of {count(trace.header.steps, 'step')})" if steps else ""
-        yield f"{known} {often:11.2f}  {name}{' ' * (widest - width(name))}  {printable(place.text)}{rare}"
+    for row, name in zip(rows, places, strict=False):
+        known = f"{'?':>9}" if row.cost_ms is None else f"{row.cost_ms:9.3f}"
+        rare = "" if row.steps is None else f"  (in {row.steps} of {count(trace.header.steps, 'step')})"
+        text = printable(row.place.text)
+        yield f"{known} {row.per_step:11.2f}  {name}{' ' * (widest - width(name))}  {text}{rare}"
     if len(rows) > SHOWN:
         yield f"{len(rows) - SHOWN} more {'lines' if len(rows) > SHOWN + 1 else 'line'} synchronized."
 
 
-def _steps_with(trace: Trace, place: Place) -> int:
-    """The number of steps in which a place synchronized; 0 if it is unknown, or if every step did."""
-    header = trace.header
-    windows = [sync.hits.windows for sync in trace.of(Sync) if sync.place == place]
-    if header.steps_per_window != 1 or not all(windows):
-        return 0
-    steps = sum(
-        any(each[index : index + 1] != (0,) for each in windows if index < len(each)) for index in range(header.steps)
-    )
-    return steps if steps < header.steps else 0
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A place that synchronized in recorded steps."""
+
+    place: Place
+    cost_ms: float | None
+    """Milliseconds per step; None if they were not measured."""
+    per_step: float
+    steps: int | None
+    """The number of recorded steps in which it synchronized, if it did not in all of them; else None."""
+    is_rare: bool
+    """True if it synchronized in less than half of the recorded steps."""
 
 
-def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[tuple[float, float, Place]]:
-    """The cost of each place in milliseconds per step, -1 where it is not known, and its syncs per step."""
-    hits: dict[Place, int] = {}
+def _rows(trace: Trace, syncs: list[Sync]) -> Iterator[_Row]:
+    by_place: dict[Place, list[Sync]] = {}
     for sync in syncs:
-        hits[sync.place] = hits.get(sync.place, 0) + sync.hits.steps
-    costs = trace.costs
-    for place, often in hits.items():
-        cost = -1.0 if costs is None else costs.get(place, 0.0)
-        yield cost, often / max(trace.header.steps, 1), place
+        by_place.setdefault(sync.place, []).append(sync)
+    costs, steps = trace.costs, max(trace.header.steps, 1)
+    for place, there in by_place.items():
+        often = trace.steps_with(there)
+        some = often if often is not None and often < steps else None
+        cost = None if costs is None else costs.get(place, 0.0)
+        per_step = sum(sync.hits.steps for sync in there) / steps
+        yield _Row(place, cost, per_step, some, some is not None and 2 * some < steps)
+
+
+def _first_to_last(row: _Row) -> tuple[object, ...]:
+    """A sort key: costs first; where none is known, places that synchronize in most steps."""
+    return -(row.cost_ms or 0.0), row.is_rare, -row.per_step
 
 
 def _experiments(trace: Trace, style: Style) -> Iterator[str]:

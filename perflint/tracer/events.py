@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from statistics import median
 from typing import TypeVar
 
@@ -424,6 +426,13 @@ class Trace:
     def unallowed_syncs(self) -> tuple[Sync, ...]:
         """The syncs of recorded steps that nothing allows and that are the program's own."""
         return tuple(sync for sync in self.of(Sync) if sync.hits.steps and not sync.allowed and not sync.origin)
+
+    def steps_with(self, syncs: Iterable[Sync]) -> int | None:
+        """The number of recorded steps in which at least one of some syncs happened; None if that is unknown."""
+        windows = [sync.hits.windows for sync in syncs if sync.hits.steps]
+        if self.header.steps_per_window != 1 or not windows or not all(windows):
+            return None
+        return sum(map(any, islice(zip_longest(*windows, fillvalue=0), max(self.header.steps, 0))))
 
     @property
     def idle_share(self) -> float:

@@ -29,6 +29,8 @@ from perflint.tracer.events import (
 )
 from perflint.tracer.moved import MovedLines
 
+EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
+"""The rules whose findings experiments give a verdict on."""
 _WORD = re.compile(r"[^\W\d]\w*")
 FREE = 0.005
 """The share of a step below which a cost counts as none: less is not told from noise."""
@@ -98,6 +100,7 @@ class _View:
     """What a trace knows of one file."""
 
     def __init__(self, trace: Trace, name: str, source: Source, moved: MovedLines, costs: dict[Place, float]) -> None:
+        self._trace = trace
         self._header = trace.header
         self._source = source
         self._moved = moved
@@ -169,7 +172,7 @@ class _View:
             return Verdict(Ruling.NO_COST, "it happened, but in no recorded step")
         allowed = next((each.event.allowed for each in seen if each.event.allowed), "")
         known = {each.event.place: each.ms for each in seen if each.ms is not None}
-        times = f"{_times(per_step)} a step"
+        times = self._often(seen, per_step)
         if not known or self._step_ms is None:
             return Verdict(Ruling.CONFIRMED, f"{times}; {_unmeasured(self._header.simulated)}", per_step=per_step)
         ms = sum(known.values())
@@ -179,6 +182,14 @@ class _View:
             return Verdict(Ruling.NO_COST, why, ms, share, per_step)
         why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {times}"
         return Verdict(Ruling.CONFIRMED, f"{why}; allowed: {allowed}" if allowed else why, ms, share, per_step)
+
+    def _often(self, seen: list[_Seen], per_step: float) -> str:
+        """The number of times in a step, or in all if it did not happen in each step."""
+        syncs = [each.event for each in seen if isinstance(each.event, Sync)]
+        steps = self._trace.steps_with(syncs) if len(syncs) == len(seen) else None
+        if steps is None or steps >= self._header.steps:
+            return f"{_times(per_step)} a step"
+        return f"{_times(sum(sync.hits.steps for sync in syncs))} in {steps} of {self._header.steps} steps"
 
     def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
         """What experiments with the program's own shapes say of the layers that one place makes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def test_a_line_that_waits_in_few_steps_says_in_how_many() -> None:
     each = Sync(at(4), "implicit", Hits(12, windows=(1,) * 12))
     said = text(*STEPS, rare, each)
     assert "(in 1 of 12 steps)" in said and said.count("(in ") == 1
+
+
+def test_lines_that_wait_in_few_steps_come_last_where_no_cost_is_known() -> None:
+    rare = Sync(at(3), "implicit", Hits(600, windows=(0, 600)))
+    each = Sync(at(4), "implicit", Hits(12, windows=(1,) * 12))
+    said = text(*STEPS[:2], rare, each)
+    assert said.index("a.py:4") < said.index("a.py:3") and "50.00  a.py:3" in said
+    often = text(*STEPS[:2], replace(rare, hits=Hits(600)), each)
+    assert often.index("a.py:3") < often.index("a.py:4")
 
 
 def test_many_lines() -> None:

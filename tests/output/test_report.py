@@ -18,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Ruling, Severity, Span, Verdict
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Ruling, Safety, Severity, Span, Verdict
 from perflint.output.report import page as module
+from perflint.output.report.clock import Clock
 from perflint.output.report.code import Code, excerpt
 from perflint.output.report.facts import gather
 from perflint.output.report.markup import Markup, tag, text, with_code
@@ -48,6 +49,7 @@ from perflint.tracer.events import (
 from perflint.tracer.file import read_trace
 from perflint.tracer.kineto import Interval
 from perflint.tracer.places import source_file
+from perflint.tracer.verdicts import EXPERIMENT_CODES
 from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, PRINTED, RECORDS, TRACE, header, poisoned, project, without
 from tests.tracer.test_file import records
 
@@ -191,7 +193,7 @@ REMARKS: list[tuple[Trace, str]] = [
     (replace(TRACE, header=header(lines_recorded=False)), "not every line that ran was recorded"),
     (TRACE, "The tracer's compilation failed: no counters"),
     (TRACE, "Source not at hand: train.py."),
-    (TRACE, "The profiler slows the host down: without it a step takes 9.10 ms."),
+    (TRACE, "The idle time that the profiler adds, 16 % of what it saw, is taken out."),
 ]
 
 
@@ -465,3 +467,126 @@ def test_the_style_is_the_one_that_the_policy_allows() -> None:
     style = html.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'sha256-{digest}'" in html
+
+
+# The timeline and the lines
+
+
+def lane_ms(html: str) -> list[float]:
+    """The length of each drawn step."""
+    return [float(found) for found in re.findall(r"</b> ([\d.]+)\u00a0ms · busy", html)]
+
+
+def test_the_timeline_has_the_scale_of_the_figures() -> None:
+    """A profiled step of 9.5 ms, of which the profiler adds 0.4, is drawn as one of 9.1."""
+    html = page()
+    assert lane_ms(html) == [9.1, 9.1] and "busy 77 %" in words(html)
+    shapes = [element for element in parsed(html).iter("rect") if element.get("class") == "free"]
+    assert [shape.get("width") for shape in shapes] == ["600", "600"]
+    assert ">9.50<" in html, "the figures say what was recorded"
+
+
+def test_a_clock_keeps_work_and_shortens_the_rest() -> None:
+    clock = Clock(100.0, 50.0, [Interval(100, 120), Interval(130, 140)], 0.5)
+    assert clock.span == 40
+    assert [clock.at(moment) for moment in (90, 100, 110, 120, 125, 130, 140, 150, 160)] == [
+        0, 0, 10, 20, 22.5, 25, 35, 40, 40,
+    ]  # fmt: skip
+    assert Clock(0.0, 0.0, [Interval(0, 5)], 0.5).at(3.0) == 0.0
+
+
+def test_an_idle_stretch_leads_to_its_line() -> None:
+    root = parsed(page())
+    lines = [element for element in root.iter("tbody") if (element.get("id") or "").startswith("line")]
+    (target,) = [element for element in lines if "train.py:11" in "".join(element.itertext())]
+    stretches = [link for lane in root.iter("svg") for link in lane.iter("a")]
+    assert len(stretches) == 2 and all(link.get("tabindex") == "-1" for link in stretches)
+    labels = [link for link in root.iter("a") if "".join(link.itertext()) == "train.py:11"]
+    assert {link.get("href") for link in (*stretches, *labels)} == {f"#{target.get('id')}"} and len(labels) == 2
+    ranks = [Recorded("a", replace(TRACE, header=header(rank=at, world_size=2)), NOWHERE) for at in range(2)]
+    check_structure(report_page(ranks, "0.1.0"))
+
+
+def test_lines_that_wait_for_the_same_work_have_one_saving() -> None:
+    costs = SyncCost(PRINTED, 0.9, 0.1), SyncCost(replace(ITEM, line=10), 0.7, 0.1), SyncCost(ITEM, 0.3, 0.3)
+    tenth = Sync(replace(ITEM, line=10), "implicit", Hits(12))
+    said = words(page(replace(TRACE, records=(*RECORDS, tenth, *costs))))
+    both = "for the same work. Removing all of these waits saves 1.60 ms."
+    assert f"Removing only this wait saves 0.100 ms, because line 10 waits {both}" in said
+    assert f"Removing only this wait saves 0.100 ms, because line 12 waits {both}" in said
+    assert said.count("Removing only this wait") == 2
+    third = replace(ITEM, line=7, file="other.py")
+    more = Sync(third, "implicit", Hits(12)), SyncCost(third, 0.4, 0.0)
+    said = words(page(replace(TRACE, records=(*RECORDS, tenth, *costs, *more))))
+    assert "because lines 12 and other.py:7 wait for the same work" in said and "saves 2.00 ms" in said
+
+
+RARE = Sync(PRINTED, "implicit", Hits(60, windows=(0, 0, 0, 60)))
+ALWAYS = Sync(ITEM, "implicit", Hits(12, windows=(1,) * 12))
+
+
+def test_waits_of_few_steps_are_not_those_of_every_step() -> None:
+    unmeasured = tuple(record for record in RECORDS if not isinstance(record, (Sync, Gap, Idle)))
+    steps = replace(
+        TRACE, records=(*(each for each in unmeasured if not getattr(each, "profiled", False)), RARE, ALWAYS)
+    )
+    facts = gather(steps)
+    assert [(line.line, line.steps, line.is_rare) for line in facts.lines] == [(11, None, False), (12, 1, True)]
+    said = words(page(steps))
+    assert "1 wait for the GPU per step. Their cost was not measured. 1 more line waits only in a few steps." in said
+    assert "5 in 1 of 12 steps" in said
+    costly = replace(TRACE, records=(*unmeasured, RARE, ALWAYS, SyncCost(ITEM, 1.0, 1.0), SyncCost(PRINTED, 2.0, 2.0)))
+    assert "1 line costs 1.00 ms (11 %) of every step." in words(page(costly))
+    assert "Start with train.py:11. 1 more line waits only in a few steps." in words(page(costly))
+
+
+def test_the_navigation_is_short_and_the_rest_is_folded() -> None:
+    root = parsed(page(checked=Checked((finding(Ruling.CONFIRMED),))))
+    navigation = next(root.iter("nav"))
+    assert ["".join(link.itertext()) for link in navigation.iter("a")] == [
+        "Overview", "Waits", "Findings", "Experiments", "Timeline", "Work on the GPU", "Details",
+    ]  # fmt: skip
+    folded = [element for element in root.iter("section") if element.get("id") == "details"]
+    titles = ["".join(each.find("summary").itertext()) for each in folded[0].findall("details")]  # type: ignore[union-attr]
+    assert titles == ["All recorded steps", "Allowed waits", "Copies of pageable memory", "Compilation", "Memory",
+                      "Modules"]  # fmt: skip
+
+
+def test_a_simulated_page_names_the_command_for_a_gpu_and_shows_its_snippets() -> None:
+    simulated = replace(without(Activity, Idle, Gap), header=header(simulated=True, devices=(), root="/project"))
+    html = page(simulated)
+    assert "4 waits for the GPU per step. Their cost was not measured." in words(html)
+    assert "run this on a GPU next: perflint trace train.py --epochs 1 ." in words(html)
+    lines = next(element for element in parsed(html).iter("section") if element.get("id") == "lines")
+    assert all(each.get("open") is not None for each in lines.iter("details"))
+    module = replace(simulated, header=replace(simulated.header, program=("-m", "pack age", "/project/a.yaml")))
+    assert "perflint trace -m 'pack age' a.yaml" in words(page(module))
+
+
+def test_few_lines_are_open_whatever_they_cost() -> None:
+    def is_open(trace: Trace) -> list[bool]:
+        lines = next(element for element in parsed(page(trace)).iter("section") if element.get("id") == "lines")
+        return [each.get("open") is not None for each in lines.iter("details")]
+
+    assert is_open(TRACE) == [True, True]
+    more = [Sync(replace(ITEM, line=line), "implicit", Hits(12)) for line in (4, 5, 6)]
+    assert is_open(replace(TRACE, records=(*RECORDS, *more))) == [True, False, False, False, False]
+
+
+def test_findings_without_a_verdict_say_what_would_give_one() -> None:
+    fix = Fix("Pass `bias=False`", Safety.RISKY, ())
+    bias = finding(code="TPF301", effect=Effect.COMPUTE, span=Span(4, 1, 4, 9), help="Pass `bias=False`.", fix=fix)
+    said = words(page(checked=Checked((bias, replace(bias, code="TPF209"), finding(span=Span(3, 1, 3, 9))))))
+    assert said.count("perflint trace --experiments times the program with and without it") == 1
+    assert said.count("perflint verify compares the program with and without the fix") == 1
+    assert "the recorded steps did not reach this line" in said
+    assert said.count("What to do: Pass bias=False .") == 2
+    assert "perflint fix --select TPF301 --risky-fixes --apply" in said and "--trace TRACE" not in said
+
+
+def test_the_codes_of_experiments_are_those_that_are_tried() -> None:
+    import perflint.tracer.experiments as package
+
+    folder = Path(package.__file__).parent
+    named = set(re.findall(r'"(TPF\d+)"', "".join(path.read_text("utf-8") for path in folder.glob("*.py"))))
+    assert named == EXPERIMENT_CODES

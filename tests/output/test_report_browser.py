@@ -22,7 +22,7 @@ PROGRAM = executable()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium (apt-get install chromium)")
 
 RECORDED = Path(__file__).parents[1] / "tracer" / "data" / "trainer_hooks.jsonl.gz"
-SIZES = [(360, 740), (800, 600), (1280, 800)]
+SIZES = [(360, 740), (400, 800), (800, 600), (1280, 800)]
 LONG = "a_long_name/" * 30
 
 
@@ -181,6 +181,24 @@ def test_touch_finds_what_it_aims_at(page: Page, files: dict[str, Path]) -> None
     low = """[...document.querySelectorAll('summary, nav a')].filter(each =>
         each.getBoundingClientRect().height < 24).map(each => each.textContent.slice(0, 40))"""
     assert page.evaluate(low) == []
+
+
+def test_the_navigation_is_one_line(page: Page, files: dict[str, Path]) -> None:
+    for width in (800, 1280):
+        page.resize(width, 800)
+        for name in ("plain", "ranks"):
+            page.open(files[name])
+            tops = page.evaluate("[...document.querySelectorAll('nav a')].map(e => e.getBoundingClientRect().top)")
+            assert len(tops) >= 4 and len(set(tops)) == 1, (name, width)
+
+
+def test_an_idle_stretch_can_be_clicked(page: Page, files: dict[str, Path]) -> None:
+    page.resize(1280, 800)
+    page.open(files["plain"])
+    clicked = """(() => { const link = document.querySelector('.lanes svg a')
+        link.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))
+        return document.querySelector(':target').textContent })()"""
+    assert "train.py:11" in page.evaluate(clicked)
 
 
 def luminance(colour: str) -> float:

@@ -126,6 +126,17 @@ def ruling(finding: dict[str, object]) -> object:
     return verdict["ruling"]
 
 
+def test_waits_of_few_steps_are_no_average(perflint: Command, traced: Traced) -> None:
+    traced.sync(READ, 60).sync(FLOAT)
+    rare = next(record for record in traced.records if isinstance(record, Sync))
+    traced.records[traced.records.index(rare)] = replace(rare, hits=Hits(60, windows=(0, 0, 60)))
+    found = check(perflint, traced)
+    read, printed = found[READ]["verdict"], found[FLOAT]["verdict"]
+    assert isinstance(read, dict) and isinstance(printed, dict)
+    assert read["why"] == "60 times in 1 of 10 steps; what it costs was not measured"
+    assert printed["why"] == "once a step; what it costs was not measured"
+
+
 def test_without_a_trace_there_is_no_verdict(perflint: Command, traced: Traced) -> None:
     assert {finding["verdict"] for finding in check(perflint).values()} == {None}
 

@@ -7,16 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perflint.findings import Finding, Safety
+from perflint.findings import Finding, Ruling, Safety
 from perflint.output.report.facts import Facts
 from perflint.output.report.markup import Markup, join, tag, with_code
 from perflint.rules.registry import names
 
-_COMMANDS = {
-    Safety.SAFE: "perflint fix --trace TRACE --apply",
-    Safety.UNSAFE: "perflint fix --trace TRACE --unsafe-fixes --apply",
-    Safety.RISKY: "perflint fix --trace TRACE --risky-fixes --apply",
-}
+_OPTIONS = {Safety.SAFE: "", Safety.UNSAFE: "--unsafe-fixes ", Safety.RISKY: "--risky-fixes "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ def advice(checked: Checked | None, facts: Sequence[Facts]) -> Advice:
 
 
 def advised(findings: Sequence[Finding]) -> Markup:
-    """What the linter says of a line: the cause, why it believes so, the cure and the command that writes it."""
+    """The findings of a line: the cause, its reason, the cure and the command that writes it."""
     return join([_advised(finding) for finding in findings[:4]])
 
 
@@ -70,12 +66,21 @@ def _advised(finding: Finding) -> Markup:
         parts.append(tag("p", f"The trace: {verdict}.", class_="callers"))
     if finding.why:
         parts.append(tag("p", with_code(f"Why: {finding.why}."), class_="callers"))
+    return join(parts, cure(finding))
+
+
+def cure(finding: Finding) -> Markup:
+    """The cure of a finding, the command that writes its fix, and the one that explains the rule."""
+    parts = []
     if finding.help:
         parts.append(tag("p", with_code(f"What to do: {finding.help}"), class_="callers"))
     if finding.fix is not None:
         parts.append(tag("p", with_code(f"Fix ({finding.fix.safety.value}): {finding.fix.message}"), class_="callers"))
-        command = _COMMANDS.get(finding.fix.safety)
-        if command is not None:
-            parts.append(tag("p", tag("code", command), class_="callers"))
+        options = _OPTIONS.get(finding.fix.safety)
+        if options is not None:
+            # With a trace, `perflint fix` leaves out what the trace did not confirm.
+            is_confirmed = finding.verdict is not None and finding.verdict.ruling is Ruling.CONFIRMED
+            chosen = "--trace TRACE" if is_confirmed else f"--select {finding.code}"
+            parts.append(tag("p", tag("code", f"perflint fix {chosen} {options}--apply"), class_="callers"))
     parts.append(tag("p", "More: ", tag("code", f"perflint rule {finding.code}"), class_="callers"))
     return join(parts)

@@ -26,7 +26,11 @@ class Line:
     costs: dict[Place, float]
     """What each of its expressions costs, where that is known."""
     alone: dict[Place, float]
-    """What a step saves where only this wait goes, as far as that is known."""
+    """The time that a step saves if only this wait is removed, as far as that is known."""
+    steps: int | None
+    """The number of recorded steps in which it waited, if it did not in all of them; else None."""
+    is_rare: bool
+    """True if it waited in less than half of the recorded steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class Facts:
 
     @property
     def syncs_per_step(self) -> float:
-        """How often a step waits, where nothing allows it."""
-        return sum(line.per_step for line in self.lines)
+        """The number of waits in a step that nothing allows. Lines that wait in few steps do not count."""
+        return sum(line.per_step for line in self.lines if not line.is_rare)
 
     @property
     def has_costs(self) -> bool:
@@ -145,8 +149,16 @@ def _lines(syncs: Iterable[Sync], costs: dict[Place, float] | None, trace: Trace
         cost = None if costs is None else sum(own.values())
         per_step = sum(sync.hits.steps for sync in there) / steps
         lone = {place: finite(alone[place]) for place in places if place in alone}
-        found.append(Line(file, line, cost, per_step, tuple(there), own, lone))
-    return tuple(sorted(found, key=lambda line: (-(line.cost_ms or 0.0), -line.per_step, line.file, line.line)))
+        often = trace.steps_with(there)
+        some = often if often is not None and often < steps else None
+        is_rare = some is not None and 2 * some < steps
+        found.append(Line(file, line, cost, per_step, tuple(there), own, lone, some, is_rare))
+    return tuple(sorted(found, key=_most_costly_first))
+
+
+def _most_costly_first(line: Line) -> tuple[object, ...]:
+    """A sort key: costs first; where none is known, lines that wait in most steps, then the number of waits."""
+    return -(line.cost_ms or 0.0), line.is_rare, -line.per_step, line.file, line.line
 
 
 def share(part: float | None, whole: float | None) -> float | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from perflint.output.report.checked import Advice, advised
 from perflint.output.report.code import Code, excerpt
 from perflint.output.report.facts import Facts, Line, share
-from perflint.output.report.markup import LIMIT, Markup, join, tag, text
+from perflint.output.report.markup import Markup, breakable, join, tag, text
 from perflint.output.report.numbers import ms, percent, plain, size, times
 from perflint.output.report.parts import Column, Names, Section, details, head, left_out, section, table
 from perflint.output.summary import count
@@ -35,10 +34,15 @@ def line_table(facts: Facts, code: Code, names: Names, said: Advice) -> Section 
     if not facts.lines:
         if not facts.trace.header.devices and not facts.trace.header.simulated:
             return None
-        return section(names, "lines", "Lines that wait", tag("p", "No line waited for the GPU in a recorded step."))
+        none = tag("p", "No line waited for the GPU in a recorded step.")
+        return section(names, "lines", "Lines that wait", none, short="Waits")
     shown = facts.lines[:SHOWN]
+    ids = line_ids(facts, names)
     columns = _COLUMNS if facts.has_costs else (_COLUMNS[0], _COLUMNS[-1])
-    bodies = [_body(line, number, facts, code, said) for number, line in enumerate(shown)]
+    bodies = [
+        tag("tbody", _rows(line, number, facts, code, said), class_=_kind(line, facts), id=ids[line.file, line.line])
+        for number, line in enumerate(shown)
+    ]
     caption = f"Lines that wait for the GPU, the {'most costly' if facts.has_costs else 'most frequent'} first"
     content = tag("table", tag("caption", caption, class_="hidden"), head(columns), bodies, class_="lines")
     return section(
@@ -49,7 +53,19 @@ def line_table(facts: Facts, code: Code, names: Names, said: Advice) -> Section 
         content,
         left_out(len(facts.lines) - len(shown), "lines that waited are"),
         _elsewhere(facts),
+        short="Waits",
     )
+
+
+def line_ids(facts: Facts, names: Names) -> dict[tuple[str, int], str]:
+    """The ids of the lines that the table shows, by file and number."""
+    return {(line.file, line.line): names.id(f"line{at}") for at, line in enumerate(facts.lines[:SHOWN])}
+
+
+def _kind(line: Line, facts: Facts) -> str | None:
+    """The class of a line that costs nothing."""
+    is_free = facts.has_costs and (share(line.cost_ms, facts.step_ms) or 0.0) < FREE_SHARE
+    return "free-line" if is_free else None
 
 
 def _elsewhere(facts: Facts) -> Markup:
@@ -74,15 +90,14 @@ def _explained(facts: Facts) -> str:
     )
 
 
-def _body(line: Line, number: int, facts: Facts, code: Code, said: Advice) -> Markup:
-    """The rows of a line: its figures, and across the table its source and what to do."""
+def _rows(line: Line, number: int, facts: Facts, code: Code, said: Advice) -> Markup:
+    """The rows of a line: its figures, and across the table its source and the cure."""
     part = share(line.cost_ms, facts.step_ms)
     name = f"{line.file}:{line.line}"
     places = [sync.place for sync in line.syncs]
-    is_simulated = facts.trace.header.simulated
-    is_open = number < OPEN and ((part or 0.0) >= WORTH_SHARE or is_simulated)
+    is_worth_it = (part or 0.0) >= WORTH_SHARE or not facts.has_costs or len(facts.lines) <= OPEN
     costs = (plain(line.cost_ms, 3), percent(part)) if facts.has_costs else ()
-    cells = [tag("td", cell, class_="number") for cell in (*costs, times(line.per_step))]
+    cells = [tag("td", cell, class_="number") for cell in (*costs, _often(line, facts))]
     figures = tag("tr", tag("th", _place(line), scope="rowgroup"), cells)
     source = details(
         tag("code", text(line.syncs[0].place.text, 160)),
@@ -91,10 +106,17 @@ def _body(line: Line, number: int, facts: Facts, code: Code, said: Advice) -> Ma
         _expressions(line, code),
         _alone(line, facts),
         _callers(line),
-        is_open=is_open,
+        is_open=number < OPEN and is_worth_it,
     )
-    kind = "free-line" if facts.has_costs and (part or 0.0) < FREE_SHARE else None
-    return tag("tbody", figures, tag("tr", tag("td", source, colspan=1 + len(cells))), class_=kind)
+    return join(figures, tag("tr", tag("td", source, colspan=1 + len(cells))))
+
+
+def _often(line: Line, facts: Facts) -> Markup:
+    """The waits per step, and the number of steps with waits if there are none in others."""
+    if line.steps is None:
+        return text(times(line.per_step))
+    some = tag("small", f"in {line.steps} of {count(facts.trace.header.steps, 'step')}", class_="often")
+    return join(times(line.per_step), some)
 
 
 def _place(line: Line) -> Markup:
@@ -107,12 +129,6 @@ def place_name(file: str, line: int) -> Markup:
     folder, slash, name = file.rpartition("/")
     before = tag("span", breakable(f"{folder}{slash}"), class_="folder") if slash else ""
     return tag("span", before, breakable(f"{name}:{line}"), class_="place")
-
-
-def breakable(name: str) -> Markup:
-    """A name that may break after slashes and underscores."""
-    parts = re.split(r"(?<=[/_])", name if len(name) <= LIMIT else f"{name[: LIMIT - 1]}…")
-    return join([join(tag("wbr") if number else "", part) for number, part in enumerate(parts)])
 
 
 def _expressions(line: Line, code: Code) -> Markup:
@@ -130,18 +146,34 @@ def _expressions(line: Line, code: Code) -> Markup:
 
 
 def _alone(line: Line, facts: Facts) -> Markup:
-    """Says so where taking out this wait alone saves less than its share."""
+    """The saving without this wait alone, if it is less than its share, and that of all lines that depend on it."""
+    if not _shares_its_saving(line, facts):
+        return Markup()
+    others = [other for other in facts.lines if other is not line and _shares_its_saving(other, facts)]
+    others = others or [other for other in facts.lines if other is not line]
+    saved, whole = sum(line.alone.values()), sum(other.cost_ms or 0.0 for other in (line, *others))
+    only = f"Removing only this wait saves {ms(saved, 3)}, because"
+    if not others:
+        return tag("p", f"{only} other waits take its place.", class_="callers")
+    together = f"Removing all of these waits saves {ms(whole)}."
+    return tag("p", f"{only} {_named(others, line.file)} for the same work. {together}", class_="callers")
+
+
+def _shares_its_saving(line: Line, facts: Facts) -> bool:
+    """True if removing one line's wait alone saves less than its share: other waits take its place."""
     if len(line.alone) != 1 or len(line.costs) != 1:
-        return Markup()
-    ((place, saved),) = line.alone.items()
-    if line.costs[place] - saved <= FREE_SHARE * (facts.step_ms or 0.0):
-        return Markup()
-    whole = sum(other.cost_ms or 0.0 for other in facts.lines)
-    told = (
-        f"Removing only this wait saves {ms(saved, 3)}, because other lines wait for the same work. "
-        f"Removing the waits of all lines saves {ms(whole, 3)}."
-    )
-    return tag("p", told, class_="callers")
+        return False
+    return sum(line.costs.values()) - sum(line.alone.values()) > FREE_SHARE * (facts.step_ms or 0.0)
+
+
+def _named(lines: Sequence[Line], file: str) -> str:
+    """Some lines with their verb, seen from a file: "lines 49 and 78 wait", "line 49 waits"."""
+    ordered = sorted(lines, key=lambda line: (line.file != file, line.file, line.line))
+    names = [f"{line.line}" if line.file == file else f"{line.file}:{line.line}" for line in ordered]
+    if len(names) > 6:
+        return f"{len(names)} other lines wait"
+    *most, last = names
+    return f"lines {', '.join(most)} and {last} wait" if most else f"line {last} waits"
 
 
 def _segment(place: Place, lines: list[str] | None) -> str:

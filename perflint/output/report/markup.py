@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -51,6 +52,12 @@ def tag(name: str, /, *content: Content, **attributes: Attribute) -> Markup:
 def join(*content: Content) -> Markup:
     """One after the other."""
     return Markup("".join(text(part) if isinstance(part, str) else join(*part) for part in content))
+
+
+def breakable(name: str) -> Markup:
+    """A name that may break after slashes and underscores."""
+    parts = re.split(r"(?<=[/_])", name if len(name) <= LIMIT else f"{name[: LIMIT - 1]}…")
+    return join([join(tag("wbr") if number else "", part) for number, part in enumerate(parts)])
 
 
 def _attribute(key: str, value: Attribute) -> str:

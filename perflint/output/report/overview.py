@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, share
-from perflint.output.report.markup import Markup, join, tag
+from perflint.output.report.markup import Markup, breakable, join, tag, with_code
 from perflint.output.report.numbers import ms, percent, plain, times
 from perflint.output.report.parts import Names, Section, note, section
 from perflint.output.summary import count
@@ -31,19 +32,27 @@ CAUSES = {
 
 def overview(facts: Facts, code: Code, names: Names) -> Section:
     """The first section of a trace."""
-    notes = [note(text, kind) for kind, text in remarks(facts, code)]
+    notes = [note(with_code(text), kind) for kind, text in remarks(facts, code)]
+    headline = tag("p", breakable(_headline(facts)), class_="headline")
     if facts.step_ms is None:
-        return section(names, "overview", "About this trace", notes)
-    headline = tag("p", _headline(facts), class_="headline")
-    return section(names, "overview", TITLE, headline, _figures(facts), _split(facts, names), notes)
+        is_empty = not facts.trace.header.simulated or not facts.lines
+        return section(names, "overview", "About this trace", "" if is_empty else headline, notes, short="Overview")
+    content = (headline, _figures(facts), _split(facts, names), notes)
+    return section(names, "overview", TITLE, content, short="Overview")
 
 
 def _headline(facts: Facts) -> str:
-    """What a step would gain, or why the waits are not its problem."""
+    """The time that a step would gain, or the reason why the waits are not its problem."""
+    return f"{_every_step(facts)}{_few_steps(facts)}"
+
+
+def _every_step(facts: Facts) -> str:
+    """The cost of the lines that wait in most steps."""
     least = FREE_LINE * (facts.step_ms or 0.0)
-    costly = [line for line in facts.lines if (line.cost_ms or 0.0) > least]
+    costly = [line for line in facts.lines if (line.cost_ms or 0.0) > least and not line.is_rare]
     if not facts.has_costs or facts.step_ms is None:
-        return f"{times(facts.syncs_per_step)} waits for the GPU per step. Their cost was not measured."
+        waits = "wait" if facts.syncs_per_step == 1 else "waits"
+        return f"{times(facts.syncs_per_step)} {waits} for the GPU per step. Their cost was not measured."
     saved = sum(line.cost_ms or 0.0 for line in costly)
     if not costly or saved >= facts.step_ms:
         return _sentence(facts) or "No line waits for the GPU at a cost."
@@ -53,6 +62,14 @@ def _headline(facts: Facts) -> str:
         f"({percent(share(saved, facts.step_ms))}) of every step. Without these waits a step takes {ms(after)} instead "
         f"of {ms(facts.step_ms)}: {facts.step_ms / after:.2f} × faster. Start with {costly[0].file}:{costly[0].line}."
     )
+
+
+def _few_steps(facts: Facts) -> str:
+    """The number of lines that wait only in some steps, whose cost is not that of every step."""
+    rare = [line for line in facts.lines if line.is_rare]
+    if not rare:
+        return ""
+    return f" {count(len(rare), 'more line')} {'wait' if len(rare) > 1 else 'waits'} only in a few steps."
 
 
 def _figures(facts: Facts) -> Markup:
@@ -167,7 +184,8 @@ def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:
     if header.simulated:
         yield (
             "Simulated",
-            "there was no GPU; tensors only carried the device that they would be on. Only a GPU tells times.",
+            "there was no GPU; tensors only carried the device that they would be on, so there are no times. "
+            f"To measure the cost of these waits, run this on a GPU next: `{_command(header)}`.",
         )
     elif not header.devices:
         yield (
@@ -180,3 +198,10 @@ def _about_times(facts: Facts, header: Header) -> Iterator[tuple[str, str]]:
         yield "Costs are not known", "there were too few steps for the profiler."
     elif facts.has_costs and plain_steps < FEW:
         yield "Few steps", f"{plain_steps or 'none'} without the profiler, which makes steps longer."
+
+
+def _command(header: Header) -> str:
+    """The command that traces the program on a GPU."""
+    program = header.program
+    words = [word.removeprefix(f"{header.root}/") for word in program] if program else ["PROGRAM"]
+    return f"perflint trace {shlex.join(words)}"

@@ -11,10 +11,10 @@ from pathlib import Path
 from perflint.output.report.checked import Advice, Checked, advice
 from perflint.output.report.code import Code
 from perflint.output.report.facts import Facts, gather
-from perflint.output.report.lines import allowed_waits, breakable, copies, line_table
-from perflint.output.report.markup import Markup, join, tag
+from perflint.output.report.lines import allowed_waits, copies, line_table
+from perflint.output.report.markup import Markup, breakable, join, tag
 from perflint.output.report.overview import overview
-from perflint.output.report.parts import Names, Section
+from perflint.output.report.parts import Names, Section, folded
 from perflint.output.report.ranks import side_by_side
 from perflint.output.report.steps import step_times
 from perflint.output.report.tables import compilation, kernels, memory, modules
@@ -136,17 +136,20 @@ def _masthead(title: str, header: Header, shown: Sequence[tuple[Recorded, Facts]
 
 def _sections(recorded: Recorded, facts: Facts, names: Names, said: Advice) -> list[Section]:
     code = Code(recorded.trace, recorded.root)
+    more = _present(
+        step_times(facts, names),
+        allowed_waits(facts, names),
+        copies(facts, names),
+        compilation(facts, names),
+        memory(facts, names),
+        modules(facts, names),
+    )
     found = _present(
         line_table(facts, code, names, said),
         experiments(facts, names),
         timeline(facts, names),
-        step_times(facts, names),
-        allowed_waits(facts, names),
-        copies(facts, names),
         kernels(facts, names),
-        compilation(facts, names),
-        memory(facts, names),
-        modules(facts, names),
+        folded(names, more),
     )
     # Made last, because it says which sources could not be shown.
     return [overview(facts, code, names), *found]
@@ -163,7 +166,7 @@ def _article(recorded: Recorded, facts: Facts, number: int, said: Advice) -> Sec
 
 
 def _contents(sections: Sequence[Section]) -> Markup:
-    links = [tag("li", tag("a", each.title, href=f"#{each.id}")) for each in sections]
+    links = [tag("li", tag("a", each.short or each.title, href=f"#{each.id}")) for each in sections]
     return tag("nav", tag("ul", links), aria_label="Contents")
 
 

@@ -36,6 +36,8 @@ class Section:
     id: str
     title: str
     content: Markup
+    short: str = ""
+    """The title in the navigation, if it differs."""
 
     def shown(self, level: int) -> Markup:
         """The section with a heading of a level."""
@@ -45,9 +47,16 @@ class Section:
         return tag("section", heading, self.content, id=self.id, aria_labelledby=name)
 
 
-def section(names: Names, name: str, title: str, *content: Content) -> Section:
+def section(names: Names, name: str, title: str, *content: Content, short: str = "") -> Section:
     """A section of a trace."""
-    return Section(names.id(name), title, join(*content))
+    return Section(names.id(name), title, join(*content), short)
+
+
+def folded(names: Names, sections: Sequence[Section]) -> Section | None:
+    """One section with others that are shown on demand; None without any."""
+    if not sections:
+        return None
+    return section(names, "details", "Details", [details(each.title, each.content, id=each.id) for each in sections])
 
 
 def table(
@@ -94,9 +103,11 @@ def _class(column: Column) -> str | None:
     return "number" if column.is_number else None
 
 
-def details(summary: Content, *content: Content, is_open: bool = False, class_: str | None = None) -> Markup:
-    """What is shown on demand."""
-    return tag("details", tag("summary", summary), *content, open=is_open, class_=class_)
+def details(
+    summary: Content, *content: Content, is_open: bool = False, class_: str | None = None, id: str | None = None
+) -> Markup:
+    """Content that is shown on demand."""
+    return tag("details", tag("summary", summary), *content, open=is_open, class_=class_, id=id)
 
 
 def left_out(number: int, what: str) -> Markup:

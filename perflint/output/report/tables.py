@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from perflint.output.report.facts import Facts, finite, share
 from perflint.output.report.kinds import LAYOUT, by_kind
 from perflint.output.report.lines import place_name
-from perflint.output.report.markup import Content, Markup, join, tag, text
+from perflint.output.report.markup import Content, Markup, join, tag, text, with_code
 from perflint.output.report.numbers import percent, plain, size, times
 from perflint.output.report.parts import Column, Names, Section, details, left_out, section, table
 from perflint.output.summary import count
@@ -68,17 +68,19 @@ def kernels(facts: Facts, names: Names) -> Section | None:
         names,
         "kernels",
         "Work on the GPU",
-        tag("p", _LAYOUT_HINT.format(percent(share(layout, total))), class_="lead")
+        tag("p", with_code(_LAYOUT_HINT.format(percent(share(layout, total)))), class_="lead")
         if (share(layout, total) or 0.0) >= _MUCH_LAYOUT
         else "",
         by_kinds,
-        tag("p", "The longest kernels:", class_="lead"),
-        table(
-            "Kernels and copies of the profiled steps, by time",
-            columns,
-            rows,
-            is_caption_hidden=True,
-            class_="fixed",
+        details(
+            "The longest kernels",
+            table(
+                "Kernels and copies of the profiled steps, by time",
+                columns,
+                rows,
+                is_caption_hidden=True,
+                class_="fixed",
+            ),
         ),
     )
 
@@ -108,7 +110,7 @@ def modules(facts: Facts, names: Names) -> Section | None:
     steps = facts.trace.of(ModuleCall)[0].steps
     summary = f"{count(len(groups), 'kind')} of calls in {count(steps, 'watched step')}"
     rest = left_out(len(groups) - len(rows), "kinds of calls are")
-    return section(names, "modules", "Modules", details(summary, content, rest))
+    return section(names, "modules", "Modules", tag("p", f"{summary}.", class_="lead"), content, rest)
 
 
 def _module(calls: Sequence[ModuleCall]) -> Sequence[Content]:

@@ -7,11 +7,13 @@ at any width.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
+from perflint.output.report.clock import Clock
 from perflint.output.report.facts import Facts, alone_us, finite, is_whole, share, union
+from perflint.output.report.lines import line_ids
 from perflint.output.report.markup import Markup, join, tag
 from perflint.output.report.numbers import ms, percent, plain
 from perflint.output.report.overview import CAUSES, swatch
@@ -28,6 +30,8 @@ ROWS = 100
 """Steps in the table."""
 HOLES = 200
 """Idle stretches drawn in a lane, the longest."""
+LINKS = 3
+"""Lines that a lane names."""
 _TOP, _BASE, _COPY, _HEIGHT = 2, 40, 50, 68
 """The upper edge of a lane, the lower ones of kernels and copies, and its height."""
 _LOW = 0.6
@@ -37,16 +41,24 @@ _HOLES = {"sync": 12, "loader": 8, "host": 3}
 
 
 @dataclass(frozen=True, slots=True)
+class _Hole:
+    """An idle stretch, in corrected microseconds from the start of its step."""
+
+    idle: Idle
+    start: float
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Lane:
-    """A profiled step; times in microseconds, starts from its own."""
+    """A profiled step without the time that the profiler adds; times in microseconds from its start."""
 
     step: Step
     span: float
     kernels: Sequence[Interval]
     collectives: Sequence[Interval]
     copies: Sequence[Interval]
-    holes: tuple[Idle, ...]
-    start: float
+    holes: tuple[_Hole, ...]
     is_whole: bool
     """Whether the trace holds every piece of work of the step."""
     alone_ms: float
@@ -60,7 +72,8 @@ def timeline(facts: Facts, names: Names) -> Section | None:
         return None
     lanes = _lanes(facts, steps[:LANES])
     scale = max((lane.span for lane in lanes), default=0.0) or 1.0
-    drawn = [_drawn(lane, scale, names.id(f"lane{number}")) for number, lane in enumerate(lanes)]
+    ids = line_ids(facts, names)
+    drawn = [_drawn(lane, scale, names.id(f"lane{number}"), ids) for number, lane in enumerate(lanes)]
     legend = [
         tag("li", swatch(kind, _HOLES.get(kind, 9 if kind == "meeting" else None)), tag("span", words))
         for kind, words in _legend(lanes)
@@ -74,23 +87,21 @@ def timeline(facts: Facts, names: Names) -> Section | None:
         tag("ol", drawn, class_="lanes"),
         _axis(scale),
         left_out(len(steps) - len(lanes), "profiled steps are"),
-        details("The figures as a table", _step_table(steps)),
+        details("The figures as a table", _step_table(steps, facts.trace.idle_share)),
+        short="Timeline",
     )
 
 
 def _explained(facts: Facts) -> str:
     text = "Steps that torch’s profiler watched, on one scale. The height is the share of time with work."
     added = 1 - facts.trace.idle_share
-    if added < 0.005:
-        return text
-    return (
-        f"{text} The profiler slows the host down: without it a step takes {ms(facts.step_ms)}. What it adds, "
-        f"{percent(added)} of the idle time here, is taken out of all costs."
-    )
+    if added >= 0.005:
+        text += f" The idle time that the profiler adds, {percent(added)} of what it saw, is taken out."
+    return f"{text} An idle stretch after a wait leads to the line that waits." if facts.lines else text
 
 
 def _legend(lanes: Sequence[_Lane]) -> list[tuple[str, str]]:
-    causes = {hole.cause for lane in lanes for hole in lane.holes}
+    causes = {hole.idle.cause for lane in lanes for hole in lane.holes}
     kinds = [("kernel", "kernels"), ("copy", "copies and fills")]
     if any(lane.collectives for lane in lanes):
         kinds.insert(1, ("meeting", "collectives, lower, where nothing else runs"))
@@ -108,16 +119,16 @@ def _lanes(facts: Facts, steps: Sequence[Step]) -> list[_Lane]:
     for step in steps:
         span = max(finite(step.ms * 1000), 0.0)
         pieces = work[step.index]
+        clock = _clock(step, start, span, pieces, facts.trace.idle_share)
         longest = sorted(idle[step.index], key=lambda hole: -hole.us)[:HOLES]
         lanes.append(
             _Lane(
                 step,
-                span,
-                union(piece for piece in pieces if piece.kind == "kernel" and not is_collective(piece.name)),
-                union(piece for piece in pieces if piece.kind == "kernel" and is_collective(piece.name)),
-                union(piece for piece in pieces if piece.kind != "kernel"),
-                tuple(longest),
-                start,
+                clock.span,
+                _timed(clock, (piece for piece in pieces if piece.kind == "kernel" and not is_collective(piece.name))),
+                _timed(clock, (piece for piece in pieces if piece.kind == "kernel" and is_collective(piece.name))),
+                _timed(clock, (piece for piece in pieces if piece.kind != "kernel")),
+                tuple(_hole(clock, hole) for hole in longest),
                 is_whole(step, pieces),
                 alone_us(pieces) / 1000,
             )
@@ -126,14 +137,32 @@ def _lanes(facts: Facts, steps: Sequence[Step]) -> list[_Lane]:
     return lanes
 
 
-def _drawn(lane: _Lane, scale: float, name: str) -> Markup:
+def _clock(step: Step, start: float, span: float, pieces: Sequence[Activity], kept: float) -> Clock:
+    """The clock of a step. Where the trace does not hold all work, it slows down everywhere alike."""
+    if is_whole(step, pieces):
+        return Clock(start, span, union(pieces), kept)
+    return Clock(start, span, (), share(step.busy_ms + kept * step.idle_ms, step.ms) or 0.0)
+
+
+def _timed(clock: Clock, pieces: Iterable[Activity]) -> list[Interval]:
+    """When at least one of some pieces of work runs."""
+    return [Interval(clock.at(piece.start), clock.at(piece.end)) for piece in union(pieces)]
+
+
+def _hole(clock: Clock, idle: Idle) -> _Hole:
+    start, us = finite(idle.start_us), max(finite(idle.us), 0.0)
+    begin, end = clock.at(start), clock.at(start + us)
+    return _Hole(idle, begin, end - begin)
+
+
+def _drawn(lane: _Lane, scale: float, name: str, ids: Mapping[tuple[str, int], str]) -> Markup:
     end = _x(lane.span, scale)
     shapes = [
         tag("rect", width=end, height=_BASE, class_="free"),
-        _silhouette(lane, lane.collectives, scale, _BASE, (_BASE - _TOP) * _LOW, "meeting"),
-        _silhouette(lane, lane.kernels, scale, _BASE, _BASE - _TOP, "kernel"),
-        _silhouette(lane, lane.copies, scale, _COPY, _COPY - _BASE - 3, "copy"),
-        [_hole(lane, hole, scale) for hole in lane.holes],
+        _silhouette(lane.collectives, scale, _BASE, (_BASE - _TOP) * _LOW, "meeting"),
+        _silhouette(lane.kernels, scale, _BASE, _BASE - _TOP, "kernel"),
+        _silhouette(lane.copies, scale, _COPY, _COPY - _BASE - 3, "copy"),
+        [_idle(hole, scale, ids) for hole in lane.holes],
         tag("line", x1=0, x2=end, y1=_BASE, y2=_BASE, class_="base"),
     ]
     svg = tag(
@@ -146,51 +175,66 @@ def _drawn(lane: _Lane, scale: float, name: str) -> Markup:
         role="img",
         aria_labelledby=f"{name}-title {name}-desc",
     )
-    return tag("li", tag("p", _label(lane), class_="label"), svg)
+    return tag("li", tag("p", _label(lane), _linked(lane, ids), class_="label"), svg)
 
 
 def _label(lane: _Lane) -> Markup:
     step = lane.step
-    busy = percent(share(step.busy_ms, step.ms))
+    busy = percent(share(step.busy_ms * 1000, lane.span))
     alone = f" · of it {ms(lane.alone_ms)} only collectives" if lane.alone_ms else ""
     missing = "" if lane.is_whole else " · the trace holds only the first of its work"
-    return join(tag("b", f"Step {step.index}"), f" {ms(step.ms)} · busy {busy}{alone}{missing}")
+    return join(tag("b", f"Step {step.index}"), f" {ms(lane.span / 1000)} · busy {busy}{alone}{missing}")
+
+
+def _linked(lane: _Lane, ids: Mapping[tuple[str, int], str]) -> Markup:
+    """Links to the lines after which the GPU idles longest in a step."""
+    idle: defaultdict[tuple[str, int], float] = defaultdict(float)
+    for hole in lane.holes:
+        place = hole.idle.place
+        if place is not None and (place.file, place.line) in ids:
+            idle[place.file, place.line] += hole.us
+    longest = sorted(idle, key=lambda line: -idle[line])[:LINKS]
+    links = [tag("a", f"{file.rpartition('/')[2]}:{line}", href=f"#{ids[file, line]}") for file, line in longest]
+    return join(" · idle after ", [[", " if at else "", link] for at, link in enumerate(links)]) if links else Markup()
 
 
 def _described(lane: _Lane) -> str:
     step = lane.step
-    text = f"Takes {ms(step.ms)}: the GPU is busy for {ms(step.busy_ms)} and idle for {ms(step.idle_ms)}."
+    idle = max(lane.span / 1000 - step.busy_ms, 0.0)
+    text = f"Takes {ms(lane.span / 1000)}: the GPU is busy for {ms(step.busy_ms)} and idle for {ms(idle)}."
     if lane.alone_ms:
         text += f" For {ms(lane.alone_ms)} it does nothing but collectives."
     if not lane.holes:
         return text
     hole = lane.holes[0]
-    return f"{text} The longest idle stretch: {_told(hole)}, from {ms((hole.start_us - lane.start) / 1000)}."
+    return f"{text} The longest idle stretch: {_told(hole)}, from {ms(hole.start / 1000)}."
 
 
-def _told(hole: Idle) -> str:
-    where = f", {hole.place.file}:{hole.place.line}" if hole.place else ""
-    return f"{ms(hole.us / 1000, 3)} {CAUSES.get(hole.cause, 'idle')}{where}"
+def _told(hole: _Hole) -> str:
+    place = hole.idle.place
+    where = f", {place.file}:{place.line}" if place else ""
+    return f"{ms(hole.us / 1000, 3)} {CAUSES.get(hole.idle.cause, 'idle')}{where}"
 
 
-def _hole(lane: _Lane, hole: Idle, scale: float) -> Markup:
-    start = _x(hole.start_us - lane.start, scale)
-    end = _x(hole.start_us - lane.start + hole.us, scale)
-    kind = hole.cause if hole.cause in CAUSES else "host"
+def _idle(hole: _Hole, scale: float, ids: Mapping[tuple[str, int], str]) -> Markup:
+    """The shape of an idle stretch. It leads to its line; a keyboard takes the links above the lane."""
+    start, end = _x(hole.start, scale), _x(hole.start + hole.us, scale)
+    kind = hole.idle.cause if hole.idle.cause in CAUSES else "host"
     height = _HOLES.get(kind, 4)
     title = tag("title", _told(hole))
-    return tag("rect", title, x=start, y=_COPY + 3, width=max(end - start, 0.6), height=height, class_=kind)
+    shape = tag("rect", title, x=start, y=_COPY + 3, width=max(end - start, 0.6), height=height, class_=kind)
+    place = hole.idle.place
+    line = ids.get((place.file, place.line)) if place is not None else None
+    return tag("a", shape, href=f"#{line}", tabindex=-1) if line is not None else shape
 
 
 def _x(us: float, scale: float) -> float:
     return round(min(max(finite(us) / scale, 0.0), 1.0) * BINS, 2)
 
 
-def _silhouette(
-    lane: _Lane, intervals: Sequence[Interval], scale: float, base: float, height: float, kind: str
-) -> Markup:
+def _silhouette(intervals: Sequence[Interval], scale: float, base: float, height: float, kind: str) -> Markup:
     """How much of each piece of time is used, as one shape."""
-    used = coverage(intervals, lane.start, lane.start + scale, BINS)
+    used = coverage(intervals, 0.0, scale, BINS)
     commands, at = [], 0
     while at < BINS:
         end = at + 1
@@ -241,14 +285,16 @@ def nice(value: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value * 0.999)
 
 
-def _step_table(steps: Sequence[Step]) -> Markup:
-    columns = [Column("Step"), *(Column(title, True) for title in ("ms", "busy ms", "idle ms", "kernels", "copies"))]
+def _step_table(steps: Sequence[Step], kept: float) -> Markup:
+    titles = ("ms", "busy ms", "idle ms", "with the profiler, ms", "kernels", "copies")
+    columns = [Column("Step"), *(Column(title, True) for title in titles)]
     rows = [
         (
             str(step.index),
-            plain(step.ms),
+            plain(step.busy_ms + kept * step.idle_ms),
             plain(step.busy_ms),
-            plain(step.idle_ms),
+            plain(kept * step.idle_ms),
+            plain(step.ms),
             f"{step.kernels:,}",
             f"{step.copies:,}",
         )

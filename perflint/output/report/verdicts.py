@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from math import log
 
 from perflint.findings import Effect, Finding, Ruling, Verdict
-from perflint.output.report.checked import Checked
+from perflint.output.report.checked import Checked, cure
 from perflint.output.report.facts import Facts, finite
 from perflint.output.report.lines import place_name
 from perflint.output.report.markup import Markup, join, tag, text, with_code
@@ -15,6 +15,7 @@ from perflint.output.report.numbers import factor, ms, percent, plain, times
 from perflint.output.report.parts import Column, Names, Section, head, left_out, note, section
 from perflint.output.summary import count
 from perflint.tracer.events import Experiment
+from perflint.tracer.verdicts import EXPERIMENT_CODES
 
 SHOWN = 60
 """Findings."""
@@ -25,6 +26,7 @@ _WIDEST = 1.25
 
 
 _TITLE = "Findings of the linter"
+_SHORT = "Findings"
 _COLUMNS = (
     Column("Finding"),
     Column("Verdict"),
@@ -47,12 +49,12 @@ def verdicts(checked: Checked | None, elsewhere: Collection[Finding] = ()) -> Se
     shown = left[:SHOWN]
     if not checked.findings:
         lead = tag("p", "The linter finds nothing in the traced code.")
-        return section(Names(""), "verdicts", _TITLE, lead, notes)
+        return section(Names(""), "verdicts", _TITLE, lead, notes, short=_SHORT)
     lead = tag("p", _counted(checked.findings), class_="lead")
     if len(left) < len(checked.findings):
         lead = join(lead, tag("p", "Findings on lines that wait are shown with these lines.", class_="lead"))
     if not shown:
-        return section(Names(""), "verdicts", _TITLE, lead, notes)
+        return section(Names(""), "verdicts", _TITLE, lead, notes, short=_SHORT)
     caption = tag("caption", "Findings, and what the trace says of them", class_="hidden")
     is_timed = any(each.verdict is not None and each.verdict.ms is not None for each in shown)
     columns = _COLUMNS if is_timed else _COLUMNS[:2]
@@ -65,6 +67,7 @@ def verdicts(checked: Checked | None, elsewhere: Collection[Finding] = ()) -> Se
         tag("table", caption, head(columns), rows, class_="lines verdicts"),
         left_out(len(left) - len(shown), "findings are"),
         notes,
+        short=_SHORT,
     )
 
 
@@ -83,10 +86,10 @@ def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
     figures = (plain(verdict.ms if verdict else None, 3), percent(verdict.share if verdict else None))
     cells = [tag("td", figure, class_="number") for figure in figures] if is_timed else []
     row = tag("tr", tag("th", place, rule, scope="rowgroup"), tag("td", _ruling(verdict)), cells)
-    why = tag("p", f"The trace: {verdict.why}." if verdict else _unknown(finding), class_="callers")
+    why = tag("p", f"The trace: {verdict.why}." if verdict else with_code(_unknown(finding)), class_="callers")
     message = tag("p", with_code(finding.message), class_="message")
     is_free = verdict is not None and verdict.ruling in (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
-    wide = tag("tr", tag("td", message, why, colspan=2 + len(cells)))
+    wide = tag("tr", tag("td", message, why, cure(finding), colspan=2 + len(cells)))
     return tag("tbody", row, wide, class_="free-line" if is_free else None)
 
 
@@ -99,8 +102,11 @@ def _ruling(verdict: Verdict | None) -> Markup:
 def _unknown(finding: Finding) -> str:
     """Why a trace has no verdict on a finding, and what would give one."""
     if finding.effect is Effect.SYNC:
-        return "No verdict: the line is not among the lines that were recorded."
-    return "No verdict: a trace shows waits, copies and graph breaks. `perflint verify` compares the fixed program."
+        return "No verdict: the recorded steps did not reach this line, or it has changed. Trace more steps, or again."
+    why = "No verdict: a trace shows waits, copies and graph breaks, and this is none of them."
+    if finding.code in EXPERIMENT_CODES:
+        return f"{why} `perflint trace --experiments` times the program with and without it."
+    return f"{why} `perflint verify` compares the program with and without the fix."
 
 
 _TRIED = (
