@@ -128,7 +128,7 @@ def run(arguments: Namespace) -> int:
 def _check(arguments: Namespace, program: str) -> None:
     """Raise ConfigurationError for what cannot be run or written."""
     if find_spec("torch") is None:
-        raise ConfigurationError("the tracer needs torch", "pip install 'torch-perflint[trace]'")
+        raise ConfigurationError("the tracer needs torch", "install torch beside perflint: pip install torch")
     if arguments.module is None and not os.path.exists(program):
         raise ConfigurationError(f"there is no file {program}", "`-m MODULE` runs a module")
     folder = Path(arguments.output).absolute().parent

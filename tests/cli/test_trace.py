@@ -122,7 +122,7 @@ def test_without_torch(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("perflint.cli.trace.find_spec", lambda name: None)
     ran = perflint("trace", "a.py")
     assert ran.code == 2
-    assert ran.err == "error: the tracer needs torch\n  help: pip install 'torch-perflint[trace]'\n"
+    assert ran.err == "error: the tracer needs torch\n  help: install torch beside perflint: pip install torch\n"
 
 
 @needs_torch

@@ -189,7 +189,7 @@ REMARKS: list[tuple[Trace, str]] = [
     (Trace(header(), RECORDS[1:4]), "Costs are not known: there were too few steps"),
     (replace(TRACE, records=RECORDS[9:]), "Few steps: 2 without the profiler"),
     (replace(TRACE, header=header(ended="KeyError")), "The program did not finish: it ended with KeyError."),
-    (replace(TRACE, header=header(ended="running")), "nobody saw how it ended"),
+    (replace(TRACE, header=header(ended="running")), "its end was not recorded"),
     (replace(TRACE, header=header(lines_recorded=False)), "not every line that ran was recorded"),
     (TRACE, "The tracer's compilation failed: no counters"),
     (TRACE, "Source not at hand: train.py."),

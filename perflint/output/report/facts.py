@@ -95,7 +95,7 @@ def gather(trace: Trace) -> Facts:
 
 
 def _idle(trace: Trace, idle_ms: float) -> Idle:
-    """What of the idle time goes when nobody waits, when data is there in time; the rest is a host that is late."""
+    """The idle time that waits cost, and the time that missing data costs; the rest is due to a late CPU."""
     scale = trace.idle_share / max(trace.profiled_steps, 1)
     gaps = trace.of(Gap)
     replayed = trace.of(SyncCost)

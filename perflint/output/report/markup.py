@@ -26,7 +26,7 @@ Attribute = str | int | float | bool | None
 
 
 def text(content: str, limit: int = LIMIT) -> Markup:
-    """Text that nobody vouches for: escaped, cut, and without characters that hide or reorder others."""
+    """Text of unknown origin: escaped, cut, and without characters that hide or reorder others."""
     if isinstance(content, Markup):
         return content
     kept = content if len(content) <= limit else content[: limit - 1] + "…"

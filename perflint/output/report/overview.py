@@ -164,7 +164,7 @@ def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
     header = facts.trace.header
     yield from _about_times(facts, header)
     if header.ended not in ("finished", "exit 0"):
-        ends = {"running": "nobody saw how it ended", "interrupted": "it was interrupted"}
+        ends = {"running": "its end was not recorded", "interrupted": "it was interrupted"}
         yield "The program did not finish", f"{ends.get(header.ended, f'it ended with {header.ended}')}."
     if not header.lines_recorded:
         yield "Lines", "not every line that ran was recorded, so nothing is said of lines that did not run."
