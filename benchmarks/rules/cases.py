@@ -307,7 +307,7 @@ _PATTERNS = {
 
 
 def loops(draw: random.Random) -> Iterator[Case]:
-    """Training loops of a random network with a pattern at the end of each step, and host work behind it."""
+    """Training loops of a random network with a pattern at the end of each step, and CPU work after it."""
     for number in range(8):
         pattern = draw.choice(sorted(_PATTERNS))
         rule, code = _PATTERNS[pattern]
@@ -319,7 +319,7 @@ def loops(draw: random.Random) -> Iterator[Case]:
         def make(p: str = pattern, w: int = width, d: int = depth, b: int = batch, m: float = ms) -> tuple[Run, Run]:
             return _loop(p, w, d, b, m)
 
-        name = f"loop {number}: {pattern}, {depth} × {width}, batch {batch}, {ms} ms of host work"
+        name = f"loop {number}: {pattern}, {depth} × {width}, batch {batch}, {ms} ms of CPU work"
         yield Case(name, rule, text, line, make)
 
 

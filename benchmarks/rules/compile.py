@@ -312,7 +312,7 @@ def others() -> Iterator[Pair]:
     yield pair(
         "compile-dropped",
         "TPF710",
-        "a forward whose compiled self nobody calls against torch.compile",
+        "a forward whose compiled self is never called against torch.compile",
         lambda: (eager(Stack()), forward(Stack())),
     )
     yield pair(

@@ -80,7 +80,7 @@ def optimizers() -> Iterator[Pair]:
     yield in_step(
         "TPF608",
         "adamw-step-on-device",
-        "AdamW's step counters on the device against the host",
+        "AdamW's step counters on the GPU against the CPU",
         lambda: (training(plain, after=counters_to_device), training(plain)),
     )
     yield in_step(
@@ -221,7 +221,7 @@ def tensors() -> Iterator[Pair]:
         return lambda: torch.from_numpy(np.sort(x.cpu().numpy())).to(OPTIONS.device), lambda: x.sort().values
 
     yield Pair(
-        "sort-on-host", "TPF205", "np.sort on the host and back against torch.sort", "float32", "64 × 10000", leaving
+        "sort-on-host", "TPF205", "np.sort on the CPU and back against torch.sort", "float32", "64 × 10000", leaving
     )
 
     def by_rows() -> tuple[Run, Run]:

@@ -24,7 +24,7 @@ Make = Callable[[float], tuple[Run, Run]]
 def with_host_work(name: str, rule: str, words: str, dtype: str, shape: str, make: Make) -> Iterator[Pair]:
     """A pair of whole steps, and the same with host work between a step's end and the next."""
     yield Pair(name, rule, words, dtype, shape, lambda: make(0), "step")
-    behind = f"{words}, {HOST_WORK_MS:g} ms of host work behind it"
+    behind = f"{words}, {HOST_WORK_MS:g} ms of CPU work after it"
     yield Pair(f"{name}-host-work", rule, behind, dtype, shape, lambda: make(HOST_WORK_MS), "step")
 
 
@@ -186,7 +186,7 @@ def lengths() -> Iterator[Pair]:
     yield from with_host_work(
         "packed-lengths",
         "TPF109",
-        "pack_padded_sequence(x, lengths.cpu()) of the device's lengths against the host's, training",
+        "pack_padded_sequence(x, lengths.cpu()) of GPU lengths against CPU lengths, training",
         HALF,
         "LSTM of two layers of width 512, 64 × 128 tokens",
         packing,
@@ -213,7 +213,7 @@ def lengths() -> Iterator[Pair]:
     yield from with_host_work(
         "ctc-lengths",
         "TPF136",
-        "ctc_loss with lengths on the device against the host's, training",
+        "ctc_loss with lengths on the GPU against the CPU's, training",
         HALF,
         "8 × Linear(512, 512) with GELU over 400 × 16 frames, 60 labels",
         transcribing,

@@ -72,7 +72,7 @@ def copies() -> Iterator[Pair]:
         yield Pair(
             f"copy-{name}-resnet50-host-work",
             rule,
-            f"{words}, {HOST_WORK_MS:g} ms of host work before it",
+            f"{words}, {HOST_WORK_MS:g} ms of CPU work before it",
             HALF,
             RESNET + ", channels_last",
             lambda t=training: t(HOST_WORK_MS),
@@ -129,7 +129,7 @@ def scalers() -> Iterator[Pair]:
         return run
 
     for ms in (0, HOST_WORK_MS):
-        behind = f", {ms:g} ms of host work behind it" if ms else ""
+        behind = f", {ms:g} ms of CPU work after it" if ms else ""
         end = "-host-work" if ms else ""
         yield Pair(
             f"gradscaler-step-gpt{end}",

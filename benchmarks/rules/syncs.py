@@ -75,7 +75,7 @@ def scalars() -> Iterator[Pattern]:
     yield Pattern(
         "TPF104",
         "tensor-of-tensors",
-        "torch.tensor([a, b, c]) of device scalars against torch.stack",
+        "torch.tensor([a, b, c]) of GPU scalars against torch.stack",
         lambda f, x: torch.tensor([x.mean(), x.amin(), x.amax()], device=x.device),
         lambda f, x: torch.stack([x.mean(), x.amin(), x.amax()]),
     )
@@ -160,7 +160,7 @@ def sizes() -> Iterator[Pattern]:
     yield Pattern(
         "TPF112",
         "masked-fill-cuda-scalar",
-        "masked_fill with a device scalar against where",
+        "masked_fill with a GPU scalar against where",
         lambda f, x: f.values.masked_fill(f.mask, f.values.min()),
         lambda f, x: torch.where(f.mask, f.values.min(), f.values),
     )
@@ -188,7 +188,7 @@ def sizes() -> Iterator[Pattern]:
     yield Pattern(
         "TPF119",
         "tensor-as-python-int",
-        "x[:, :n] with n on the device",
+        "x[:, :n] with n on the GPU",
         lambda f, x: f.features[:, : f.lengths.max()] * 2,
         lambda f, x: f.features[:, :63] * 2,
     )
@@ -226,7 +226,7 @@ def uploads() -> Iterator[Pattern]:
     yield Pattern(
         "TPF118",
         "list-index",
-        "x[:, list] against a tensor of positions on the device",
+        "x[:, list] against a tensor of positions on the GPU",
         lambda f, x: f.image[:, [2, 1, 0]],
         lambda f, x: f.image[:, f.order],
     )
@@ -354,7 +354,7 @@ def operations() -> Iterator[Pair]:
 
 def steps() -> Iterator[Pair]:
     """Patterns in steps."""
-    behind = f", {HOST_WORK_MS:g} ms of host work behind it"
+    behind = f", {HOST_WORK_MS:g} ms of CPU work after it"
     for pattern in (pattern for family in PATTERNS for pattern in family()):
         where = "in each of 12 layers" if pattern.layer else "at the end of each step"
         for name, shape, place, make in (
