@@ -36,10 +36,10 @@ class CounterRecompiles(Rule):
     eight small blocks took 1.4 times as long on an H200 as one that counts in a buffer.
 
     ## When it is fine
-    Counting outside of the compiled function, or in a buffer: `self.steps += 1` of a tensor is part of
-    the graph. Floats become inputs of the graph at the second compilation, and so do integers that are
-    passed as arguments. A flag that is set once costs one more compilation. In functions under
-    `@torch.compiler.disable`, and where the file sets `allow_unspec_int_on_nn_module`.
+    Counting outside of the compiled function, or in a buffer: `self.steps += 1` of a tensor is part
+    of the graph. Floats become inputs of the graph at the second compilation, and so do integers
+    that are passed as arguments. A flag that is set once costs one more compilation. In functions
+    under `@torch.compiler.disable`, and if the file sets `allow_unspec_int_on_nn_module`.
 
     ## Bad
     ```python

@@ -32,7 +32,7 @@ class ScalarRead(BreakRule):
     forward of a 124 M parameter GPT 1.5 times slower on an H200.
 
     ## When it is fine
-    Under `fullgraph=True`, where `torch.compile` captures the number as a symbol, and if
+    Under `fullgraph=True`, because `torch.compile` then captures the number as a symbol, and if
     `torch._dynamo.config.capture_scalar_outputs` is set. In functions under
     `@torch.compiler.disable`, and in branches that `torch.compiler.is_compiling()` hides from the
     compiler. Shapes, `len(t)` and `t.numel()` do not read the tensor.

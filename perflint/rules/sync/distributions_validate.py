@@ -63,7 +63,7 @@ class DistributionsValidate(Rule):
     ## Fix safety
     Adds `validate_args=False` to the constructor, or turns the assignment into a call. Unsafe:
     parameters and values that are not allowed, such as NaN of a policy that diverges, raise no
-    error any more. There is no fix where the code around the constructor handles that error.
+    error any more. No fix is offered if the code around the constructor handles that error.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns inside `torch/distributions/distribution.py`; a trace

@@ -77,8 +77,9 @@ class LinalgChecked(Rule):
 
     ## Fix safety
     `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
-    check. Unsafe: a singular input silently gives a useless result instead of an error. There is no
-    fix where the code around the call handles that error: `try: cholesky(x)` and `except` with a regularized x.
+    check. Unsafe: a singular input silently gives a useless result instead of an error. No fix is
+    offered if the code around the call handles that error: `try: cholesky(x)` and `except` with a
+    regularized x.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows the solver's

@@ -28,7 +28,7 @@ class NanCheckPerStep(Rule):
     The check is cheap, but the wait for its answer is not: the CPU stops queuing work until the GPU
     has caught up. `if torch.isnan(loss)` made each training step of a 124 M parameter GPT 2 %
     slower on an H200; a check of each parameter's gradient waits once per parameter.
-    `isnan(x) or isinf(x)` waits twice where `isfinite(x)` waits once.
+    `isnan(x) or isinf(x)` waits twice; `isfinite(x)` waits once.
 
     ## When it is fine
     Every hundredth step, or once per epoch. As a safety check of an expensive run with long steps.
@@ -65,8 +65,7 @@ class NanCheckPerStep(Rule):
     Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
     without waiting. When the condition fails, the error comes later, at some other call, and the
     CUDA context cannot be used any more. Other checks need a place to collect the answer, and only
-    the author can choose it. There is no fix where the code around the `assert` handles its
-    error.
+    the author can choose it. No fix is offered if the code around the `assert` handles its error.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or

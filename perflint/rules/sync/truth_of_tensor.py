@@ -71,8 +71,8 @@ class TruthOfTensor(Rule):
     ## Fix safety
     Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
     without waiting. When the condition fails, the error comes later, at some other call, and the
-    CUDA context cannot be used any more; `python -O` does not remove the check. There is no fix
-    where the code around the `assert` handles its error.
+    CUDA context cannot be used any more; `python -O` does not remove the check. No fix is offered
+    if the code around the `assert` handles its error.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::is_nonzero` and

@@ -45,9 +45,9 @@ class RepeatInsteadOfExpand(Rule):
     """`repeat` copies a tensor along dimensions of size 1, and nothing writes to the copies.
 
     ## What it does
-    Finds `x.repeat(n, 1, 1)` where each repeated dimension is new or known to be of size 1 (`unsqueeze`,
-    `x[:, None]`, `torch.zeros(1, 1, d)`, `keepdim=True`, a list with one element) and the result is only
-    read: added, compared, concatenated, used as an index.
+    Finds `x.repeat(n, 1, 1)` in which each repeated dimension is new or known to be of size 1
+    (`unsqueeze`, `x[:, None]`, `torch.zeros(1, 1, d)`, `keepdim=True`, a list with one element) and
+    whose result is only read: added, compared, concatenated, used as an index.
 
     ## Why is this bad
     `repeat` allocates a tensor of n times the size and fills it, and each reader of the result

@@ -1,0 +1,97 @@
+"""The pages that users read are in plain English (CONTRIBUTING.md, "Language")."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", DOCS / "coverage.md", *sorted((DOCS / "guide").glob("*.md"))]
+RULES = sorted((DOCS / "rules").glob("*.md"))
+PHRASES = {
+    r"\b(?:nobody|somebody|someone)\b": "name who acts, or say `is not called`, `is unknown`",
+    r"\bseldom\b": "say `rarely`",
+    r"\b(?:dear|dearest|dearer)\b": "say `expensive`",
+    r"\b(?:hands?|handed) on\b": "say `passes` or `forwards`",
+    r"\btold (?:by|apart)\b": "say `recognized by`, `distinguished by`",
+    r"\bat hand\b": "say `available`",
+    r"\bfor good\b": "say `permanently`",
+    r"\bof which nothing\b": "say `unknown`",
+    r"\b(?:its|their) kin\b": "say `similar functions`",
+    r"\bspeaks? of\b": "say `mentions` or `is about`",
+    r"\b(?:knows?|says?) nothing\b": "say `is unknown`, `does not mention`",
+    r"(?<!there )\b(?:is|are) no (?!longer|slower|faster|more|less|fix)": "say `is not a …`, `has no …`",
+    r"\bwhat (?:[\w'-]+ ){1,4}(?:gives|makes)\b": "say `the result of …`",
+    r"(?-i:(?:^|[.:;] )What (?!else|it does)(?:[\w'-]+ ){1,6}(?:is|are|has|have|does|needs?|depends)\b)": "use a noun",
+}
+HARDWARE = {
+    r"(?<![\w-])host(?![\w-])": "say `CPU`",
+    r"\bdevice tensors?\b": "say `GPU tensor`",
+    r"\bthe device (?:waits?|computes?|copies|idles|has|runs)\b": "say `the GPU`",
+}
+"""Words for hardware on the pages of rules. `device` is the name for an argument of torch."""
+_HIDDEN = re.compile(r"^```.*?^```|`[^`]*`|\]\([^)]*\)|\"[^\"]*\"", re.MULTILINE | re.DOTALL)
+"""Code, links and quotations, which keep their words."""
+
+
+def _prose(text: str) -> list[str]:
+    """The lines of a text without code, links and quotations."""
+    return _HIDDEN.sub(lambda found: "…" + "\n" * found[0].count("\n"), text).splitlines()
+
+
+def _found(text: str, phrases: dict[str, str]) -> list[str]:
+    lines = list(enumerate(_prose(text), 1))
+    return [
+        f"line {number}: `{match[0].strip()}`: {advice}"
+        for pattern, advice in phrases.items()
+        for number, line in lines
+        for match in re.finditer(pattern, line, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *RULES], ids=lambda path: path.name)
+def test_plain_phrases(path: Path) -> None:
+    found = _found(path.read_text(encoding="utf-8"), PHRASES)
+    assert not found, f"{path.relative_to(ROOT)} (a rule's page is the docstring of its class)\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_words_for_hardware(path: Path) -> None:
+    found = _found(path.read_text(encoding="utf-8"), HARDWARE)
+    assert not found, f"{path.relative_to(ROOT)} (a rule's page is the docstring of its class)\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A function that nobody calls.",
+        "Where it runs seldom.",
+        "An object that is no tensor.",
+        "Attribute names are told apart by type.",
+        "It uses what the call makes of them.",
+        "What a layer holds depends on sizes.",
+        "The code\n`x` is fine, and\nthe rest is dear.",
+    ],
+)
+def test_phrases_are_found(text: str) -> None:
+    assert _found(text, PHRASES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There is no fix, and it is no slower.",
+        '`nobody` is code, "somebody" is a quotation, and [this](https://dear.org/told-by) is a link.',
+        "```python\nnobody = 1\n```\nIt rarely runs.",
+        "## What it does",
+    ],
+)
+def test_plain_text_passes(text: str) -> None:
+    assert not _found(text, PHRASES)
+
+
+def test_lines_are_counted_through_code() -> None:
+    assert _found("```\na\n```\nhost", HARDWARE) == ["line 4: `host`: say `CPU`"]
