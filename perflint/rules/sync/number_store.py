@@ -18,6 +18,11 @@ from perflint.source.quoting import quoted
 _NUMBERS = ("int", "float", "bool", "complex")
 _SURELY_COMPLETE = 3
 """Integers in an index that nobody writes for a part of a tensor."""
+_PLAIN = (
+    ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
+    ast.expr_context,
+)  # fmt: skip
+"""Parts of expressions that call nothing."""
 
 
 class NumberStore(Rule):
@@ -57,11 +62,15 @@ class NumberStore(Rule):
     ```
 
     ## Fix safety
-    `x[i, j] = number` becomes `x[i, j, None] = number`: a store to a view with one dimension, which
-    torch fills. It is safe if x is certainly a tensor, and unsafe otherwise: a list or an object of
-    your own class may not accept the index. No fix is offered if a position may be a boolean,
-    because `x[True, 0]` is a copy. `x[i, j].fill_(number)` is fast too, but is evaluated in another
-    order, and raises where float16 cannot hold the number. `x[indices] = number` gets no fix:
+    `x[i, 2] = number` becomes `x[i, 2:3] = number`: a store to a slice, which torch fills. It is safe
+    if x is certainly a tensor, and unsafe otherwise: a list or an object of your own class may not
+    accept the index. A position outside of the tensor raises no error any more: the slice is empty.
+
+    If no position is written as a number, `x[i, j] = number` becomes `x[i, j].fill_(number)`. That is
+    unsafe: on a GPU it raises where float16 cannot hold the number. No fix is offered if the index
+    or the number contains a call, because `fill_` is evaluated in another order; and none if a
+    position may be a boolean, because `x[True, 0]` is a copy. `x[i, j, None] = number` does not
+    wait either, but `torch.onnx.export` loses such a store. `x[indices] = number` gets no fix:
     `x.index_fill_(0, indices, number)` needs positions of one dimension and int64.
 
     ## How a GPU shows it
@@ -125,7 +134,7 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
 
 
 def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
-    """The store to a view of the one element, which torch fills."""
+    """The store to a slice of one element, or `fill_` if no position is written as a number."""
     assignment, found = site.model.parent(site.node), parts(site)
     if not isinstance(assignment, ast.Assign) or site.node not in assignment.targets:
         return None
@@ -134,11 +143,40 @@ def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
         return None
     if not all(scalar_type(part.value) == "int" or isinstance(part.value, Array) for part in found):
         return None
+    written = [at for at, part in enumerate(found) if _literal(part.node) is not None]
+    if not written:
+        return _filled(site, assignment)
     receiver = site.value(site.node.value)
     sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
-    *others, last = node.slice
-    between = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    added = cst.SubscriptElement(cst.Index(cst.Name("None")), comma=last.comma)
-    new = node.with_changes(slice=[*others, last.with_changes(comma=between), added])
-    edit = replace(site.model.source, site.span, new)
-    return Fix("Store to a view of the element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+    elements = list(node.slice)
+    elements[written[-1]] = elements[written[-1]].with_changes(slice=_slice(found[written[-1]].node))
+    edit = replace(site.model.source, site.span, node.with_changes(slice=elements))
+    return Fix("Store to a slice of one element", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+
+
+def _literal(node: ast.expr) -> int | None:
+    """The value of an integer that is written as a number, with or without a minus."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _literal(node.operand)
+        return None if value is None else -value
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _slice(node: ast.expr) -> cst.BaseSlice:
+    """The slice of one element: `2:3` for 2, `-1:` for -1."""
+    first = _literal(node)
+    assert first is not None
+    made = cst.parse_expression(f"x[{first}:{'' if first == -1 else first + 1}]")
+    assert isinstance(made, cst.Subscript)
+    return made.slice[0].slice
+
+
+def _filled(site: SubscriptSite, assignment: ast.Assign) -> Fix | None:
+    """`x[i].fill_(number)`; None where the order of evaluation might show."""
+    source, number = site.model.source, assignment.value
+    if len(assignment.targets) != 1 or assignment.lineno != assignment.end_lineno:
+        return None
+    if not all(isinstance(each, _PLAIN) for part in (site.node, number) for each in ast.walk(part)):
+        return None
+    text = f"{source.written(site.node)}.fill_({source.written(number)})"
+    return Fix("Fill the element", Safety.UNSAFE, (replace(source, source.span(assignment), text),))

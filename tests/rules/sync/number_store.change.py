@@ -23,11 +23,11 @@ class Grid:
     """An object of its own that is indexed as tensors are."""
 
     def __init__(self) -> None:
-        self.values = {}
+        self.values = [[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]
 
     def __setitem__(self, place, value) -> None:
         i, j, k = place
-        self.values[f"{i} {j} {k}"] = value
+        self.values[i][j][k] = value
 
 
 def case_grid():
@@ -36,4 +36,28 @@ def case_grid():
 
 def change_grid(error):
     """a list or an object of your own class may not accept the index"""
-    assert error[0] is None and error[1].startswith("ValueError: too many values")
+    assert error[0] is None and error[1].startswith("TypeError")
+
+
+def outside(x: torch.Tensor):
+    x[0, 3] = 1.0
+    return x
+
+
+def case_outside():
+    return {"x": outside(torch.zeros(2, 3, device="cuda"))}
+
+
+def change_outside(error):
+    """A position outside of the tensor raises no error any more: the slice is empty."""
+    assert error[0].startswith("IndexError") and error[1] is None
+
+
+def on_the_diagonal(x: torch.Tensor, number: float):
+    for i in range(2):
+        x[i, i] = number
+    return x
+
+
+def case_filled():
+    return {"x": on_the_diagonal(torch.zeros(2, 2, device="cuda"), 0.1)}

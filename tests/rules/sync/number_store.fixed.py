@@ -6,19 +6,19 @@ from torch import nn
 class Affine(nn.Module):
     def forward(self, x: torch.Tensor, angle: float, indices: torch.Tensor):
         matrix = torch.eye(3, device=x.device)
-        matrix[0, 2, None] = angle
-        matrix[1, 2, None] = -angle * 2
+        matrix[0, 2:3] = angle
+        matrix[1, 2:3] = -angle * 2
         row = torch.arange(3, device="cuda")
-        row[0, None] = 1
+        row[0:1] = 1
         order = x.argsort(dim=0)
         x[order] = 0
         x[order[:, 0], 1] = 0.5
-        x[0, 1, 2, None] = True
+        x[0, 1, 2:3] = True
         return matrix, row, x
 
 
 def perhaps(x: torch.Tensor):
-    x[0, 1, None] = 1.0
+    x[0, 1:2] = 1.0
     return x
 
 
@@ -73,3 +73,17 @@ def unknown(values):
     values[0] = 1.0
     values[0, 1] = 1.0
     return values
+
+
+class Exported(nn.Module):
+    """`x[i, None] = number` would be lost in `torch.onnx.export`."""
+
+    def forward(self, x: torch.Tensor, scale: float) -> torch.Tensor:
+        sizes = torch.zeros(2, 2, device=x.device)
+        for i in range(2):
+            sizes[i, 0:1] = x.shape[i]
+            sizes[-1:, i] = scale
+            sizes[i, i].fill_(2 * scale)
+            sizes[i, i - 1] = float(scale)
+        sizes[-2, -1:] = scale
+        return x * sizes

@@ -73,3 +73,17 @@ def unknown(values):
     values[0] = 1.0
     values[0, 1] = 1.0
     return values
+
+
+class Exported(nn.Module):
+    """`x[i, None] = number` would be lost in `torch.onnx.export`."""
+
+    def forward(self, x: torch.Tensor, scale: float) -> torch.Tensor:
+        sizes = torch.zeros(2, 2, device=x.device)
+        for i in range(2):
+            sizes[i, 0] = x.shape[i]  # error: TPF135
+            sizes[-1, i] = scale  # error: TPF135
+            sizes[i, i] = 2 * scale  # error: TPF135
+            sizes[i, i - 1] = float(scale)  # error: TPF135
+        sizes[-2, -1] = scale  # error: TPF135
+        return x * sizes
