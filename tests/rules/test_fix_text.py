@@ -7,6 +7,7 @@ import pytest
 from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
+from perflint.rules.data.pin_memory_off import PinMemoryOff
 from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
 from tests.rules.harness import lint
 
@@ -42,6 +43,27 @@ def joined(x: torch.Tensor) -> torch.Tensor:
     )
 """,
     ),
+    "another name for torch": (
+        PinMemoryOff,
+        """
+import torch as th
+from torch.utils.data import DataLoader
+
+
+def train(data, model):
+    for x in DataLoader(data, num_workers=2):
+        model(x.to("cuda"))
+""",
+        """
+import torch as th
+from torch.utils.data import DataLoader
+
+
+def train(data, model):
+    for x in DataLoader(data, num_workers=2, pin_memory=th.cuda.is_available()):
+        model(x.to("cuda"))
+""",
+    ),
 }
 
 
@@ -52,5 +74,6 @@ def test_text(name: str) -> None:
     def relint(now: str) -> list[Finding]:
         return lint(now, [rule], "audit")
 
-    text = HEAD + before.lstrip("\n")
-    assert apply_fixes(text, relint(text), relint, WRITABLE).text == HEAD + after.lstrip("\n")
+    head = "" if "import torch" in before else HEAD
+    text = head + before.lstrip("\n")
+    assert apply_fixes(text, relint(text), relint, WRITABLE).text == head + after.lstrip("\n")

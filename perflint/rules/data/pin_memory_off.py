@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Severity
+from perflint.fixes.imports import spell
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, move_in
 from perflint.rules.worth import sentence
@@ -85,6 +86,13 @@ class PinMemoryOff(Rule):
             confidence=Confidence.MEDIUM,
             heat=moves[0].heat,
             help="Pass `pin_memory=True`, and copy with `non_blocking=True`.",
-            fix=added(site, node, "pin_memory=torch.cuda.is_available()", "Pin the memory of batches", "import torch"),
+            fix=_fix(site, node),
             cost=sentence("a copy from pageable memory is {0} slower than an asynchronous one", "pageable-copy"),
         )
+
+
+def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
+    name = spell(site.model.source, "torch.cuda.is_available", site.node)
+    if name is None:
+        return None
+    return added(site, node, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)

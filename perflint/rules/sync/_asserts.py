@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.findings import Fix, Safety
+from perflint.findings import Confidence, Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._methods import in_tests
@@ -20,9 +20,9 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit.
 
     None in tests: there, an assertion that fails late, in another test, says nothing. None where the code around
-    it handles the error: on a GPU it cannot be handled.
+    it handles the error: on a GPU it cannot be handled. None where the tensor is on the CPU as likely as not.
     """
-    if in_tests(model) or swallows(model, read.node):
+    if read.confidence is Confidence.LOW or in_tests(model) or swallows(model, read.node):
         return None
     statement = model.parent(read.node)
     if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:

@@ -65,7 +65,8 @@ class NanCheckPerStep(Rule):
     Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
     without waiting. When the condition fails, the error comes later, at some other call, and the
     CUDA context cannot be used any more. Other checks need a place to collect the answer, and only
-    the author can choose it. No fix is offered if the code around the `assert` handles its error.
+    the author can choose it. No fix is offered if the code around the `assert` handles its error,
+    and none for findings of low confidence.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a profile shows `aten::isnan` or

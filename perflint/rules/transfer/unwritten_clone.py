@@ -77,8 +77,9 @@ class UnwrittenClone(Rule):
     ```
 
     ## Fix safety
-    Risky: `.clone()` or `.contiguous()` is removed; the other forms have no fix. Values and
-    gradients are the same. But autograd may keep the tensor itself for the backward pass: if a
+    Risky: `.clone()` or `.contiguous()` is removed. The other forms have no fix, and neither has
+    `new = old.clone()`, which would leave a second name for the same tensor. Values and gradients
+    are the same. But autograd may keep the tensor itself for the backward pass: if a
     caller writes to it before `backward()`, that raises an error.
 
     ## How a GPU shows it
@@ -134,7 +135,7 @@ class UnwrittenClone(Rule):
             help=f"Remove `.{site.target.rpartition('.')[2]}()`."
             if site.target.startswith("torch.Tensor.")
             else f"Use {quoted(site.text(copied))} itself.",
-            fix=None if into_layer else without_clone(site, Safety.RISKY),
+            fix=None if into_layer or _would_be_a_name(site, copied) else without_clone(site, Safety.RISKY),
         )
 
     def _whole(self, site: CallSite, does: str) -> Finding:
@@ -161,6 +162,14 @@ def _copied(site: CallSite) -> ast.expr | None:
     if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) != 1 or isinstance(given.elts[0], ast.Starred):
         return None
     return given.elts[0]
+
+
+def _would_be_a_name(site: CallSite, copied: ast.expr) -> bool:
+    """Whether a second name for the same tensor would be left: `new = old`, which no author would write."""
+    around = site.model.parent(site.node)
+    if isinstance(around, (ast.Tuple, ast.List)):
+        around = site.model.parent(around)
+    return isinstance(copied, (ast.Name, ast.Attribute)) and isinstance(around, (ast.Assign, ast.AnnAssign))
 
 
 def _is_asked_for_its_type(site: CallSite) -> bool:

@@ -143,3 +143,15 @@ def repaired(x: torch.Tensor) -> torch.Tensor:
     except AssertionError:
         return x.abs()
     return x
+
+
+class Items(torch.utils.data.Dataset):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        source = self.load(index)
+        assert (source.clamp(min=0) >= 0).all()  # audit: TPF105
+        return source
+
+
+def checked(batch: dict) -> None:
+    lengths = batch["lengths"]
+    assert torch.all(torch.le(lengths[:, 0], lengths[:, 1]))  # audit: TPF105

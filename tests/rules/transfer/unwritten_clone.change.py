@@ -4,8 +4,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def relative(x: torch.Tensor, centre: torch.Tensor):
-    moved = x.clone()
-    return moved * centre
+    return x.clone() * centre
 
 
 def case_values():

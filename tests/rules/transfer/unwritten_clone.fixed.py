@@ -94,7 +94,7 @@ def differences(x: torch.Tensor, steps: int) -> torch.Tensor:
 def differences_from(x: torch.Tensor, steps: int) -> torch.Tensor:
     moved = 0
     for _ in range(steps):
-        start = x
+        start = x.clone()
         moved = moved + (start - 1)
         torch.add(x, 1, out=x)
     return moved
