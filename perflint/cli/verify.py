@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +25,15 @@ from perflint.findings import Report
 from perflint.output.diff import diff_lines, shown
 from perflint.output.summary import count
 from perflint.output.terminal import Style
-from perflint.output.verify import fixes, run_text, verification_document, verification_text
+from perflint.output.verify import (
+    fixes,
+    forecast_text,
+    run_text,
+    stopped_document,
+    stopped_text,
+    verification_document,
+    verification_text,
+)
 from perflint.output.writer import message_text, problem_text
 from perflint.semantics.project import Project
 from perflint.source.files import STANDARD_INPUT, discover
@@ -32,14 +41,16 @@ from perflint.source.text import Source
 from perflint.tracer.probe import ProbeOptions
 from perflint.verify.execution import Program, Run
 from perflint.verify.plan import Chosen, Plan
-from perflint.verify.search import ProgramError, Search, Verification
+from perflint.verify.search import Partial, ProgramError, Search, Verification, expected_runs
+from perflint.verify.stopping import Stopped, stoppable
 from perflint.verify.workspace import Workspace, project_root
 
 COMMAND_FOLLOWS = True
 """What stands after `--` is a command."""
 _EXIT_CODES = (
-    "Exit codes: 0 all fixes are kept, or there are none; 1 a fix was dropped, or the program fails without any; "
-    "2 a fault in the usage, the settings, a file or perflint."
+    "Exit codes: 0 all fixes are kept, or there are none; 1 a fix was dropped, the program fails without any, or the "
+    "time budget is spent; 2 a fault in the usage, the settings, a file or perflint; 130 or 143 ended by Ctrl-C or "
+    "SIGTERM."
 )
 _PATIENCE = 5
 """How many times as long as the original a program with fixes may take."""
@@ -86,6 +97,12 @@ def _add_running(parser: ArgumentParser) -> None:
     )
     group.add_argument("--seed", type=_from(0), metavar="N", help="seed the generators of Python, NumPy and torch")
     group.add_argument("--timeout", type=float, metavar="SECONDS", help="what a run may take at most")
+    group.add_argument(
+        "--time-budget",
+        type=_positive,
+        metavar="SECONDS",
+        help="stop after so long, and report what is decided by then",
+    )
     group.add_argument("--root", metavar="FOLDER", help="the project to copy (default: the repository around it)")
     group.add_argument(
         "--share", action="append", default=[], metavar="PATH", help="link to this in the copy: it is only read"
@@ -111,6 +128,16 @@ def run(arguments: Namespace) -> int:
     settings = options.settings(arguments, paths)
     notes = options.style(arguments, sys.stderr)
     try:
+        with stoppable():
+            return _verified(paths, arguments, settings, root, notes)
+    except Stopped as stop:
+        sys.stderr.write(message_text("error", f"stopped: {stop.reason}", None, notes))
+        return stop.status
+
+
+def _verified(paths: list[str], arguments: Namespace, settings: Settings, root: Path, notes: Style) -> int:
+    """The exit code. Raises Stopped if it ends outside of the search."""
+    try:
         workspace = Workspace(
             root, [Path(path) for path in arguments.share], [Path(path) for path in arguments.leave_out]
         )
@@ -134,6 +161,8 @@ class _Job:
         self._notes = notes
         self._faults = False
         self._slowest = 0.0
+        budget = arguments.time_budget
+        self._deadline = None if budget is None else time.monotonic() + budget
 
     def run(self, paths: list[str]) -> int:
         """The exit code."""
@@ -143,10 +172,16 @@ class _Job:
         if not plan.candidates:
             sys.stderr.write("Nothing to fix, so there is nothing to verify.\n")
             return 2 if self._faults else 0
-        sys.stderr.write(f"{fixes(len(plan.candidates))} to verify in {count(len(plan.texts), 'file')}.\n")
+        runs = expected_runs(plan.candidates, arguments.repeat, arguments.each)
+        work = f"{fixes(len(plan.candidates))} to verify in {count(len(plan.texts), 'file')}"
+        sys.stderr.write(f"{work}, in about {count(runs, 'run')}.\n")
 
         def run(chosen: Chosen, reseed: bool) -> Run:
-            return self._run(program, plan, chosen, reseed)
+            is_first = not self._slowest
+            done = self._run(program, plan, chosen, reseed)
+            if is_first and done.ms is not None:
+                sys.stderr.write(forecast_text(runs, done) + "\n")
+            return done
 
         search = Search(run, plan.changed, arguments.repeat, arguments.tolerance / 100, arguments.each)
         try:
@@ -154,6 +189,9 @@ class _Job:
         except ProgramError as error:
             self._tell_failure(error)
             return 1
+        except Stopped as stop:
+            self._tell_stopped(plan, search.so_far(plan.candidates), stop)
+            return stop.status
         self._tell(plan, result)
         return 2 if self._faults else 1 if result.dropped else 0
 
@@ -195,11 +233,16 @@ class _Job:
 
     def _run(self, program: Program, plan: Plan, chosen: Chosen, reseed: bool) -> Run:
         patience = max(self._slowest * _PATIENCE, _AT_LEAST) if chosen and self._slowest else None
-        limits = [seconds for seconds in (self._arguments.timeout, patience) if seconds is not None]
+        left = None if self._deadline is None else self._deadline - time.monotonic()
+        if left is not None and left <= self._slowest:
+            raise self._out_of_time()
+        limits = [seconds for seconds in (self._arguments.timeout, patience, left) if seconds is not None]
         try:
             run = program.run(plan.encoded(chosen), min(limits, default=None), reseed)
         except OSError as error:
             raise ConfigurationError(f"the program cannot be run: {error}") from None
+        if run.status is None and left is not None and run.seconds >= left:
+            raise self._out_of_time()
         if not chosen:
             self._slowest = max(self._slowest, run.seconds)
         what = f"with {len(chosen)} of {fixes(len(plan.candidates))}" if chosen else "original"
@@ -211,13 +254,34 @@ class _Job:
             self._warn(problem)
         return run
 
+    def _out_of_time(self) -> Stopped:
+        return Stopped(f"the time budget of {self._arguments.time_budget:g} s is spent", 1)
+
+    def _tell_stopped(self, plan: Plan, partial: Partial, stop: Stopped) -> None:
+        """Print the diff of the fixes that passed so far, and report. Writes no file."""
+        lines = self._diff(plan, plan.changed(partial.kept))
+        if self._arguments.report == "json":
+            self._print_json(stopped_document(partial, stop, "".join(lines)))
+        else:
+            sys.stdout.writelines(shown(lines, options.style(self._arguments, sys.stdout), sys.stdout))
+        sys.stdout.flush()
+        sys.stderr.write(stopped_text(partial, stop, self._notes))
+        if self._arguments.apply:
+            self._warn("nothing was written, because the verification is not complete")
+
+    def _diff(self, plan: Plan, texts: Mapping[str, str]) -> list[str]:
+        return [line for path, text in texts.items() for line in diff_lines(path, plan.texts[path].text, text)]
+
+    def _print_json(self, document: Mapping[str, object]) -> None:
+        json.dump(document, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+
     def _tell(self, plan: Plan, result: Verification) -> None:
         """Write or print what is kept, and report."""
         kept = plan.changed(result.kept)
-        lines = [line for path, text in kept.items() for line in diff_lines(path, plan.texts[path].text, text)]
+        lines = self._diff(plan, kept)
         if self._arguments.report == "json":
-            json.dump(verification_document(result, "".join(lines)), sys.stdout, indent=2)
-            sys.stdout.write("\n")
+            self._print_json(verification_document(result, "".join(lines)))
         elif not self._arguments.apply:
             sys.stdout.writelines(shown(lines, options.style(self._arguments, sys.stdout), sys.stdout))
         sys.stdout.flush()
@@ -248,6 +312,16 @@ class _Job:
 
     def _warn(self, message: str, help: str | None = None) -> None:
         sys.stderr.write(message_text("warning", message, help, self._notes))
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e9:
+        raise ArgumentTypeError(f"`{text}` is not a number of seconds")
+    return number
 
 
 def _from(least: int) -> Callable[[str], int]:

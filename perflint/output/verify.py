@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -12,8 +12,9 @@ from perflint.output.terminal import Style, printable
 from perflint.tracer.steps import StepSource
 from perflint.verify.execution import Run
 from perflint.verify.judging import Measure, Timing, losses, measure, noise
-from perflint.verify.plan import Candidate
-from perflint.verify.search import Verification
+from perflint.verify.plan import Candidate, Chosen
+from perflint.verify.search import Dropped, Partial, Verification
+from perflint.verify.stopping import Stopped
 
 VERSION = 1
 SHOWN = 8
@@ -22,8 +23,19 @@ SHOWN = 8
 
 def verification_text(result: Verification, style: Style) -> str:
     """The report."""
-    parts = [_times(result, style), _results(result, style), _fixes(result, style)]
+    fixes_ = _fixes(result.kept, result.dropped, style)
+    parts = [_times(result, style), _results(result, style), fixes_]
     return "\n".join("".join(f"{line}\n" for line in part) for part in parts if part)
+
+
+def stopped_text(partial: Partial, stop: Stopped, style: Style) -> str:
+    """The report of a verification that ended early."""
+    title = f"{style('perflint verify:', 'bold')} stopped after {count(partial.runs, 'run')}: {stop.reason}"
+    lines = [f"{title}. This is not the whole result.", *_fixes(partial.kept, partial.dropped, style)]
+    if partial.undecided:
+        lines.append(style(f"Not decided, {fixes(len(partial.undecided))}:", "bold"))
+        lines += [f"  {_place(one)}" for one in _ordered(partial.undecided)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def verification_document(result: Verification, diff: str) -> dict[str, Any]:
@@ -40,8 +52,26 @@ def verification_document(result: Verification, diff: str) -> dict[str, Any]:
             "noise": _number(noise(result.originals)),
         },
         "measure": measure(result.originals).value,
-        "kept": [_candidate(one) for one in _ordered(result)],
-        "dropped": [_candidate(one.candidate) | {"reason": one.reason} for one in result.dropped],
+        "kept": [_candidate(one) for one in _ordered(result.kept)],
+        "dropped": [_drop(one) for one in result.dropped],
+        "undecided": [],
+        "stopped": None,
+        "diff": diff,
+    }
+
+
+def stopped_document(partial: Partial, stop: Stopped, diff: str) -> dict[str, Any]:
+    """The report of a verification that ended early, as values of JSON."""
+    return {
+        "version": VERSION,
+        "program": None,
+        "timing": None,
+        "losses": None,
+        "measure": None,
+        "kept": [_candidate(one) for one in _ordered(partial.kept)],
+        "dropped": [_drop(one) for one in partial.dropped],
+        "undecided": [_candidate(one) for one in _ordered(partial.undecided)],
+        "stopped": stop.reason,
         "diff": diff,
     }
 
@@ -50,6 +80,13 @@ def run_text(what: str, run: Run) -> str:
     """One run, in a line."""
     ms = f"{run.ms:.3f} ms/step" if run.ms is not None else "no steps timed"
     return f"{what}: {ms} ({run.seconds:.0f} s)"
+
+
+def forecast_text(runs: int, first: Run) -> str:
+    """The time that all runs take, by that of the first."""
+    seconds = runs * first.seconds
+    time = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"About {count(runs, 'run')} take {time} if no fix does harm, more if one does."
 
 
 def fixes(number: int) -> str:
@@ -63,8 +100,12 @@ def _place(candidate: Candidate) -> str:
     return printable(f"{place}  {MARKERS[candidate.safety]} {candidate.code} {candidate.name}")
 
 
-def _ordered(result: Verification) -> list[Candidate]:
-    return sorted(result.kept, key=lambda one: (one.path, one.line, one.code))
+def _ordered(chosen: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(chosen, key=lambda one: (one.path, one.line, one.code))
+
+
+def _drop(dropped: Dropped) -> dict[str, Any]:
+    return _candidate(dropped.candidate) | {"reason": dropped.reason}
 
 
 def _times(result: Verification, style: Style) -> list[str]:
@@ -133,14 +174,14 @@ def _places(length: int) -> list[int]:
     return sorted({round(part * (length - 1) / (SHOWN - 1)) for part in range(SHOWN)})
 
 
-def _fixes(result: Verification, style: Style) -> list[str]:
+def _fixes(kept: Chosen, dropped: Sequence[Dropped], style: Style) -> list[str]:
     lines = []
-    if result.kept:
-        lines.append(style(f"Kept {fixes(len(result.kept))}:", "bold", "green"))
-        lines += [f"  {_place(one)}" for one in _ordered(result)]
-    if result.dropped:
-        lines.append(style(f"Dropped {fixes(len(result.dropped))}:", "bold", "red"))
-        for one in result.dropped:
+    if kept:
+        lines.append(style(f"Kept {fixes(len(kept))}:", "bold", "green"))
+        lines += [f"  {_place(one)}" for one in _ordered(kept)]
+    if dropped:
+        lines.append(style(f"Dropped {fixes(len(dropped))}:", "bold", "red"))
+        for one in dropped:
             lines += [f"  {_place(one.candidate)}", f"    {printable(one.reason)}"]
     return lines
 

@@ -98,6 +98,7 @@ class Program:
         self._workspace.renew(changes)
         output = self._workspace.output
         with open(output / "stdout", "wb+") as out, open(output / "stderr", "wb+") as err:
+            status: int | None = None
             began = time.monotonic()
             process = subprocess.Popen(
                 self._command,
@@ -108,7 +109,6 @@ class Program:
                 stderr=err,
                 start_new_session=True,
             )
-            status: int | None = None
             try:
                 status = process.wait(seconds)
             except subprocess.TimeoutExpired:

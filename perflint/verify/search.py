@@ -67,6 +67,28 @@ class Verification:
     """One of the original with other random numbers; None where it was not needed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """The results of a verification that ended early."""
+
+    kept: Chosen
+    """Fixes that passed all comparisons."""
+    dropped: tuple[Dropped, ...]
+    undecided: Chosen
+    runs: int
+    """The number of complete runs of the program."""
+
+
+def expected_runs(candidates: Chosen, repeat: int, each: bool) -> int:
+    """The number of runs that a search takes if no fix does harm."""
+    pairs = 2 * repeat
+    safeties = {one.safety for one in candidates}
+    # Beside other fixes, the safe ones are run once alone. Fixes that are not safe need a run with other seeds.
+    alone = 1 if Safety.SAFE in safeties and len(safeties) > 1 else 0
+    reseeded = 1 if safeties - {Safety.SAFE} else 0
+    return pairs + alone + reseeded + (pairs * len(candidates) if each and len(candidates) > 1 else 0)
+
+
 class Search:
     """Tries fixes together, and in halves where that shows harm.
 
@@ -94,6 +116,8 @@ class Search:
         self._trials: dict[tuple[Chosen, Chosen], Trial] = {}
         self._judged: dict[Chosen, str | None] = {}
         self._dropped: list[Dropped] = []
+        self._passed = NONE
+        """The fixes that are known to do no harm."""
 
     def verify(self, candidates: Chosen) -> Verification:
         """Find the fixes to keep, of which there is at least one. Raises ProgramError."""
@@ -110,9 +134,18 @@ class Search:
             reason = f"with all that would be kept, {self._does_harm(NONE, kept)}"
             self._dropped += [Dropped(one, reason) for one in kept]
             kept = NONE
-        dropped = sorted(self._dropped, key=lambda one: _order(one.candidate))
         trial = self._trials.get((NONE, kept), whole)
-        return Verification(kept, tuple(dropped), trial, tuple(self._runs[NONE]), self._reseeded)
+        return Verification(kept, self._sorted_dropped(), trial, tuple(self._runs[NONE]), self._reseeded)
+
+    def so_far(self, candidates: Chosen) -> Partial:
+        """The results of a search that was stopped."""
+        dropped = frozenset(one.candidate for one in self._dropped)
+        kept = self._passed - dropped
+        runs = sum(map(len, self._runs.values())) + (self._reseeded is not None)
+        return Partial(kept, self._sorted_dropped(), candidates - kept - dropped, runs)
+
+    def _sorted_dropped(self) -> tuple[Dropped, ...]:
+        return tuple(sorted(self._dropped, key=lambda one: _order(one.candidate)))
 
     def _settle(self, kept: Chosen, candidates: Chosen, test: _Test, singly: bool = False) -> Chosen:
         """What is kept with those of some candidates that pass a test, which says what speaks against them."""
@@ -136,7 +169,10 @@ class Search:
         return kept
 
     def _does_harm(self, base: Chosen, chosen: Chosen) -> str | None:
-        return self._trial(base, chosen).harm
+        harm = self._trial(base, chosen).harm
+        if harm is None:
+            self._passed = chosen
+        return harm
 
     def _changes_results(self, base: Chosen, chosen: Chosen) -> str | None:
         """How some fixes change the results of the original more than they may, by one run."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
+import time
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +20,10 @@ from perflint.findings import Safety
 from perflint.rules.registry import RuleSet
 from perflint.tracer.events import Header, Trace
 from perflint.tracer.file import write_trace
-from tests.cli.command import Command
+from perflint.verify.execution import Run
+from tests.cli.command import ROOT, Command
 from tests.cli.test_fix import Toy
+from tests.verify.runs import run
 
 pytestmark = [
     pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
@@ -82,7 +89,8 @@ def test_fixes_that_are_good_are_written(perflint: Command) -> None:
     before = project(perflint)
     command = ["--warmup", "2", "--repeat", "2", "--", sys.executable, "-m", "pkg.train", "9"]
     ran = perflint("fix", "--verify", "--apply", "--unsafe-fixes", "pkg", *command)
-    assert "2 fixes to verify in 1 file.\n" in ran.err
+    assert "2 fixes to verify in 1 file, in about 6 runs.\n" in ran.err
+    assert re.search(r"\nAbout 6 runs take \d+ s if no fix does harm, more if one does\.\n", ran.err)
     assert "7 steps after warm-up (counted by optimizer.step()), on the host's clock" in ran.err
     assert "of the original have the same losses bit for bit." in ran.err
     assert "All 9 losses are the same bit for bit." in ran.err
@@ -205,6 +213,85 @@ def test_with_a_trace_only_what_it_confirms_is_tried(perflint: Command) -> None:
     assert (ran.code, ran.out) == (0, "") and ran.err.endswith("Nothing to fix, so there is nothing to verify.\n")
 
 
+class Simulated:
+    """A program whose runs take three seconds of a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.limits: list[float | None] = []
+        self.told: list[str] = []
+        monkeypatch.setattr(verify, "Program", lambda *_: self)
+        monkeypatch.setattr(verify, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def run(self, changes: object, seconds: float | None, reseed: bool) -> Run:
+        self.limits.append(seconds)
+        if seconds is not None and seconds < 3.0:
+            self.now += seconds
+            return replace(run(status=None), seconds=seconds)
+        self.now += 3.0
+        is_slow = any(b"slow" in text for text in changes.values())  # type: ignore[attr-defined]
+        return run([1.0, 0.5], times=[50.0 if is_slow else 10.0])
+
+
+def test_a_time_budget_ends_with_what_is_decided(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four runs show that both together are slow, eight that one is; the budget ends before the other is tried."""
+    with_toys(perflint, monkeypatch, Slow, Wrong)
+    program = Simulated(monkeypatch)
+    budget = ["--time-budget", "60", "--output-format", "json", "--apply"]
+    ran = perflint("verify", *OPTIONS, *budget, "--", sys.executable, "train.py")
+    assert ran.code == 1 and program.now <= 160
+    assert "2 fixes to verify in 1 file, in about 4 runs.\n" in ran.err
+    assert "About 4 runs take 12 s if no fix does harm" in ran.err
+    found = json.loads(ran.out)
+    assert found["stopped"] == "the time budget of 60 s is spent"
+    decided = [[one["code"] for one in found[part]] for part in ("kept", "dropped", "undecided")]
+    assert decided == [[], ["TPF001"], ["TPF002"]] and found["diff"] == ""
+    assert re.search(r"perflint verify: stopped after \d+ runs: the time budget of 60 s is spent\.", ran.err)
+    assert "Dropped 1 fix:\n  train.py:6  [*] TPF001" in ran.err and "Not decided, 1 fix:\n  train.py:7" in ran.err
+    assert "warning: nothing was written, because the verification is not complete" in ran.err
+    assert (perflint.folder / "train.py").read_text() == PROGRAM
+
+
+def test_a_run_does_not_outlast_the_time_budget(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_toys(perflint, monkeypatch, Wrong)
+    program = Simulated(monkeypatch)
+    ran = perflint("verify", *OPTIONS, "--time-budget", "2.5", "--", sys.executable, "train.py")
+    assert ran.code == 1 and program.limits == [2.5]
+    assert "stopped after 0 runs: the time budget of 2.5 s is spent" in ran.err and "About" not in ran.err
+    assert "stopped" not in perflint("verify", *OPTIONS, "--time-budget", "99", "--", sys.executable, "train.py").err
+
+
+@pytest.mark.parametrize(("number", "reason", "status"), [(2, "interrupted", 130), (15, "terminated", 143)])
+def test_a_signal_ends_with_what_is_decided_and_leaves_nothing_behind(
+    perflint: Command, number: int, reason: str, status: int
+) -> None:
+    project(perflint)
+    perflint.write("wait.py", "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    temporary = perflint.folder.parent / f"{perflint.folder.name}-temporary"
+    temporary.mkdir()
+    pid = temporary.parent / f"{temporary.name}.pid"
+    command = [sys.executable, "-m", "perflint", "verify", "pkg", "--", sys.executable, "wait.py", str(pid)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        command, cwd=perflint.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    until = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (status, "")
+    assert f"perflint verify: stopped after 0 runs: {reason}. This is not the whole result.\n" in err
+    assert "Not decided, 1 fix:\n  pkg/train.py:20  [*] TPF902" in err
+    assert list(temporary.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -214,6 +301,8 @@ def test_with_a_trace_only_what_it_confirms_is_tried(perflint: Command) -> None:
         (["--", "nothing-like-it"], "there is no command `nothing-like-it`"),
         (["--repeat", "1", "--", "train.py"], "`1` is no number from 2"),
         (["--warmup", "0", "--", "train.py"], "`0` is no number from 1"),
+        (["--time-budget", "soon", "--", "train.py"], "`soon` is not a number of seconds"),
+        (["--time-budget", "-1", "--", "train.py"], "`-1` is not a number of seconds"),
         (["--select", "TPF999", "--", "train.py"], "TPF999"),
         (["--root", "elsewhere", "--", "train.py"], "elsewhere cannot be copied"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from perflint.findings import Safety
 from perflint.verify.execution import Run
 from perflint.verify.plan import Candidate, Chosen
-from perflint.verify.search import ProgramError, Search, Verification
+from perflint.verify.search import ProgramError, Search, Verification, expected_runs
 from tests.verify.runs import candidate, run
 
 A, B, C, D = (candidate(code) for code in "ABCD")
@@ -193,3 +193,36 @@ def test_a_program_that_cannot_be_compared(made: Callable[[], Run], message: str
     with pytest.raises(ProgramError) as caught:
         Search(lambda chosen, reseed: made(), Programs().changes, 2, 0.05).verify(frozenset({A}))
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_good_fixes_take_as_many_runs_as_expected(each: bool) -> None:
+    for candidates in ((A,), (A, B), (A, B, C, D)):
+        program = Programs()
+        program.verify(*candidates, each=each)
+        assert len(program.runs) == expected_runs(frozenset(candidates), 2, each)
+    program = Programs(loss={U: 0.2})
+    program.other_seed = 1.3
+    assert kept(program.verify(A, U)) == "AU"
+    assert len(program.runs) == expected_runs(frozenset({A, U}), 2, False) == 6
+
+
+def test_a_search_that_is_stopped_has_its_results_so_far() -> None:
+    """With C slow, A and B pass; then the search stops before D is tried."""
+    program = Programs(ms={C: 1.0})
+    search = Search(lambda chosen, reseed: stop_at(program, D, chosen, reseed), program.changes, 2, 0.05)
+    candidates = frozenset({A, B, C, D})
+    before = search.so_far(candidates)
+    assert (before.kept, before.dropped, before.undecided, before.runs) == (frozenset(), (), candidates, 0)
+    with pytest.raises(KeyboardInterrupt):
+        search.verify(candidates)
+    partial = search.so_far(candidates)
+    assert partial.kept == {A, B} and [one.candidate for one in partial.dropped] == [C]
+    assert partial.undecided == {D} and partial.runs == len(program.runs)
+
+
+def stop_at(program: Programs, last: Candidate, chosen: Chosen, reseed: bool) -> Run:
+    """A run, but none with some fix and without C."""
+    if last in chosen and C not in chosen:
+        raise KeyboardInterrupt
+    return program.run(chosen, reseed)
