@@ -308,7 +308,7 @@ _COPY_OF_FRESH_TENSOR = Template(
             "x.new_zeros(2)",
             "torch.arange(n, device=d)",
             "torch.tensor(x)",
-            "x.index_select(0, torch.tensor([0], device=x.device))",
+            "x.index_select(0, torch.arange(x.shape[0], device=x.device))",
             "x + x.T",
             "x.clone()",
             "torch.hstack([x, x])",
