@@ -21,6 +21,8 @@ _READS = frozenset({"TPF101", "TPF109"})
 """Rules about reads of single values and copies to the CPU."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
+_EACH_STEP = frozenset({"TPF117"})
+"""Those of them that matter only in code that runs each step: a loop in other code goes over what it is given once."""
 
 
 def weighed(finding: Finding, site: Site) -> Finding | None:
@@ -73,7 +75,8 @@ def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image."""
     if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite):
         return finding
-    if repeats(site) and not (finding.heat is Heat.WARM and _is_selected(site)):
+    is_seldom = finding.heat is not Heat.HOT and (finding.code in _EACH_STEP or _is_selected(site))
+    if repeats(site) and not is_seldom:
         return finding
     return replace(finding, severity=Severity.INFO)
 

@@ -241,16 +241,35 @@ def fills_cache(branch: ast.If, before: Callable[[ast.If], list[ast.stmt]]) -> b
 
 
 def _drops(branch: ast.If) -> bool:
-    """`if self.first: … self.first = False`, `if not self.is_set_up: … self.is_set_up = True`."""
-    is_off = isinstance(branch.test, ast.UnaryOp) and isinstance(branch.test.op, ast.Not)
-    flag = branch.test.operand if isinstance(branch.test, ast.UnaryOp) and is_off else branch.test
-    return _is_of_self(flag) and any(
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is is_off
-        and ast.unparse(statement.targets[0]) == ast.unparse(flag)
-        for statement in branch.body
+    """True if the body of a branch turns the flag of its test over: `if self.first: … self.first = False`.
+
+    The same of `if not self.is_set_up:`, and of `if self.state == 0: … self.state.fill_(1)`.
+    """
+    flag, is_on = _flag(branch.test)
+    return _is_of_self(flag.value if isinstance(flag, ast.Subscript) else flag) and any(
+        _sets(statement, ast.unparse(flag), not is_on) for statement in branch.body
     )
+
+
+def _flag(test: ast.expr) -> tuple[ast.expr, bool]:
+    """The flag that a test reads, and its value where the test is true: (`f`, False) of `not f` and of `f == 0`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand, False
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        value = test.comparators[0]
+        if isinstance(value, ast.Constant) and value.value in (0, 1):
+            return test.left, bool(value.value)
+    return test, True
+
+
+def _sets(statement: ast.stmt, flag: str, value: bool) -> bool:
+    """True if a statement gives a flag a value: `self.first = False`, `self.state[0] = 1`, `self.state.fill_(1)`."""
+    given: ast.expr | None = None
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == flag:
+        given = statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and statement.value.args:
+        given = statement.value.args[0] if ast.unparse(statement.value.func) == f"{flag}.fill_" else None
+    return isinstance(given, ast.Constant) and given.value in (0, 1) and bool(given.value) is value
 
 
 def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:

@@ -162,6 +162,18 @@ def repeated(x: torch.Tensor, n: int):
     return x
 
 
+def lists(x: torch.Tensor, rows: list[list[int]]):
+    for row in rows:
+        x = x + torch.tensor(row, device=x.device)
+    return x
+
+
+def lists_of_steps(model: torch.nn.Module, rows: list[list[int]], x: torch.Tensor):
+    for row in rows:
+        x = model(x) + torch.tensor(row, device=x.device)
+    return x
+
+
 def by_key(x: torch.Tensor, keys):
     for key in keys:
         if key == "scale":
@@ -181,7 +193,9 @@ def test_a_few_numbers_count_only_where_their_copy_is_repeated() -> None:
         ("TPF117", 7, "info"),
         ("TPF118", 8, "info"),
         ("TPF116", 13, "warning"),
-        ("TPF116", 20, "info"),
+        ("TPF117", 19, "info"),
+        ("TPF117", 25, "warning"),
+        ("TPF116", 32, "info"),
     ]
 
 

@@ -1128,6 +1128,21 @@ class Once(nn.Module):
             self.training = True
         if self.skips:
             x.max().item()                      # hot
+        if self.warmup[0] == 1:
+            x.max().item()                      # cold
+            self.warmup[0] = 0
+        if self.state == 0:
+            x.max().item()                      # cold
+            self.state.fill_(1)
+        if self.kind == 1:
+            x.max().item()                      # hot
+            self.kind = 1
+        if self.depth == 2:
+            x.max().item()                      # hot
+            self.depth = 0
+        if state == 0:
+            x.max().item()                      # hot
+            state = 1
         return x * weights(3)
 
 class Plots(nn.Module):
