@@ -148,7 +148,7 @@ class Ruling(Enum):
     """What a trace says of a claim."""
 
     CONFIRMED = "confirmed"
-    """It happened in recorded steps, and cost time or nobody measured whether it did."""
+    """It happened in recorded steps, and cost time or was not measured."""
     NO_COST = "confirmed, no cost"
     """It happened, and took nothing of a step."""
     REFUTED = "refuted"

@@ -161,7 +161,7 @@ class _Job:
         sys.stdout.buffer.write(text.encode(fixed))
 
     def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
-        """A text fixed; None where it cannot be checked, which is told."""
+        """A fixed text; None if it cannot be checked, which is reported."""
         outcome, problems = fix_text(path, text.text, project, self.check, self.safeties)
         for problem in problems:
             self.tell(problem)

@@ -125,7 +125,7 @@ def _page(traces: Sequence[tuple[str, Trace]], arguments: Namespace) -> str:
 
 
 def _checked(traces: Sequence[Trace], arguments: Namespace) -> Checked | None:
-    """What the linter says of the traced files; None where none is at hand."""
+    """The findings of the linter in the traced files; None if no traced file is available."""
     from perflint.config.settings import Profile
     from perflint.engine.active import active_rules
     from perflint.engine.files import check_files

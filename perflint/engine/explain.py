@@ -93,7 +93,7 @@ def _explain(source: Source, project: Project, settings: Settings, line: int, co
         raise _nothing(model, line, column, statement, places)
     told = [place for place in asked if _is_worth_telling(model, place.node)]
     if column is not None:
-        # What stands there is told in any case, then what it is a part of.
+        # The expression itself is always explained, then the ones around it.
         told = [place for place in reversed(asked) if place in told or place is asked[-1]]
     heated, is_body = _heated(statement, asked[-1] if column is not None else None)
     steps = tuple(HeatReasons(model).of(heated))
@@ -202,7 +202,7 @@ def _is_worth_telling(model: Model, node: ast.AST) -> bool:
         is_callee = model.value(parent) != value and isinstance(model.parent(parent), ast.Call)
         return is_callee or not isinstance(value, (Instance, Mapping, Array))
     if isinstance(node, ast.Call) and model.target(node):
-        # Nobody wants to know what nobody reads, or `float("inf")`.
+        # Leave out values that are not read, and `float("inf")`.
         is_number = all(scalar_type(member) for member in value.members)
         return not isinstance(parent, ast.Expr) and not (is_number and _holds_only_constants(node))
     if isinstance(node, _COMPUTED):

@@ -81,7 +81,7 @@ def merge(report: Report, part: Report) -> None:
 
 
 def _unparsable(source: Source) -> Problem | None:
-    """Why there is no syntax tree, or None. Afterwards `source.tree` is at hand."""
+    """The reason why there is no syntax tree, or None. Afterwards `source.tree` is set."""
     running = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     help = f"perflint reads the syntax of {running}, which it runs on; other files were checked"
     try:

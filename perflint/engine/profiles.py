@@ -23,7 +23,7 @@ def shows(profile: Profile, finding: Finding) -> bool:
 
 
 def claims(profile: Profile, finding: Finding) -> bool:
-    """Whether a profile shows a finding where no trace speaks of it."""
+    """True if a profile shows a finding that has no verdict of a trace."""
     if profile is Profile.AUDIT:
         return True
     if finding.confidence is Confidence.LOW:

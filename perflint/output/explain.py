@@ -159,7 +159,7 @@ def _visible(text: str) -> str:
 
 
 def _relative(path: Path) -> str:
-    """A path as short as it can be told from here."""
+    """A path relative to the working directory, or as it is if it lies outside."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith(os.pardir) else relative
 

@@ -85,7 +85,7 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
-    # What calls a model is not to be told by names: each `forward` comes after all else, the outer modules' first.
+    # Names do not show what calls a model: each `forward` comes last, those of outer modules first.
     forwards = [info for info in every if info.owner and info.name == "forward"]
     others = [info for info in every if not (info.owner and info.name == "forward")]
     for info in (*others, *reversed(forwards)):
@@ -166,7 +166,7 @@ def parameters(project: Project, module: Module, info: FunctionInfo, recorder: R
 
 
 def _activation(top: Frame, info: FunctionInfo) -> Frame:
-    """The frame of a function that nobody is known to call."""
+    """The frame of a function without known callers."""
     module, node = top.module, info.node
     receiver = _receiver(module, info)
     owner = f"{module.name}.{info.owner}" if info.owner else ""
@@ -199,7 +199,7 @@ def _receiver(module: Module, info: FunctionInfo) -> Value | None:
 
 
 def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
-    """Parameters of which nothing is said take what this file's calls pass."""
+    """Parameters without an annotation get the arguments of the calls in this file."""
     seen = recorder.arguments.get((info.node.lineno, info.node.col_offset))
     if not seen or inner.names is None:
         return
@@ -246,7 +246,7 @@ def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value 
 
 
 def _is_own(inner: Frame, info: FunctionInfo) -> bool:
-    """Whether a function is called in its file alone, and handed to nobody."""
+    """True if a function is called only in its file, and not passed to other code."""
     private = info.outer is not None or (info.name.startswith("_") and not info.name.endswith("_"))
     if not private:
         return False

@@ -98,7 +98,7 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
     if isinstance(value, Instance) and value.cls in ("typing.TypeVar", "typing_extensions.TypeVar"):
         return _plain(frame, value.argument("bound") or UNKNOWN, device)
     if isinstance(value, Partial) and value.function == Name("typing.cast"):
-        # A `NewType`: at run time it hands on what it is called with.
+        # A `NewType`: at run time it returns its argument.
         return _plain(frame, value.positional[0], device)
     if not isinstance(value, Name):
         return value if isinstance(value, (Sequence, Mapping, Tensor)) else UNKNOWN
@@ -132,7 +132,7 @@ _ALIASES = (
 
 
 def _aliased(alias: str, device: Device) -> Value:
-    """What a name promises whose definition is not at hand, where it says what it is."""
+    """The value that a name without a known definition stands for, if the name itself shows it."""
     if alias in _TENSOR_TYPES:
         return _torch_type(f"torch.{alias}", alias, device)
     tensor = Tensor(device, evidence=Evidence.ANNOTATION)
@@ -305,7 +305,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
         return Tensor(device, evidence=Evidence.USE)
     if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
-        # Arrays have these too, but nobody passes one to a module.
+        # Arrays have these too, but modules do not get arrays.
         return Tensor(device, evidence=Evidence.USE)
     if by_use.is_module(uses):
         return Instance("torch.nn.Module")

@@ -47,7 +47,7 @@ class Arguments:
         return value is not None and value != NONE and value != Const(False)
 
     def literal(self, name: str, position: int | None) -> object:
-        """The value of an argument that is a literal, None where it cannot be told."""
+        """The value of an argument that is a literal, or None if unknown."""
         value = self.get(name, position)
         return value.value if isinstance(value, Const) else None
 

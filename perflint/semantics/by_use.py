@@ -145,7 +145,7 @@ def _to_host(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def _is_data(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether what a call gives is counted with, or kept as one of several: results are, modules seldom."""
+    """True if the result of a call is used in arithmetic, or kept as one of several, which is rare for modules."""
     assert isinstance(call.func, ast.Attribute)
     if isinstance(call.func.value, ast.Attribute) and call.func.value.attr == "data":
         return True

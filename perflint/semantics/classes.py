@@ -60,7 +60,7 @@ def lineage(frame: Frame, name: str) -> tuple[str, ...]:
 
 
 def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
-    """Whether a class, or a base of it, does what only modules do, and a base that is not at hand may be one."""
+    """True if a class, or a base of it, uses what only modules have, and an unknown base may be a module."""
     known = [info for info in (_info_of(frame, name) for name in names) if info is not None]
     methods = [method for info in known for method in info.methods.values()]
     if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):
@@ -80,7 +80,7 @@ def _is_static(method: FunctionInfo) -> bool:
 
 
 def _may_be_module(name: str) -> bool:
-    """Whether a class outside the project, of which nothing is known, may be a module of a library on torch."""
+    """True if an unknown class outside the project may be a module of a library on torch."""
     top = name.partition(".")[0]
     return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
 

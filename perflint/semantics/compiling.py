@@ -34,7 +34,7 @@ _OPAQUE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a call of torch.compile asks for; None where it cannot be told.
+    """The mode that a call of torch.compile requests; None if unknown.
 
     `mode` is "" by default; `backend` too.
     """

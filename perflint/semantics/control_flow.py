@@ -49,7 +49,7 @@ def _forget_test(names: Names, before: Names, told: list[Names], after: list[Nam
     """Behind an `if` its test says nothing any more: names that no branch has bound are what they were."""
     for name in told[0].keys() | told[1].keys():
         was = before.get(name)
-        # A test may also tell of a type that nothing else told of; that stays.
+        # A type that only a test shows stays.
         if (
             was is not None
             and name in names

@@ -32,7 +32,7 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
     asker = Frame(frame.project, frame.module, frame.budget, names={}, depth=max(frame.depth - 1, 0))
     asker.constructs = frame.constructs
     value = asker.apply(made, arguments)
-    # What a wrapper hides is told by the function itself.
+    # The function itself has what a wrapper hides.
     return UNKNOWN if any(isinstance(member, Unknown) for member in value.members) else value
 
 

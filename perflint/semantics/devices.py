@@ -61,7 +61,7 @@ def operand_in_charge(operands: Iterable[Tensor]) -> Tensor | None:
 def operand_that_meets(operands: Iterable[Tensor]) -> Tensor | None:
     """As `operand_in_charge`, for operations that raise where their operands are on two devices.
 
-    A host tensor with dimensions says where the others are whose place nobody knows.
+    A CPU tensor with dimensions decides the device of the others whose device is unknown.
     """
     given = tuple(operands)
     charge = operand_in_charge(given)

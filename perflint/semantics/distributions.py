@@ -87,7 +87,7 @@ def tensor(values: Iterable[Value], kind: Kind = Kind.FLOAT) -> Tensor:
     if charge is None and given and all(isinstance(value, (Const, Scalar)) for value in given):
         return Tensor(Device.CPU, kind)
     if charge is None or charge.device is Device.UNKNOWN:
-        # A dtype that is known says of a tensor that it was computed where the code at hand computes.
+        # A tensor with a known dtype was computed by the code of the project, on its device.
         charge = charge or Tensor()
         kind = charge.kind
     return Tensor(charge.device, kind, evidence=charge.evidence, place=charge.place)

@@ -22,7 +22,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _DEEPEST = 80
 """Blocks and comprehensions in one another; Python's own limit for blocks is lower."""
 _MOST_JUMPS = 64
-"""Jumps out of one loop that are told from each other."""
+"""The number of jumps out of one loop that are kept apart."""
 
 
 @dataclass(slots=True, eq=False)

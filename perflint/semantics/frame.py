@@ -172,7 +172,7 @@ class Frame:
         return parts.attribute(self, value, name)
 
     def origin(self, node: ast.Call | None) -> Origin | None:
-        """Where a call makes an object; None for a call that nobody wrote."""
+        """The place at which a call creates an object; None for a call that is not in the source."""
         return None if node is None else Origin(self.module.name, node.lineno, node.col_offset)
 
     def bind_path(self, names: Names, path: str, value: Value) -> None:

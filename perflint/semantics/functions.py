@@ -33,7 +33,7 @@ from perflint.semantics.values import (
 )
 
 _MOST_CONTEXTS = 100
-"""Kinds of calls of one function that are told apart."""
+"""The number of kinds of calls of one function that are kept apart."""
 
 DEEPEST_CALL = 5
 """Calls into the project that are followed, one below the other."""
@@ -248,7 +248,7 @@ def _is_left_out(last: ast.stmt) -> bool:
 
 
 def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None) -> Frame:
-    """The frame of an activation; without arguments, of one that nobody is known to make."""
+    """The frame of an activation; without arguments, that of a function without known callers."""
     closure = module.closures.get((function.line, function.column))
     inner = Frame(
         frame.project,

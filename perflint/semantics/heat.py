@@ -57,7 +57,7 @@ class HeatMap:
         """Functions that others were asked about while their own heat was being found."""
         self._unsure: list[ast.AST] = []
         self._unsure_functions: list[FunctionInfo] = []
-        """What was told meanwhile, without the heat of those functions."""
+        """Answers that were given meanwhile, without the heat of those functions."""
         self.work = WorkMap(model)
         self.tests = TestCode(model, self._calls, self.work)
         self._in_tests: set[ast.AST] = set()
@@ -294,7 +294,7 @@ class HeatMap:
         return known
 
     def _settle(self, info: FunctionInfo) -> None:
-        """Forget what was told without a function's heat, now known: the order of questions must not matter."""
+        """Forget answers that lacked a function's heat, which is now known: the order of questions must not matter."""
         self._open.discard(info)
         if self._open:
             self._unsure_functions.append(info)
@@ -375,7 +375,7 @@ def _counts_epochs(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 
 def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.AST) -> bool:
-    """Whether a part of a compound statement is in its first block; told by its place, for blocks may be long."""
+    """True if a part of a compound statement is in its first block, by its position, since blocks may be long."""
     if not isinstance(node, ast.stmt) or not parent.orelse:
         return isinstance(node, ast.stmt)
     start = parent.orelse[0]

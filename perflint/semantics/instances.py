@@ -1,4 +1,4 @@
-"""What `isinstance` says of a value, where that can be told without running the code."""
+"""The result of `isinstance` for a value, if it is known without running the code."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def with_key(held: Mapping, key: str, value: Value) -> Mapping:
 
 
 MOST_KEYS = 64
-"""Keys of a dict, and elements of a literal, that are told apart."""
+"""The number of keys of a dict, and of elements of a literal, that are kept apart."""
 
 _DEEPEST_VALUE = 3
 _MOST_ITEMS = 16

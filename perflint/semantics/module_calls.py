@@ -42,7 +42,7 @@ def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
 
 
 def _of_module(value: Value) -> Value:
-    """What a module returns: tensors of which nothing else is known are where its parameters are."""
+    """The result of a module: otherwise unknown tensors are on the device of its parameters."""
     if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
         return value.with_(device=Device.MODEL, evidence=min(value.evidence, Evidence.CONVENTION))
     if isinstance(value, Union):
@@ -80,7 +80,7 @@ def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Valu
                   and torch_api.module(name) is not None), None)  # fmt: skip
     facts = torch_api.module(known) if known is not None else None
     if facts is None or facts.name == "torch.nn.Module":
-        # A model that nobody knows gives a tensor, or an object or tuple of tensors.
+        # An unknown model returns a tensor, or an object or tuple of tensors.
         return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
     if facts.loss:
         reduced = callee.argument("reduction") in (None, Const("mean"), Const("sum"))

@@ -61,7 +61,7 @@ _CUSTOMARY = {
     "trange": "tqdm.trange",
     "DataLoader": "torch.utils.data.DataLoader",
 }
-"""What names mean everywhere, where a file has them from an `import *` of a module that is not at hand."""
+"""The usual meaning of names, for files that get them from an `import *` of an unknown module."""
 
 
 def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:

@@ -219,7 +219,7 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
         return narrowed
     is_option = any(not isinstance(member, Tensor) and member != NONE for member in value.members)
     if is_option and narrowed.device is Device.CALLER:
-        # Who takes numbers, lists or arrays as well seldom gets a tensor of the device.
+        # A function that also takes numbers, lists or arrays rarely gets a GPU tensor.
         return narrowed.with_(evidence=Evidence.USE)
     return _is_tensor(narrowed, True) if truth else narrowed
 

@@ -92,7 +92,7 @@ _PASSES = frozenset(
     """builtins.enumerate builtins.iter builtins.next builtins.reversed builtins.sorted builtins.list builtins.tuple
     tqdm.tqdm tqdm.auto.tqdm copy.copy copy.deepcopy""".split()
 )
-"""Functions that hand on what their first argument holds."""
+"""Functions that return the elements of their first argument."""
 
 
 def _short(target: str) -> str:

@@ -30,7 +30,7 @@ from perflint.semantics.values import (
 )
 
 _LONGEST_LITERAL = 64
-"""Elements of a list or tuple that are told apart."""
+"""The number of elements of a list or tuple that are kept apart."""
 
 
 def binary(left: Value, op: ast.operator, right: Value) -> Value:

@@ -20,7 +20,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST_SNAPSHOTS = 8
-"""So many `break` and `continue` of a loop are told apart; with more of them, all of its definitions count."""
+"""The number of `break` and `continue` of a loop that are kept apart; with more, all of its definitions count."""
 
 
 @dataclass(slots=True, eq=False)

@@ -46,7 +46,7 @@ class _Reader:
     def __init__(self, model: Model, others: frozenset[str]) -> None:
         self._model = model
         self._others = others
-        """The other files that speak of `torch.jit.script`."""
+        """The other files that mention `torch.jit.script`."""
         self._structure = model.module.structure
         self._by_name: dict[str, list[FunctionInfo]] = {}
         for info in self._structure.functions.values():

@@ -1,4 +1,4 @@
-"""Functions of the standard library that hand values on: functools, itertools, operator, collections."""
+"""Functions of the standard library that pass values through: functools, itertools, operator, collections."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Value:
 class Unknown(Value):
     """Cannot tell.
 
-    `near` is CALLER for what somebody else's code made of tensors that are off the host: where it holds
+    `near` is CALLER for results of unknown code on tensors that are not on the CPU: where it holds
     tensors, these are likely to be off the host as well.
     """
 
@@ -158,7 +158,7 @@ NONE = Const(None)
 class Scalar(Value):
     """A Python `int`, `float`, `bool`, `str`, `bytes` or `complex` that is not known.
 
-    `default` is the value that it has when nobody says otherwise: a parameter's or a
+    `default` is the value that it has if none is passed: a parameter's or a
     dataclass field's default.
     """
 

@@ -191,7 +191,7 @@ class WorkMap:
         return not isinstance(holder, (Tensor, Sequence, Mapping, Scalar, Const))
 
     def _of_function(self, function: Function) -> Work:
-        """What the body of a function of this file does, unless its name says that it runs seldom."""
+        """The work in the body of a function of this file, unless its name shows that it runs rarely."""
         module = self._model.module
         info = module.function(function.line, function.column) if function.module == module.name else None
         if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(info):

@@ -26,7 +26,7 @@ class Discovery:
 
     `files` are named as the user would: below a folder as it was given. `empty` are the
     folders, as given, without a file to check. `outside` are the files that are links, were found below a folder
-    and lead out of all that the user named: they may be read, but nobody asked to change what they lead to.
+    and lead out of all that the user named: they may be read, but their targets must not be changed.
     """
 
     files: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 Note = Callable[[str, int, FrameType | None], None]
-"""Is told of a copy: its direction, its bytes, and the frame that made it."""
+"""Called for each copy with its direction, its bytes, and the frame that made it."""
 
 
 def listen(note: Note) -> Callable[[], None]:

@@ -34,7 +34,7 @@ class Hits:
     steps: int
     """In recorded steps."""
     outside: int = 0
-    """In set-up, in warm-up and after the recorded steps, as far as somebody watched there."""
+    """In set-up, in warm-up and after the recorded steps, as far as they were watched."""
     windows: tuple[int, ...] = ()
     """In recorded steps, by windows of `Header.steps_per_window` of them; zeros at the end are left out."""
 
@@ -56,7 +56,7 @@ class Header:
     started: str
     """The time in UTC, ISO 8601."""
     step_source: str
-    """What told the steps: `marked`, `optimizer`, `loader`, `module`; empty where there were none."""
+    """The source of the steps: `marked`, `optimizer`, `loader`, `module`; empty if there were none."""
     warmup: int
     steps: int
     """How many recorded steps ended, those of the timeline included."""
@@ -453,7 +453,7 @@ class Trace:
     def costs(self) -> dict[Place, float] | None:
         """What the syncs of a place cost per step: what the replay says, where there is one.
 
-        Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline; then nobody knows.
+        Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline: then it is unknown.
         Places that are missing cost nothing.
         """
         steps = self.profiled_steps

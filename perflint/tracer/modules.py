@@ -114,7 +114,7 @@ class ModuleCalls:
         self._thread = threading.local()
         self._undo: ExitStack | None = None
         self.on_root: RootCalled | None = None
-        """Is told of recorded calls of root modules, when they have returned."""
+        """Called for recorded calls of root modules, when they have returned."""
         self.records = False
         self.steps = 0
 
@@ -235,7 +235,7 @@ class ModuleCalls:
 
 
 class _Givers:
-    """Which module put out a tensor, as long as nobody has written to it since."""
+    """The module that returned a tensor, unless the tensor was written to since."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, int, str]] = {}

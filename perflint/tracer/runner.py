@@ -21,7 +21,7 @@ from perflint.tracer.options import Options
 from perflint.tracer.session import Session
 
 Done = Callable[[Session, TraceError | None], None]
-"""Is told once at the end, when the file is written, or why it could not be."""
+"""Called once at the end, when the file is written, or with the reason why it could not be."""
 
 
 def run_program(options: Options, module: bool, program: list[str], done: Done) -> None:

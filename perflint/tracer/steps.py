@@ -37,7 +37,7 @@ class StepFinder:
         self._ended = ended
         self._restart = restart
         self.on_optimizer: Callable[[Any], None] | None = None
-        """Is told of each step of an optimizer, before it ends a step of the program."""
+        """Called for each step of an optimizer, before it ends a step of the program."""
         self._optimizer: int | None = None
         self._others: Counter[int] = Counter()
         self._thread: int | None = None

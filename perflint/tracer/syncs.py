@@ -16,7 +16,7 @@ _OF_HOOKS = "Using `torch.compile(module)` when there are global hooks on module
 """torch says so where a module is compiled while the tracer watches calls."""
 _WARN, _DEFAULT = 1, 0
 Note = Callable[[str, FrameType | None], None]
-"""Is told of a sync: its kind, and the frame that made it."""
+"""Called for each sync with its kind and the frame that made it."""
 
 _listeners: list[Note] = []
 _installed = ExitStack()
@@ -45,7 +45,7 @@ def listen(note: Note) -> Callable[[], None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what the tracer's own use of torch warns of from the program; works while somebody listens."""
+    """Hide warnings of the tracer's own use of torch from the program; works only while syncs are recorded."""
     _quiet.yes = True
     try:
         yield
@@ -63,7 +63,7 @@ class _Pattern:
     """The message pattern of a warning filter.
 
     The interpreter asks the filters in their order and on the thread that warns, so that the first
-    one sees each sync, and as its action is "ignore" nobody else does. It needs no `showwarning`,
+    one sees each sync, and as its action is "ignore" no other code does. It needs no `showwarning`,
     which belongs to the program, and is not forgotten by the registries of what was warned of once.
     """
 

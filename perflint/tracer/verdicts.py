@@ -33,7 +33,7 @@ EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
 """The rules whose findings experiments give a verdict on."""
 _WORD = re.compile(r"[^\W\d]\w*")
 FREE = 0.005
-"""The share of a step below which a cost counts as none: less is not told from noise."""
+"""The share of a step below which a cost counts as none: less cannot be distinguished from noise."""
 
 
 class Evidence:

@@ -39,7 +39,7 @@ class Seen:
     device: str
     """The name of the GPU; empty where none was used."""
     source: int
-    """What told the steps, as `tracer.steps.StepSource`."""
+    """The source of the steps, as in `tracer.steps.StepSource`."""
     clock: str
     """Whose time it is: `device` or `host`."""
     times: tuple[float, ...]

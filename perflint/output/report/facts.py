@@ -56,7 +56,7 @@ class Facts:
     collective_ms: float
     """How much of the busy time the GPU does nothing but collectives, and waits in them for other ranks."""
     lines: tuple[Line, ...]
-    """Own lines that synchronised and that nothing allows, the dearest first."""
+    """Own lines that synchronized without being allowed, the most expensive first."""
     allowed: tuple[Line, ...]
     """Lines within `perflint.allow_sync`."""
 

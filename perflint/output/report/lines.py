@@ -20,7 +20,7 @@ OPEN = 3
 WORTH_SHARE = 0.01
 """Of a step: what costs less is not opened."""
 FREE_SHARE = 0.005
-"""Of a step: what costs less is not told from noise."""
+"""The share of a step below which a cost cannot be distinguished from noise."""
 _COLUMNS = (
     Column("Line"),
     Column("ms/step", True, "milliseconds per step"),

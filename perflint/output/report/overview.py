@@ -15,7 +15,7 @@ from perflint.tracer.events import Failure, Header, Step
 
 TITLE = "Where a step’s time goes"
 FREE_LINE = 0.005
-"""Of a step: a line that costs less is not told from noise."""
+"""The share of a step below which the cost of a line cannot be distinguished from noise."""
 FREE_SHARE = 0.03
 """Of a step: less is not worth words."""
 FEW = 3

@@ -1,4 +1,4 @@
-"""Attention whose weights nobody asked for."""
+"""Attention whose weights are computed but not used."""
 
 from __future__ import annotations
 

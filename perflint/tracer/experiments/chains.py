@@ -15,7 +15,7 @@ _LAYOUT = "channels_last"
 
 
 class ChannelsLastChains:
-    """Layers that hand images on to each other."""
+    """Layers that pass images to each other."""
 
     name = "channels-last"
     codes: tuple[str, ...] = ()

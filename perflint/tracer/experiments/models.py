@@ -25,7 +25,7 @@ class Subject:
     root: RootCall
     calls: Sequence[ModuleCall]
     idle: float | None
-    """The part of a step in which the GPU was idle; None where nobody knows."""
+    """The part of a step in which the GPU was idle; None if unknown."""
     room: int
     """Bytes that a call of it needs besides."""
     module: Any = field(init=False)

@@ -79,7 +79,7 @@ class _Task:
 class Experiments:
     """Those of one program, once its steps have been recorded.
 
-    `idle` is the part of a step in which the GPU had nothing to do, None where nobody knows; `steps`
+    `idle` is the part of a step in which the GPU had nothing to do, None if unknown; `steps`
     is how many the calls are of; `made` knows where modules were constructed.
     """
 
@@ -199,7 +199,7 @@ class Experiments:
             yield _Task(f"{change} of the whole model", takes, MODEL_SECONDS, False, build, records)
 
     def _subject(self, root: RootCall) -> Subject | None:
-        """A copy of the model that has been called once; None where that fails, which is told once."""
+        """A copy of the model that has been called once; None if that fails, which is reported once."""
         import torch
 
         doing = "of the whole model: a call of a copy of it"

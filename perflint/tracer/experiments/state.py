@@ -24,7 +24,7 @@ _HOOKS = (
 def undisturbed() -> Iterator[None]:
     """Leave random numbers, modes, flags, hooks of all modules, the compiler and the allocator as they were.
 
-    Inside, gradients are on, autocast is off, and nobody listens to all modules. The allocator's
+    Inside, gradients are on, autocast is off, and no global module hooks run. The allocator's
     record of its peak is not restored: torch has no way to.
     """
     import torch

@@ -17,7 +17,7 @@ _is_on = False
 def start(note: Callable[[str, str], None]) -> None:
     """Simulate one GPU in this process from here on, until it ends. Needs torch.
 
-    `note` is told of each part of the program that runs otherwise than on a GPU, and how.
+    `note` is called for each part of the program that runs differently from a GPU, with the difference.
     """
     global _is_on
     if _is_on:

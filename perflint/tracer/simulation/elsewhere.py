@@ -52,7 +52,7 @@ def tell_scripts(replaced: Replacements) -> None:
 
 
 def install(note: Callable[[str, str], None]) -> None:
-    """Put the rest in place; `note` is told what the program should know of. Needs torch."""
+    """Install the other replacements; `note` is called with remarks for the user. Needs torch."""
     import torch
 
     _install_autocast(torch.autocast)

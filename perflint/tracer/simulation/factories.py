@@ -51,7 +51,7 @@ def _made(original: Function) -> Function:
 
 
 def like(original: Function) -> Function:
-    """One that makes a tensor where another one is, unless it is told where."""
+    """A factory that creates a tensor on the device of another one, unless it gets a device."""
 
     def factory(*args: Any, **named: Any) -> Any:
         device = named.get("device")

@@ -66,7 +66,7 @@ def _install_properties(cls: Any) -> None:
 
 
 def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
-    """A copy at the other end; the host waits for it unless told not to."""
+    """A copy on the other device; it is a blocking copy unless `non_blocking` is set."""
     with asking():
         result = copy(tensor)
     put(result, target)
