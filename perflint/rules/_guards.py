@@ -1,4 +1,4 @@
-"""Whether somebody decides, when a program runs, that a switch is set."""
+"""True if a switch is set only under a condition that is decided at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of a file by the name that they end in, for methods of objects whose class nobody wrote down."""
+"""Calls of a file by the last part of their name, for methods of objects of unknown classes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def once_per_site(ask: Callable[[_Asked], _Answer]) -> Callable[[_Asked], _Answer]:
-    """Remember the answer until another site is asked about; sites are told apart by identity, as hashing is dearer."""
+    """Remember the answer for the last site; sites are compared by identity, since hashing is slower."""
     last: list[tuple[_Asked, _Answer]] = []
 
     @wraps(ask)

@@ -23,7 +23,7 @@ def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
 
 
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements among which a statement stands, itself included; only itself where that cannot be told."""
+    """The statements of the block of a statement, itself included; only itself if the block is unknown."""
     parent = model.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)

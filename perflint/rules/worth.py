@@ -95,7 +95,7 @@ class Grid:
 
     @property
     def most_rows(self) -> int:
-        """The batch that `ratio` speaks of."""
+        """The batch for which `ratio` was measured."""
         return self.rows[-1]
 
     def ratio(self, inner: int, outer: int) -> float | None:

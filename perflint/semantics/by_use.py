@@ -21,7 +21,7 @@ MODULE_ONLY = frozenset("named_parameters named_buffers named_modules named_chil
 """Methods that only modules have."""
 
 ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_model".split())
-"""Methods that only objects of `accelerate` have, which hand on what they are passed."""
+"""Methods that only objects of `accelerate` have, which return their arguments."""
 
 OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
 """What is read of an object with the name `accelerator`, if it is one of that class."""

@@ -128,7 +128,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 
 
 def _after_test(value: Value, is_and: bool) -> Value:
-    """What a non-final operand may hand on: falsy values for `and`, truthy ones for `or`."""
+    """The values that a non-final operand may have as the result: falsy for `and`, truthy for `or`."""
     if is_and:
         kept = [m for m in value.members if not isinstance(m, (Instance, Sequence, Mapping, Name))]
         return union(kept)

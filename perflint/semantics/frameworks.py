@@ -1,4 +1,4 @@
-"""Objects of packages around torch, and of torch.utils.data: what their methods hand on, what they hold."""
+"""Objects of packages around torch, and of torch.utils.data: the results of their methods, and their contents."""
 
 from __future__ import annotations
 

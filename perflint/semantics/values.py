@@ -40,7 +40,7 @@ class Kind(Enum):
 
 
 class Evidence(IntEnum):
-    """Why a value is held to be a tensor; operations hand on the weakest of their operands'."""
+    """Why a value is held to be a tensor; operations pass on the weakest evidence of their operands."""
 
     USE = 1
     """It is used as tensors are (`x.shape`, an argument of a torch function)."""

@@ -25,7 +25,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _PLAIN: tuple[type[Value], ...] = (Scalar, Const, Dtype, DeviceValue)
 """Values that hold no memory."""
 _MOST_OWNERS = 32
-"""Objects with an attribute of one name that are told from each other."""
+"""The number of objects with an attribute of one name that are kept apart."""
 _LETS_OTHERS_RUN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 _LAYERS = _READS | {Fate.LAYER}
@@ -70,7 +70,7 @@ class Memory:
         self._reshaped: set[Place] = set()
         """Groups whose tensors get another shape in place."""
         self._anywhere: list[Position] = []
-        """Writes to memory of which nothing is known."""
+        """Writes to unknown memory."""
         self._passed: dict[Place, list[Position]] = {}
         """Calls of unknown code that are handed a group."""
         self._layers: dict[Place, list[Position]] = {}

@@ -162,7 +162,7 @@ def shared(model: Model, node: ast.expr) -> ast.expr:
 def is_fresh(model: Model, node: ast.expr, *, surely: bool = True) -> bool:
     """Whether an expression makes a tensor with memory of its own, which autograd does not keep.
 
-    Unless `surely`, operands of which nothing is known count as tensors or numbers: an object of another class
+    Unless `surely`, unknown operands count as tensors or numbers: an object of another class
     may give what it likes.
     """
     if isinstance(node, ast.BinOp):

@@ -322,7 +322,7 @@ class Uses:
 
 
 def fates(model: Model, node: ast.expr) -> set[Fate]:
-    """What becomes of the value of an expression; empty where nobody uses it."""
+    """The uses of the value of an expression; empty if it is not used."""
     uses = Uses(model)
     uses.follow(node)
     return uses.fates

@@ -113,7 +113,7 @@ def _asks_for_graphs(site: CallSite) -> bool:
 
 
 def _fate(site: CallSite) -> tuple[str, bool] | None:
-    """Why nobody calls the result, and whether only compiling in place would help; None where somebody may."""
+    """The reason why the result is never called, and whether only compiling in place would help; None if it may be."""
     model, call = site.model, site.node
     parent = model.parent(call)
     if isinstance(parent, ast.Expr):

@@ -117,7 +117,7 @@ def _first_work(model: Model, block: Recorded) -> ast.Call | None:
 
 
 def _is_warmed(model: Model, block: Recorded) -> bool:
-    """Whether the scope of a block runs before what the block records, or speaks of warming up."""
+    """True if the scope of a block runs the recorded code before, or mentions a warm-up."""
     inside = [node for statement in block.capture.body for node in walk(statement)]
     called = {ast.unparse(node.func) for node in inside if isinstance(node, ast.Call)}
     scope = block.scope if block.scope is not None else model.source.tree

@@ -114,7 +114,7 @@ class UncapturableCall(Rule):
 
 
 def _confidence(model: Model, site: Site, confidence: Confidence) -> Confidence:
-    """Less for functions that a block calls: what they do there depends on what they are told."""
+    """A lower confidence for functions that a block calls: their behaviour depends on their arguments."""
     function = model.function(site.node)
     place = (model.module.name, function.lineno, function.col_offset) if function is not None else None
     if place not in model.captures.functions:

@@ -48,7 +48,7 @@ def passed(site: CallSite, name: str) -> ast.expr | None:
 
 
 def _is_hidden(site: CallSite) -> bool:
-    """Whether arguments are passed that nobody sees."""
+    """True if the call passes unknown arguments."""
     return site.has_unpacking and options(site.model, site.node) is None
 
 

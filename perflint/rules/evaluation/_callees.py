@@ -248,7 +248,7 @@ def followed(survey: Survey, call: ast.Call) -> Scope | None:
 
 
 def passed(call: ast.Call, function: Scope) -> Iterator[tuple[ast.expr, ast.arg | None]]:
-    """The arguments of a call with the parameters that they are bound to; None where that cannot be told."""
+    """The arguments of a call with the parameters that they are bound to, or None if unknown."""
     assert not isinstance(function.node, ast.Module)
     args = function.node.args
     positional = [*args.posonlyargs, *args.args]

@@ -53,7 +53,7 @@ def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
 
 
 def _runs_of_local(file: Survey) -> Iterator[ast.Call]:
-    """The first run of each model that a function makes, loads and runs itself, and hands to nobody."""
+    """The first run of each model that a function creates, loads and runs itself, and passes to no other code."""
     known = modules(file)
     for scope in file.scopes[1:]:
         if is_other_code(file, scope) or samples_on_purpose(scope) or trains(file, scope):

@@ -117,7 +117,7 @@ def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
 
 
 def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
-    """Whether what is called is an object of a class that nobody has seen: it may be a module."""
+    """True if the callee is an object of an unknown class, which may be a module."""
     if not survey.model.target(call).endswith(".__call__"):
         return False
     made = [member.cls for member in survey.model.value(call.func).members if isinstance(member, Instance)]
@@ -125,7 +125,7 @@ def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
 
 
 def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> bool:
-    """Whether what is switched to evaluation is run by a method of a class that nobody has seen."""
+    """True if a method of an unknown class runs the model that is switched to evaluation."""
     if not isinstance(call.func, ast.Attribute) or not _is_among(dotted(call.func.value), modules):
         return False
     holder = survey.model.value(call.func.value)

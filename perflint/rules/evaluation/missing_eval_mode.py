@@ -132,7 +132,7 @@ class MissingEvalMode(Rule):
             if call in told:
                 continue
             heat, name = site.model.heat(call), dotted(call.func)
-            # Many of the models that nobody has seen are the same in both modes.
+            # Many models of unknown classes are the same in both modes.
             known = name in pretrained(file) or layers(file).surely_differs(Run(call, name, Surety.PROVEN))
             sure = Confidence.MEDIUM if known else Confidence.LOW
             yield self._finding(site, call, name, sure, Heat.WARM if heat is Heat.COLD else heat)

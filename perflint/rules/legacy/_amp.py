@@ -61,7 +61,7 @@ def references(tree: ast.Module, names: Names) -> Iterator[Reference]:
 
 
 def offers_modern(nodes: Iterable[ast.AST], device: str, names: Names) -> bool:
-    """Whether some code uses today's AMP for `device`, or for one that it is told."""
+    """True if some code uses `torch.amp` for `device`, or for a device from an argument."""
     for root in nodes:
         for node in walk(root):
             if isinstance(node, ast.Call) and _MODERN.fullmatch(names.full_name(node.func)):

@@ -243,7 +243,7 @@ class _Chain:
         return found
 
     def is_read_elsewhere(self) -> bool:
-        """Whether somebody else reads the scores, or hides them behind what no mask can say."""
+        """True if other code reads the scores, or masks them in a way that no mask argument can express."""
         for use in walk(self.function):
             if not isinstance(use, ast.Name) or use.id not in self.names or not isinstance(use.ctx, ast.Load):
                 continue

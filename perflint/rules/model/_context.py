@@ -50,7 +50,7 @@ def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
         if known not in ("Module", own) and not known.startswith("_"):
             return True
     for test in _tests_around(model, node):
-        # Classes are also told by their names: `m.__class__.__name__.find("BatchNorm") != -1`.
+        # Classes are also recognized by their names: `m.__class__.__name__.find("BatchNorm") != -1`.
         words = {each.value for each in walk(test) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
         if any("Norm" in word for word in words) and not any(word and word in own for word in words):
             return True

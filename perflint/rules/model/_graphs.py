@@ -57,7 +57,7 @@ class Turn:
         """The names, bound in this turn, that expressions derive from with their graph.
 
         None where something older may come in with a graph: a name that a turn hands to the next,
-        a tensor from before the loop, an attribute that nobody knows.
+        a tensor from before the loop, an unknown attribute.
         """
         found: set[str] = set()
         waiting = [use for each in expressions for use in self._uses(each)]

@@ -161,7 +161,7 @@ def _is_call_of(model: Model, call: ast.Call, targets: tuple[str, ...], method: 
         return isinstance(made, Instance) and made.cls == module
     if target in targets:
         return True
-    # Of an object whose class nobody wrote down: `x.softmax(-1)`, but not `self.softmax(x)`.
+    # An object of an unknown class: `x.softmax(-1)`, but not `self.softmax(x)`.
     if target or not isinstance(call.func, ast.Attribute) or call.func.attr != method:
         return False
     if method == "sigmoid":

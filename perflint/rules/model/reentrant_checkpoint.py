@@ -1,4 +1,4 @@
-"""TPF307: activation checkpointing in its old form, because nobody said which."""
+"""TPF307: activation checkpointing in its old form, because `use_reentrant` is not passed."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class SortForFew(Rule):
             f"{quoted(site.text(site.node))} sorts all elements, but {quoted(site.text(cuts[0]))} keeps only a few"
             f"{often(site)}",
             confidence=_confidence(site),
-            # Of other tensors nobody sees how long they are; a sort of 50,000 logits was lost in its step.
+            # The length of other tensors is unknown; a sort of 50,000 logits did not show in its step.
             severity=cost(
                 "argsort-for-ten-retrieval" if _is_of_pairs(site) else "sort-for-fifty-gpt-decoding"
             ).severity,
@@ -191,7 +191,7 @@ def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
     function = model.function(site.node)
     uses = [each for each in walk(function or model.source.tree) if isinstance(each, ast.Name) and each.id == target.id]
     if sum(isinstance(each.ctx, ast.Store) for each in uses) > 1:
-        # Bound again: which of them is read, nobody has looked.
+        # Bound again: it is not checked which of them is read.
         yield None
         return
     for each in uses:

@@ -11,7 +11,7 @@ _COMPILES = re.compile(r"\bcompile\s*\(|torch\.compile|reduce-overhead")
 
 
 def captures(text: str) -> bool:
-    """Whether a file speaks of CUDA graphs."""
+    """True if a file mentions CUDA graphs."""
     return says(text, _CAPTURES)
 
 

@@ -204,7 +204,7 @@ def _optimizer_of(loop: ast.For) -> ast.expr | None:
 def _to_device(model: Model, call: ast.Call) -> Confidence | None:
     site = call_site(model, call)
     if site.target not in MOVES:
-        # A value of which nothing is known but this: `.cuda()` says enough by itself.
+        # An otherwise unknown value: `.cuda()` is enough evidence by itself.
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda"
         return Confidence.HIGH if named and not site.target else None
     moved = move(site)

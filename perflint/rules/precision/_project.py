@@ -20,7 +20,7 @@ class Setting:
 
 
 _REGIONS: WeakKeyDictionary[Project, dict[str, Region]] = WeakKeyDictionary()
-"""What importing files say; parsing them again for each file is dear."""
+"""Facts from importing files; parsing them again for each file is expensive."""
 
 
 def setting(model: Model) -> Setting:

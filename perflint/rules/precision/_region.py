@@ -163,7 +163,7 @@ def _dtypes_of_disabled(tree: ast.Module, names: Names) -> set[ast.AST]:
 
 
 def _of_options(call: ast.Call) -> Iterator[Evidence]:
-    """What trainers are told: `precision="bf16-mixed"`, `mixed_precision="fp16"`, `bf16=True`."""
+    """Settings of trainers: `precision="bf16-mixed"`, `mixed_precision="fp16"`, `bf16=True`."""
     for keyword in call.keywords:
         value = keyword.value
         if not isinstance(value, ast.Constant):

@@ -14,7 +14,7 @@ from perflint.semantics.values import Const, Instance, Scalar, Value
 TINY = 32
 """Below this, filling up to the next multiple costs more than it saves, or nothing can be measured."""
 LARGE = 512
-"""From here a size counts though only one layer of the file has it: its product alone is dear."""
+"""From here a size counts although only one layer of the file has it: its product alone is expensive."""
 VOCABULARY = 8192
 """An output from here on is taken for a vocabulary, or another table of classes as large."""
 
@@ -69,7 +69,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of a file, and the sizes that one hands on to another."""
+    """The layers of a file, and the sizes that one passes to another."""
 
     all: tuple[Layer, ...]
     handed_on: frozenset[int]

@@ -30,7 +30,7 @@ _IMAGES = re.compile(r"(?:^|_)(?:imgs?|images?)(?:_|$)")
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
 _MODELS = re.compile(r"model|net(?:work)?$|net_|unet", re.IGNORECASE)
 _MANY = 2000
-"""Files of a project beyond which nobody looks through all of them."""
+"""Projects with more files than this are not searched."""
 
 
 class ChannelsFirst(Rule):
@@ -224,7 +224,7 @@ _KNOWN: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
 
 
 def _is_settled_elsewhere(project: Project) -> bool:
-    """Whether another file of the project speaks of layouts."""
+    """True if another file of the project mentions layouts."""
     if project.origin not in _KNOWN:
         texts = map(text_of, [*project.files.values()][:_MANY])
         _KNOWN[project.origin] = any("channels_last" in text for text in texts)

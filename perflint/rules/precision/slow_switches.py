@@ -137,7 +137,7 @@ class SlowSwitches(Rule):
 
     def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        # What cuBLAS needs to be deterministic stands only where somebody means it.
+        # The setting that cuBLAS needs to be deterministic is present only if determinism is intended.
         meant = "CUBLAS_WORKSPACE_CONFIG" in model.source.text
         for statement, switch in _switches(model):
             if meant and switch is not _OFF:
@@ -185,7 +185,7 @@ def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
 
 
 def _is_on_purpose(model: Model, node: ast.AST, switch: _Switch) -> bool:
-    """Whether a switch stands where somebody wants it: in tests, in what is named for it, or until it is restored."""
+    """True if a switch is intended at its place: in tests, in code named for it, or until it is restored."""
     # Repeatable results do not need cuDNN off.
     words = _TRIES if switch is _OFF else _ON_PURPOSE
     if in_tests(model) or words.search(model.source.path.replace("\\", "/").rpartition("/")[2]):

@@ -50,7 +50,7 @@ def is_of_masked_loss(model: Model, node: ast.Subscript) -> bool:
 
 
 def setting(site: CallSite, name: str) -> object:
-    """What a loss is told by an argument or, for a module, by its constructor; None where it is not told."""
+    """The value of an argument of a loss or, for a module, of its constructor; None if it is not passed."""
     made = _module(site)
     if made is not None:
         return made.argument(name)

@@ -1,4 +1,4 @@
-"""Reads of what a tensor holds, and which rule speaks of each.
+"""Reads of the contents of a tensor, and the rule that reports each.
 
 The same expression may look wrong in several ways: `if torch.isnan(x[i]).item():` reads a
 scalar, per element, to check for NaN. `owner` gives it to the most specific rule, and each

@@ -190,7 +190,7 @@ def _is_written_when_asked(site: Site) -> bool:
 
 
 def _is_lazy(site: FormatSite, functions: tuple[str, ...]) -> bool:
-    """Whether the text is made by logging, and only if somebody listens at that level."""
+    """True if logging builds the text, and only if its level is enabled."""
     if site.sink != "logging":
         return False
     call = next((outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.Call)), None)

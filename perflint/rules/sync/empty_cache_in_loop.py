@@ -122,7 +122,7 @@ class EmptyCacheInLoop(Rule):
 
 
 def _is_between_work(site: CallSite) -> bool:
-    """Whether a function whose callers nobody sees empties the cache between two computations of the device."""
+    """True if a function with unknown callers empties the cache between two computations on the GPU."""
     statement = site.model.parent(site.node)
     if site.heat is not Heat.WARM or site.target == _COLLECT or not isinstance(statement, ast.Expr):
         return False

@@ -96,7 +96,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     sure = [confidence for _, confidence in found if confidence is not None]
     best = surest(*sure) if sure else None
     if best is Confidence.LOW:
-        # Tensors of which nothing is known are compared in set-up code and tests for the most part.
+        # Unknown tensors are mostly compared in set-up code and tests.
         return None
     # What callers pass is often one tensor twice, or has another shape: then torch looks no further.
     given = site.target.endswith(".equal") and all(_is_parameter(site, node) for node in operands)

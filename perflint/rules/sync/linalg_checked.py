@@ -124,7 +124,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     else:
         operand = site.argument("input", 0) or site.argument("A", 0)
         found = None if operand is None else operand_confidence(site.value(operand))
-    # Matrices of which nothing is known are decomposed in set-up code, on the host, for the most part.
+    # Unknown matrices are mostly decomposed in set-up code, on the CPU.
     return None if found is Confidence.LOW else found
 
 

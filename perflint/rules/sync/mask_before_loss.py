@@ -17,7 +17,7 @@ from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _IGNORED = -100
-"""What `ignore_index` is unless told otherwise."""
+"""The default of `ignore_index`."""
 _CURE = "Keep all rows, and give those that should not count the target `ignore_index`."
 _PRIMARIES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 

@@ -17,7 +17,7 @@ from perflint.source.quoting import quoted
 
 _NUMBERS = ("int", "float", "bool", "complex")
 _SURELY_COMPLETE = 3
-"""Integers in an index that nobody writes for a part of a tensor."""
+"""An index with so many integers is taken for one element rather than a part of a tensor."""
 _PLAIN = (
     ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
     ast.expr_context,

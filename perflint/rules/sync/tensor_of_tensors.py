@@ -116,7 +116,7 @@ def _element(value: Value) -> Confidence | None:
 
 
 def _fix(site: CallSite, data: ast.expr) -> Fix | None:
-    """`torch.stack([…]).detach()`, moved and cast as the constructor was told to."""
+    """`torch.stack([…]).detach()`, moved and cast to the arguments of the constructor."""
     keywords = {keyword.arg for keyword in site.node.keywords}
     if site.target != "torch.tensor" or not keywords <= {"dtype", "device"} or len(site.node.args) != 1:
         return None

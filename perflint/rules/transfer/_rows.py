@@ -119,7 +119,7 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
 
 
 def _confidence(model: Model, tensor: ast.expr) -> Confidence:
-    """Rows on the host take the host's time alone, which is seldom what a step waits for."""
+    """Rows on the CPU take only CPU time, which rarely limits a step."""
     value = model.value(tensor)
     if isinstance(value, Unknown) and value.near is Device.CALLER:
         return Confidence.MEDIUM

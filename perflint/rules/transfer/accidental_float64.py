@@ -28,7 +28,7 @@ _DOUBLES = frozenset(
     + [f"numpy.{name}" for name in "zeros ones empty eye identity linspace logspace geomspace".split()]
     + [f"numpy.{name}" for name in "hanning hamming blackman bartlett kaiser".split()]
 )
-"""Functions whose arrays hold float64 unless they are told otherwise."""
+"""Functions whose arrays hold float64 by default."""
 
 
 class AccidentalFloat64(Rule):

@@ -202,7 +202,7 @@ def _repeats_memory(steps: list[ast.Call]) -> bool:
 
 
 def _arguments(site: CallSite, moved: Move) -> list[str] | None:
-    """The arguments to add to the factory; None where they cannot be told from the source."""
+    """The arguments to add to the factory; None if the source does not show them."""
     if moved.other is not None:
         if not isinstance(moved.other, (ast.Name, ast.Attribute)):
             return None

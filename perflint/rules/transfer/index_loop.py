@@ -145,7 +145,7 @@ def _severity(found: Rows) -> Severity:
         # Thousands of numbers took half of a step; how many they are here is not known.
         return Severity.WARNING
     if found.confidence is Confidence.LOW:
-        # Rows on the host: nobody timed them.
+        # Rows on the CPU were not timed.
         return Severity.INFO
     return Severity.ERROR if found.read is not None else cost("mask-row-by-row-gpt").severity
 

@@ -1,4 +1,4 @@
-"""TPF213: a copy that nobody writes to, of a tensor that nobody writes to."""
+"""TPF213: a copy that is never written to, of a tensor that is not written to either."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class UnwrittenClone(Rule):
         )
 
     def _whole(self, site: CallSite, does: str) -> Finding:
-        """What copies, though nobody has looked whether that is needed."""
+        """The finding for a copy of a whole tensor, whose need is not checked: low confidence."""
         return self.finding(
             site,
             f"{quoted(site.text(site.node))} {does}{often(site)}",
