@@ -1,4 +1,4 @@
-"""TPF802: recording a CUDA graph of code that has not run yet."""
+"""TPF802: recording a CUDA graph from code that has not run yet."""
 
 from __future__ import annotations
 

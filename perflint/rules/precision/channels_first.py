@@ -30,7 +30,7 @@ _IMAGES = re.compile(r"(?:^|_)(?:imgs?|images?)(?:_|$)")
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
 _MODELS = re.compile(r"model|net(?:work)?$|net_|unet", re.IGNORECASE)
 _MANY = 2000
-"""Projects with more files than this are not searched."""
+"""The greatest number of files of a project that are searched."""
 
 
 class ChannelsFirst(Rule):
