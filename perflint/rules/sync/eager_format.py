@@ -51,8 +51,8 @@ class EagerFormat(Rule):
 
     ## When it is fine
     Shapes, dtypes and Python numbers. Every hundredth step, once per epoch, on one rank at an
-    interval. `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of
-    exceptions.
+    interval: outside of code that runs every step the rule gives information only.
+    `logger.debug("… %s", t)`: the text is not built while the level is off. Messages of exceptions.
 
     ## Bad
     ```python

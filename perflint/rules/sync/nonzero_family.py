@@ -14,7 +14,7 @@ from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.values import Evidence, Kind, Unknown, scalar_type
+from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -41,6 +41,8 @@ class NonzeroFamily(Rule):
     ## When it is fine
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
     Preprocessing, masks on the CPU, and code that needs the smaller result to save much work.
+    Results that are copied to the CPU at once, and functions that turn what a model has computed
+    into arrays: the copy waits anyway, so these are information only.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad
@@ -140,7 +142,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     confidence = lowered(receiver) if mask is None else surest(mask, lowered(receiver))
     if not masks[0].is_bool:
         confidence = weakest(confidence, Confidence.MEDIUM)
-    if site.mode == "store" and site.stored is not None and isinstance(site.value(site.stored), Unknown):
+    if site.mode == "store" and site.stored is not None and _may_be_number(site.value(site.stored)):
         return Confidence.LOW
     return confidence
 
@@ -155,6 +157,11 @@ def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
         # A device tensor of no dimensions goes through `masked_fill_` too: masked-fill-cuda-scalar.
         return several or stored.tensor.rank != 0
     return several or not all(scalar_type(member) in _NUMBERS for member in stored.members)
+
+
+def _may_be_number(stored: Value) -> bool:
+    """Whether a stored value of unknown type may be a number, which `masked_fill_` takes without a wait."""
+    return stored.tensor is None and any(isinstance(member, (Name, Unknown)) for member in stored.members)
 
 
 def _what(site: CallSite | SubscriptSite) -> str:

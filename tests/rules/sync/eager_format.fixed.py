@@ -44,11 +44,29 @@ class Shown(nn.Module):
         return f"Shown({self.weight})"
 
 
-def named(loss: torch.Tensor, epoch: int, digits: str) -> str:
+def train_step(loss: torch.Tensor, epoch: int, digits: str) -> str:
     values = {"epoch": epoch, "loss": loss.cuda()}
     text = "{epoch} {loss:.3f}".format(**values)
     text += ("{epoch} {loss" + digits + "}").format(**values)
     return text + "%(epoch)d %(loss).3f" % values
+
+
+def report(model: nn.Module, writer: SummaryWriter, epoch: int) -> None:
+    """Text outside of the steps is left to audit."""
+    for name, parameter in model.cuda().named_parameters():
+        print(name, parameter)
+        writer.add_scalar(name, parameter.max(), epoch)
+
+
+def epochs(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
+    for epoch in range(10):
+        total = torch.zeros((), device="cuda")
+        for x, y in loader:
+            loss = F.mse_loss(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        print(epoch, total)
 
 
 # Look-alikes

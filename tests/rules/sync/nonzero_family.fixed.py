@@ -58,6 +58,14 @@ def masked_of_unknown(points, labels: torch.Tensor, weight: torch.Tensor):
     return embedded
 
 
+def unknown_or_number(x: torch.Tensor, value=None):
+    if value is None:
+        value = 0
+    x[x > 0] = value
+    x[x < 0] = value if isinstance(value, torch.Tensor) else torch.zeros(3)
+    return x
+
+
 # Look-alikes.
 
 
@@ -116,3 +124,48 @@ class FixedSize(nn.Module):
 class MaybeNone(nn.Module):
     def forward(self, x: torch.Tensor, labels=None):
         return len(torch.nonzero(labels)) * labels.float().mean()
+
+
+class Decoded(nn.Module):
+    """Results on their way to the CPU are left to audit."""
+
+    def forward(self, scores: torch.Tensor, boxes: torch.Tensor):
+        results = []
+        for image in range(scores.shape[0]):
+            keep = scores[image] > 0.5
+            kept = self.largest(boxes[image][keep])
+            results.append(kept.cpu().numpy())
+        return results
+
+    def largest(self, boxes: torch.Tensor):
+        return boxes[boxes[:, 0] > 0.1]
+
+
+class Copied(nn.Module):
+    def forward(self, x: torch.Tensor):
+        found = torch.nonzero(x)
+        found = found.detach().cpu()
+        return found, x[x > 0].cpu(), x[x > 1].tolist()
+
+
+class Suppressed(nn.Module):
+    """Detections that stay on the GPU, for the next part of the model."""
+
+    def forward(self, scores: torch.Tensor, boxes: torch.Tensor):
+        kept = self.kept(boxes[scores > 0.5])
+        return kept, boxes.shape[0]
+
+    def kept(self, boxes: torch.Tensor):
+        return boxes[boxes[:, 0] > 0.1]
+
+
+class Predicted(nn.Module):
+    """A model runs here: the copy comes after it."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor):
+        y = self.net(x[x[:, 0] > 0])
+        return y.cpu().numpy()
