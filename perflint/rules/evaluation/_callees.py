@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._contexts import SUSPENDS
+from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
@@ -60,9 +60,6 @@ _OF_MODULES = frozenset(
      "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "state_dict", "to", "train"}
 )  # fmt: skip
 """Methods that switch, move or list a module, and run nothing."""
-_KEEPS_SIGNATURE = frozenset(
-    {"classmethod", "compile", "inference_mode", "no_grad", "script", "staticmethod", "torch_compile"}
-)
 
 
 class Takes(Enum):
@@ -233,35 +230,6 @@ def is_known_method(name: str) -> bool:
     """Whether an object that a model returns may have a method of this name that keeps nothing of it."""
     known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in _OF_MODULES or name in _GROWS
     return known or name in torch_api.tensor_methods()
-
-
-def followed(survey: Survey, call: ast.Call) -> Scope | None:
-    """The one function of the file that a call runs; None where it may be another, or a decorator changes it."""
-    if isinstance(call.func, ast.Attribute):
-        found = survey.own_method(call)
-    else:
-        named = [scope for scope in survey.by_name.get(last_name(call), ()) if scope.owner is None]
-        found = named[0] if len(named) == 1 else None
-    if found is None or isinstance(found.node, ast.Module):
-        return None
-    return found if all(last_name(each) in _KEEPS_SIGNATURE for each in found.node.decorator_list) else None
-
-
-def passed(call: ast.Call, function: Scope) -> Iterator[tuple[ast.expr, ast.arg | None]]:
-    """The arguments of a call with the parameters that they are bound to, or None if unknown."""
-    assert not isinstance(function.node, ast.Module)
-    args = function.node.args
-    positional = [*args.posonlyargs, *args.args]
-    is_static = any(last_name(each) == "staticmethod" for each in function.node.decorator_list)
-    if function.owner is not None and not is_static:
-        positional = positional[1:]
-    by_name: dict[str | None, ast.arg] = {arg.arg: arg for arg in (*positional, *args.kwonlyargs)}
-    is_open = False
-    for index, given in enumerate(call.args):
-        is_open = is_open or isinstance(given, ast.Starred)
-        yield given, positional[index] if index < len(positional) and not is_open else None
-    for keyword in call.keywords:
-        yield keyword.value, by_name.get(keyword.arg)
 
 
 def is_host(value: Value) -> bool:

@@ -7,9 +7,10 @@ from enum import Flag, auto
 from functools import lru_cache
 from typing import Any
 
-from perflint.rules.evaluation._callees import MODULE_CALL, followed, is_host, passed
+from perflint.rules.evaluation._callees import MODULE_CALL, is_host
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted

@@ -15,11 +15,10 @@ from perflint.rules.evaluation._callees import (
     Callees,
     Takes,
     arguments,
-    followed,
     is_host,
     is_known_method,
-    passed,
 )
+from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.semantics.reaching import Definition

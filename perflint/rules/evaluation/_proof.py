@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules.evaluation._callees import MODULE_CALL, Takes, arguments, followed
+from perflint.rules.evaluation._callees import MODULE_CALL, Takes, arguments
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
+from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
