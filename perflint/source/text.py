@@ -68,17 +68,13 @@ class Source:
         )
 
     def segment(self, span: Span) -> str:
-        """The text of a span."""
-        if span.line == span.end_line:
-            return self.lines[span.line - 1][span.column - 1 : span.end_column - 1]
-        middle = self.lines[span.line : span.end_line - 1]
-        return "".join(
-            [
-                self.lines[span.line - 1][span.column - 1 :],
-                *middle,
-                self.lines[span.end_line - 1][: span.end_column - 1],
-            ]
-        )
+        """The text of a span. A span of whole lines may end at the start of the line behind the last one."""
+        lines = self.lines[span.line - 1 : span.end_line]
+        if len(lines) == span.end_line - span.line + 1:
+            lines[-1] = lines[-1][: span.end_column - 1]
+        if lines:
+            lines[0] = lines[0][span.column - 1 :]
+        return "".join(lines)
 
     def written(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> str:
         """The text of a node, with brackets around an expression that needs them beside other text."""

@@ -8,6 +8,7 @@ from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.pin_memory_off import PinMemoryOff
+from perflint.rules.sync.empty_cache_in_loop import EmptyCacheInLoop
 from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
 from tests.rules.harness import lint
 
@@ -41,6 +42,23 @@ def joined(x: torch.Tensor) -> torch.Tensor:
     return (
         torch.cat([x, x])  # twice
     )
+""",
+    ),
+    "the last lines of a file": (
+        EmptyCacheInLoop,
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+""",
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    for x in loader:
+        model(x).mean().backward()
+        optimizer.step()
 """,
     ),
     "another name for torch": (

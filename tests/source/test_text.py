@@ -38,6 +38,21 @@ def test_span_and_segment(text: str, span: Span, segment: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "span", "segment"),
+    [
+        ("a\nb\n", Span(2, 1, 3, 1), "b\n"),
+        ("a\nb", Span(2, 1, 3, 1), "b"),
+        ("a\nb\n", Span(1, 2, 3, 1), "\nb\n"),
+        ("a\nb\n", Span(3, 1, 3, 1), ""),
+        ("", Span(1, 1, 1, 1), ""),
+        ("a\nb\n", Span(2, 1, 2, 1), ""),
+    ],
+)
+def test_whole_lines_up_to_the_end_of_the_file(text: str, span: Span, segment: str) -> None:
+    assert Source("a.py", text).segment(span) == segment
+
+
+@pytest.mark.parametrize(
     ("text", "written"),
     [
         ("f(n := 3)", "(n := 3)"),
