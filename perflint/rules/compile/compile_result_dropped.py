@@ -1,4 +1,4 @@
-"""TPF710: calling torch.compile and using the function as it was."""
+"""TPF710: calling torch.compile without using its result."""
 
 from __future__ import annotations
 

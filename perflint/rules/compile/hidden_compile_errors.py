@@ -1,4 +1,4 @@
-"""TPF713: settings that hide what torch.compile cannot do."""
+"""TPF713: settings that hide failures of torch.compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF701: reading a number of a tensor in compiled code."""
+"""TPF701: reading a number from a tensor in compiled code."""
 
 from __future__ import annotations
 

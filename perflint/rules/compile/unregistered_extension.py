@@ -1,4 +1,4 @@
-"""TPF375: C++ and CUDA extensions that are compiled as the program runs, or that compiled code calls unregistered."""
+"""TPF375: C++ and CUDA extensions that are compiled at run time, or called unregistered in compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF804: arguments that make_graphed_callables refuses."""
+"""TPF804: arguments that make_graphed_callables does not accept."""
 
 from __future__ import annotations
 

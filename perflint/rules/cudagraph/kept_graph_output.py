@@ -1,4 +1,4 @@
-"""TPF805: keeping what a CUDA graph returns while it is replayed again."""
+"""TPF805: keeping the outputs of a CUDA graph while it is replayed again."""
 
 from __future__ import annotations
 

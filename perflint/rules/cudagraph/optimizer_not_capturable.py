@@ -1,4 +1,4 @@
-"""TPF809: recording the step of an optimizer that counts on the host."""
+"""TPF809: recording the step of an optimizer that counts on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF801: what makes the host wait, while a CUDA graph is recorded."""
+"""TPF801: code that makes the CPU wait while a CUDA graph is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF405: data sets and collate functions that move tensors to the device."""
+"""TPF405: data sets and collate functions that move tensors to the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF404: a loader that is made anew in each epoch."""
+"""TPF404: a loader that is created anew in each epoch."""
 
 from __future__ import annotations
 

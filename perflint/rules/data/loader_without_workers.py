@@ -1,4 +1,4 @@
-"""TPF401: batches that are made by the process that trains."""
+"""TPF401: batches that the training process prepares itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF402: batches that are copied to the device from pageable memory."""
+"""TPF402: batches that are copied to the GPU from pageable memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF407: a last batch of another size, in code that wants one size."""
+"""TPF407: a last batch of another size, in code that is specialised on one size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF923: several small collectives in each step, where one would do."""
+"""TPF923: several small collectives in each step instead of one."""
 
 from __future__ import annotations
 

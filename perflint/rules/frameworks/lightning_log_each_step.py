@@ -1,4 +1,4 @@
-"""TPF941: what Lightning reads or exchanges in each step."""
+"""TPF941: Lightning code that reads or exchanges tensors in each step."""
 
 from __future__ import annotations
 

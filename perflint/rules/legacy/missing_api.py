@@ -1,4 +1,4 @@
-"""TPF378: calls of what torch does not have."""
+"""TPF378: names that torch does not have."""
 
 from __future__ import annotations
 

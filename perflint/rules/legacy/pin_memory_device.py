@@ -1,4 +1,4 @@
-"""TPF904: the deprecated parameter that says for which device a loader pins."""
+"""TPF904: the deprecated argument that names the device for which a loader pins."""
 
 from __future__ import annotations
 

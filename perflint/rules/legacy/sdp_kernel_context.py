@@ -1,4 +1,4 @@
-"""TPF903: the deprecated context that chooses a kernel of attention."""
+"""TPF903: the deprecated context that selects an attention kernel."""
 
 from __future__ import annotations
 

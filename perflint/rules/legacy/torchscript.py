@@ -1,4 +1,4 @@
-"""TPF901: TorchScript, which torch gives up."""
+"""TPF901: TorchScript, which is deprecated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF304: a recurrent cell that a Python loop takes over a sequence."""
+"""TPF304: a recurrent cell that a Python loop runs over a sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF310: distances of all pairs of points by way of all their differences."""
+"""TPF310: distances of all pairs of points, computed from all their differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF306: a probability that is computed for its logarithm alone."""
+"""TPF306: a probability that is computed only for its logarithm."""
 
 from __future__ import annotations
 

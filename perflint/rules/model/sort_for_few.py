@@ -1,4 +1,4 @@
-"""TPF309: a whole sort of which the first few are kept."""
+"""TPF309: a whole sort of which only the first few elements are kept."""
 
 from __future__ import annotations
 

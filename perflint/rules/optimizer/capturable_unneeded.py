@@ -1,4 +1,4 @@
-"""TPF607: an optimizer that is ready for a CUDA graph which is never captured."""
+"""TPF607: an optimizer that is prepared for a CUDA graph that is never captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF608: step counters of an optimizer that end up on the device."""
+"""TPF608: step counters of an optimizer that end up on the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF374: layer sizes that eight-bit products do not take, or take slowly."""
+"""TPF374: layer sizes that eight-bit products do not support, or support only slowly."""
 
 from __future__ import annotations
 

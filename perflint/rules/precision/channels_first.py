@@ -1,4 +1,4 @@
-"""TPF354: convolutions in half precision, in the layout that tensor cores do not read."""
+"""TPF354: convolutions in half precision, in a layout that tensor cores cannot read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF351: layer sizes that no tensor-core tile divides."""
+"""TPF351: layer sizes that are not a multiple of a tensor-core tile."""
 
 from __future__ import annotations
 

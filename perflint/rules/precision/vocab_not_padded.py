@@ -1,4 +1,4 @@
-"""TPF352: a vocabulary that no tensor-core tile divides."""
+"""TPF352: a vocabulary that is not a multiple of a tensor-core tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF109: copying a device tensor to the host."""
+"""TPF109: copying a GPU tensor to the CPU."""
 
 from __future__ import annotations
 

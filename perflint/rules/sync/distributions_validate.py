@@ -1,4 +1,4 @@
-"""TPF127: distributions that check their arguments on the host."""
+"""TPF127: distributions that validate their arguments on the CPU."""
 
 from __future__ import annotations
 

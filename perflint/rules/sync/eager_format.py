@@ -1,4 +1,4 @@
-"""TPF108: turning a device tensor into text, or handing it to a logger that does."""
+"""TPF108: formatting a GPU tensor as text, or passing it to a logger that does."""
 
 from __future__ import annotations
 

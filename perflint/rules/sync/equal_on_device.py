@@ -1,4 +1,4 @@
-"""TPF121: torch.equal and torch.allclose of device tensors."""
+"""TPF121: torch.equal and torch.allclose of GPU tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF122: waiting for the device on purpose."""
+"""TPF122: explicit synchronization with the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF124: what a GradScaler reads from the device."""
+"""TPF124: reads of a GradScaler from the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF126: linear algebra whose outcome the host checks."""
+"""TPF126: linear algebra whose success the CPU checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF118: positions on the host that index a tensor on the device."""
+"""TPF118: positions on the CPU that index a tensor on the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF117: a list or array copied to the device."""
+"""TPF117: a list or array copied to the GPU."""
 
 from __future__ import annotations
 

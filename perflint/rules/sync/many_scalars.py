@@ -1,4 +1,4 @@
-"""TPF102: several scalar reads side by side."""
+"""TPF102: several scalar reads in a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF112: a fill value that is a tensor on the device."""
+"""TPF112: a fill value that is a tensor on the GPU."""
 
 from __future__ import annotations
 

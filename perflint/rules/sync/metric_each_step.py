@@ -1,4 +1,4 @@
-"""TPF131: metrics that are computed for each batch and not asked for."""
+"""TPF131: metrics that are computed for each batch and not used."""
 
 from __future__ import annotations
 

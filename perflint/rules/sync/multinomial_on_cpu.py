@@ -1,4 +1,4 @@
-"""TPF134: positions that are drawn on the host."""
+"""TPF134: tokens that are drawn on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF107: asking a device tensor for NaN or infinity."""
+"""TPF107: checking a GPU tensor for NaN or infinity."""
 
 from __future__ import annotations
 

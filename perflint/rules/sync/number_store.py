@@ -1,4 +1,4 @@
-"""TPF135: a Python number stored at single positions of a device tensor."""
+"""TPF135: a Python number stored at single positions of a GPU tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF120: Python's max, min and sorted on device tensors."""
+"""TPF120: Python's max, min and sorted on GPU tensors."""
 
 from __future__ import annotations
 

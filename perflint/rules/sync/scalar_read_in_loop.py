@@ -1,4 +1,4 @@
-"""TPF101: reading one number of a device tensor."""
+"""TPF101: reading one number of a GPU tensor."""
 
 from __future__ import annotations
 

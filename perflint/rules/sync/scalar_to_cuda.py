@@ -1,4 +1,4 @@
-"""TPF116: one Python number copied to the device."""
+"""TPF116: one Python number copied to the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF119: a device tensor where torch or Python needs an integer."""
+"""TPF119: a GPU tensor that torch or Python needs as an integer."""
 
 from __future__ import annotations
 

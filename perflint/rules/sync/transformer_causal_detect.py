@@ -1,4 +1,4 @@
-"""TPF128: masks that a transformer compares to see whether they are causal."""
+"""TPF128: masks that a transformer compares to find out whether they are causal."""
 
 from __future__ import annotations
 

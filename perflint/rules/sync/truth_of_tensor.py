@@ -1,4 +1,4 @@
-"""TPF105: asking a device tensor for its truth."""
+"""TPF105: the truth of a GPU tensor in Python."""
 
 from __future__ import annotations
 

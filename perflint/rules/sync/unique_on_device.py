@@ -1,4 +1,4 @@
-"""TPF113: unique, bincount and histc of device tensors."""
+"""TPF113: unique, bincount and histc of GPU tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF199: a wait that a trace has seen and no rule."""
+"""TPF199: a wait in a trace that no rule reports."""
 
 from __future__ import annotations
 

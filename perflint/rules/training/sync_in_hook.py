@@ -1,4 +1,4 @@
-"""TPF961: hooks that make the host wait in each forward or backward pass."""
+"""TPF961: hooks that make the CPU wait in each forward or backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF962: the clock is read while the device is still at work."""
+"""TPF962: the clock is read while the GPU is still working."""
 
 from __future__ import annotations
 

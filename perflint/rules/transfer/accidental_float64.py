@@ -1,4 +1,4 @@
-"""TPF209: double precision on the device that NumPy's default brought in."""
+"""TPF209: double precision on the GPU that comes from NumPy's default."""
 
 from __future__ import annotations
 

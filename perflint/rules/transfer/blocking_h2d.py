@@ -1,4 +1,4 @@
-"""TPF201: a copy from the host to the device that the host waits for."""
+"""TPF201: blocking copies from the CPU to the GPU."""
 
 from __future__ import annotations
 

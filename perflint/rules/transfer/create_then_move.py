@@ -1,4 +1,4 @@
-"""TPF204: a tensor filled on the host and then moved to the device."""
+"""TPF204: a tensor filled on the CPU and then moved to the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF205: data that goes to the host and comes back."""
+"""TPF205: data that goes to the CPU and comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF206: the tensor types of old, which say where a tensor is as well."""
+"""TPF206: legacy tensor types, which also name a device."""
 
 from __future__ import annotations
 

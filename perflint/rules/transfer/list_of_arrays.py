@@ -1,4 +1,4 @@
-"""TPF214: a tensor is made of a list of arrays, which torch reads number by number."""
+"""TPF214: a tensor is created from a list of arrays, which torch reads number by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPF212: a tensor is copied over and over where a view would do."""
+"""TPF212: a tensor is copied repeatedly although a view is enough."""
 
 from __future__ import annotations
 
