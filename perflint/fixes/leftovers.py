@@ -15,6 +15,9 @@ from perflint.fixes.rewrite import Offsets, Rewrite, rewrite
 from perflint.source.text import Source
 
 _WORD = re.compile(r"\w+")
+_EXAMPLE = re.compile(r"^[ \t]*(?:>>>|\.\.\.) ?(.*)", re.MULTILINE)
+"""A line of code in a docstring."""
+_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 def tidied(source: Source, changed: Rewrite) -> Rewrite:
@@ -78,7 +81,7 @@ def without_unused_imports(before: Source, after: Source, is_taken: Callable[[st
 
 def _imported(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     """The imports of the top level."""
-    return [statement for statement in tree.body if isinstance(statement, (ast.Import, ast.ImportFrom))]
+    return [statement for statement in tree.body if isinstance(statement, _IMPORTS)]
 
 
 def _local(alias: ast.alias) -> str:
@@ -96,9 +99,19 @@ def _used(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node not in docstrings or ">>>" in node.value:
-                found.update(_WORD.findall(node.value))
+            found |= _used_in_examples(node.value) if node in docstrings else set(_WORD.findall(node.value))
     return found
+
+
+def _used_in_examples(text: str) -> set[str]:
+    """The names that the examples of a docstring take from their file: all but those that they import themselves."""
+    code = "\n".join(_EXAMPLE.findall(text))
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return set(_WORD.findall(text))
+    own = {_local(alias) for node in ast.walk(tree) if isinstance(node, _IMPORTS) for alias in node.names}
+    return _used(tree) - own
 
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.AST]:

@@ -82,6 +82,8 @@ STAYING = [
     ("import gc\n", "gc.collect()\n__all__ = ['gc']\n", "__all__ = ['gc']\n"),
     ("import gc\n", "gc.collect()\nx: 'gc.Y'\n", "x: 'gc.Y'\n"),
     ("import gc\n", "def f():\n    '>>> gc'\n    gc.collect()\n", "def f():\n    '>>> gc'\n"),
+    ("import gc\n", "def f():\n    '>>> import b; gc'\n    gc.collect()\n", "def f():\n    '>>> import b; gc'\n"),
+    ("import gc\n", "def f():\n    '>>> import gc; %no code'\n    gc()\n", "def f():\n    '>>> import gc; %no code'\n"),
     # It was not used before.
     ("import gc\n", "pass\n", "pass\n"),
     ("from a import gc as gc\n", "gc.collect()\n", "pass\n"),
@@ -100,3 +102,20 @@ def test_imports_that_stay(header: str, before: str, after: str) -> None:
 
 def test_imports_that_other_files_take() -> None:
     assert imports_of("import gc\ngc.collect()\n", "import gc\npass\n", "gc") == "import gc\npass\n"
+
+
+def test_examples_that_import_what_they_use() -> None:
+    example = """
+def f():
+    '''Example.
+
+        >>> from a import gc
+        >>> for each in (1, 2):
+        ...     gc(each)
+        gc of 1
+        gc of 2
+    '''
+"""
+    assert imports_of(f"from a import b, gc{example}    b(gc)\n", f"from a import b, gc{example}    b()\n") == (
+        f"from a import b{example}    b()\n"
+    )
