@@ -116,12 +116,15 @@ def _after_last(call: cst.Call, last: cst.Arg, added: cst.Arg) -> list[cst.Arg]:
     if not isinstance(closing, cst.ParenthesizedWhitespace):
         comma = cst.Comma(whitespace_after=spread)
         return [last.with_changes(comma=comma), added]
+    behind = closing.with_changes(first_line=cst.TrailingWhitespace())
+    # A formatter puts a comma behind the last of several lines, and none behind a single argument.
+    with_comma = added.with_changes(comma=cst.Comma(whitespace_after=behind))
     return [
         last.with_changes(
             comma=cst.Comma(whitespace_after=spread.with_changes(first_line=closing.first_line)),
             whitespace_after_arg=cst.SimpleWhitespace(""),
         ),
-        added.with_changes(whitespace_after_arg=closing.with_changes(first_line=cst.TrailingWhitespace())),
+        with_comma if len(call.args) == 1 else added.with_changes(whitespace_after_arg=behind),
     ]
 
 

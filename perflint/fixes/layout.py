@@ -1,31 +1,47 @@
-"""Break lines that fixes have made too long at their last bracket, as black would.
+"""Break lines that fixes have made too long, as black would: at their last bracket, or one argument in a line.
 
-Chains of calls and long sums are left to the project's formatter. Only white space and a trailing comma are
-inserted, so that places in the text can still be followed.
+Chains of calls, long sums and what stands in brackets of its own style are left to the project's formatter. Only
+white space and a trailing comma are inserted, so that places in the text can still be followed.
 """
 
 from __future__ import annotations
 
 import io
+import keyword
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from perflint.findings import Edit, Span
+from perflint.fixes.comments import is_for_tools
 from perflint.fixes.edits import in_newlines_of, indentation, insert
 from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 _LIMITS = (88, 100, 120)
 """Line lengths that formatters are commonly set to, in characters; 88 is black's own."""
+_NARROW = (79, 80)
+"""The line lengths of PEP 8. Files of at least `_ENOUGH_LINES`, some of them nearly as long, keep them knowingly."""
+_ENOUGH_LINES = 100
+_NEARLY, _SOME = 6, 5
 _TOLERATED = 0.01
 """The share of a file's lines that may be longer than its limit: strings and links cannot be broken."""
 _LEAST = 8
 """Characters in a pair of brackets that is worth breaking."""
 _OPENING = dict(zip(")]}", "([{", strict=True))
+_WITHIN_A_PART = frozenset("()[]{}.=:")
+"""Operators outside of brackets that a line may have that is broken in one of its brackets."""
+_PARTING = frozenset({"and", "or", "else", "is", "lambda"})
+"""Keywords that stand between operands."""
+
+_Lines = Mapping[int, Sequence[tokenize.TokenInfo]]
+"""The tokens of each line."""
 
 
 def breaks(before: Source, after: Source) -> list[Edit]:
-    """The edits of `after` that break its lines which `before` has not, where they exceed the length of its lines."""
+    """The edits of `after` that break its lines which `before` has not, where they exceed the length of its lines.
+
+    They break one level of brackets: what they leave may be broken again.
+    """
     limit = _limit(before)
     if limit is None:
         return []
@@ -34,14 +50,18 @@ def breaks(before: Source, after: Source) -> list[Edit]:
     if not long:
         return []
     tokens = _by_line(after)
-    return [edit for number in long for edit in _broken(after, number, tokens.get(number, []), limit)]
+    return [edit for number in long for edit in _broken(after, number, tokens, limit)]
 
 
 def _limit(source: Source) -> int | None:
     """The line length that a file keeps, in characters; None if it keeps none."""
-    most = len(source.lines) * _TOLERATED
+    lengths = [len(line.rstrip()) for line in source.lines]
+    for limit in _NARROW:
+        if len(lengths) >= _ENOUGH_LINES and max(lengths) <= limit:
+            if sum(length > limit - _NEARLY for length in lengths) >= _SOME:
+                return limit
     for limit in _LIMITS:
-        if sum(len(line.rstrip()) > limit for line in source.lines) <= most:
+        if sum(length > limit for length in lengths) <= len(lengths) * _TOLERATED:
             return limit
     return None
 
@@ -69,8 +89,15 @@ class _Bracket:
     commas: tuple[int, ...]
 
 
-def _broken(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], limit: int) -> Iterator[Edit]:
-    bracket = _last_bracket(tokens)
+def _broken(source: Source, number: int, lines: _Lines, limit: int) -> Iterator[Edit]:
+    tokens = lines.get(number, ())
+    if tokens and tokens[-1].type == tokenize.COMMENT and is_for_tools(tokens[-1].string):
+        # It speaks of this line.
+        return
+    if _is_all_of_a_call(lines, number):
+        yield from _one_in_a_line(source, number, tokens)
+        return
+    bracket = _bracket(source, number, tokens, limit)
     if bracket is None:
         return
     indent = indentation(source, number)
@@ -80,10 +107,7 @@ def _broken(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], l
     content = last.start[1] - first.end[1]
     yield insert(number, first.end[1] + 1, newline + inner)
     if len(inner.expandtabs(4)) + content > limit:
-        for index in bracket.commas:
-            if index + 1 < bracket.closing:
-                start, end = tokens[index].end[1] + 1, tokens[index + 1].start[1] + 1
-                yield Edit(Span(number, start, number, end), newline + inner)
+        yield from _parted(number, tokens, bracket.commas, bracket.closing, newline + inner)
         if bracket.commas and bracket.commas[-1] + 1 < bracket.closing:
             # One element takes no comma: it would make a tuple of it in a subscript.
             yield insert(number, last.start[1] + 1, f",{newline}{indent}")
@@ -91,21 +115,98 @@ def _broken(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], l
     yield insert(number, last.start[1] + 1, newline + indent)
 
 
-def _last_bracket(tokens: Sequence[tokenize.TokenInfo]) -> _Bracket | None:
-    """The last pair of brackets that opens and closes in a line, holds something and is in no other such pair."""
+def _parted(
+    number: int, tokens: Sequence[tokenize.TokenInfo], commas: Sequence[int], end: int, between: str
+) -> Iterator[Edit]:
+    """Put what follows commas on lines of its own."""
+    for index in commas:
+        if index + 1 < end:
+            start, following = tokens[index].end[1] + 1, tokens[index + 1].start[1] + 1
+            yield Edit(Span(number, start, number, following), between)
+
+
+def _is_all_of_a_call(lines: _Lines, number: int) -> bool:
+    """Whether a line holds all arguments of a call, and more than one."""
+    above = [token for token in lines.get(number - 1, ()) if token.type != tokenize.COMMENT]
+    below = lines.get(number + 1, ())
+    tokens = lines.get(number, ())
+    if len(above) < 2 or not below or above[-1].string != "(" or below[0].string != ")":
+        return False
+    callee = above[-2]
+    is_call = callee.string in (")", "]") or (callee.type == tokenize.NAME and not keyword.iskeyword(callee.string))
+    commas = _outermost(tokens)
+    return is_call and bool(commas) and commas != (len(tokens) - 1,) and tokens[-1].type != tokenize.COMMENT
+
+
+def _one_in_a_line(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo]) -> Iterator[Edit]:
+    """Each argument on a line of its own, with a comma behind the last."""
+    between = in_newlines_of(source, number, "\n") + indentation(source, number)
+    yield from _parted(number, tokens, _outermost(tokens) or (), len(tokens), between)
+    if tokens[-1].string != ",":
+        yield insert(number, tokens[-1].end[1] + 1, ",")
+
+
+def _outermost(tokens: Sequence[tokenize.TokenInfo]) -> tuple[int, ...] | None:
+    """The commas of a line outside of its brackets; None if these are not closed in it."""
+    depth, commas = 0, []
+    for index, token in enumerate(tokens):
+        if token.type == tokenize.OP:
+            depth += (token.string in _OPENING.values()) - (token.string in _OPENING)
+            if depth < 0:
+                return None
+            if token.string == "," and not depth:
+                commas.append(index)
+    return None if depth else tuple(commas)
+
+
+def _bracket(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], limit: int) -> _Bracket | None:
+    """The last pair of brackets of a line after whose opening, and from whose closing on, the line is short enough.
+
+    None if the line has parts that are not in brackets, which black would part instead.
+    """
+    found = _pairs(tokens)
+    if found is None:
+        return None
+    indent = len(indentation(source, number).expandtabs(4))
+    end = len(source.lines[number - 1].rstrip())
+    for each in reversed(found):
+        first, last = tokens[each.opening], tokens[each.closing]
+        is_worth_it = last.start[1] - first.end[1] >= _LEAST
+        if is_worth_it and first.end[1] <= limit and indent + end - last.start[1] <= limit:
+            return each
+    return None
+
+
+def _pairs(tokens: Sequence[tokenize.TokenInfo]) -> list[_Bracket] | None:
+    """The outermost pairs of brackets of a line; None if it has operands or members outside of them."""
     stack: list[tuple[int, list[int]]] = []
     found: list[_Bracket] = []
     for index, token in enumerate(tokens):
-        if token.type != tokenize.OP:
-            continue
-        if token.string in _OPENING.values():
+        if token.type == tokenize.OP and token.string in _OPENING.values():
             stack.append((index, []))
-        elif token.string in _OPENING and stack:
-            opening, commas = stack.pop()
-            if token.start[1] - tokens[opening].end[1] >= _LEAST:
-                found = [each for each in found if each.opening < opening]
-                found.append(_Bracket(opening, index, tuple(commas)))
-        elif token.string == "," and stack:
-            stack[-1][1].append(index)
-    # A bracket that is still open has the others within it: they are as far out as this line goes.
-    return found[-1] if found else None
+        elif token.type == tokenize.OP and token.string in _OPENING:
+            if stack:
+                opening, commas = stack.pop()
+                if not stack:
+                    found.append(_Bracket(opening, index, tuple(commas)))
+            elif found or (index and tokens[index - 1].string not in _OPENING):
+                # It closes what another line has opened, behind parts of this one.
+                return None
+        elif stack:
+            if token.string == ",":
+                stack[-1][1].append(index)
+        elif _parts(tokens, index):
+            return None
+    return None if stack else found
+
+
+def _parts(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:
+    """Whether a token outside of brackets stands between operands or members: an operator, a comma, `if` behind one."""
+    token = tokens[index]
+    if token.type == tokenize.NAME:
+        is_within = token.string in ("if", "for") and index > 0 and tokens[index - 1].string != "async"
+        is_test = token.string == "in" and tokens[0].string not in ("for", "async")
+        return token.string in _PARTING or is_within or is_test
+    if token.type != tokenize.OP or token.string in _WITHIN_A_PART or token.string.endswith("="):
+        return token.string in ("==", "!=", "<=", ">=")
+    return token.string != "," or any(each.type != tokenize.COMMENT for each in tokens[index + 1 :])

@@ -23,6 +23,9 @@ Relint = Callable[[str], Sequence[Finding] | None]
 Taken = Callable[[str], bool]
 """Whether other files may use a name of the top level."""
 
+_MOST_LEVELS = 5
+"""How many brackets within each other are broken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -95,9 +98,13 @@ class Trial:
             changed = changed.then(rewrite(edited, import_edits(edited, statements)))
         edited = Source(self.source.path, changed.text)
         changed = changed.then(without_unused_imports(self.source, edited, self.is_taken))
-        edited = Source(self.source.path, changed.text)
-        too_long = breaks(self.source, edited)
-        return changed.then(rewrite(edited, too_long)) if too_long else changed
+        for _ in range(_MOST_LEVELS):
+            edited = Source(self.source.path, changed.text)
+            too_long = breaks(self.source, edited)
+            if not too_long:
+                break
+            changed = changed.then(rewrite(edited, too_long))
+        return changed
 
 
 def _owners(offsets: Offsets, groups: Sequence[Group]) -> dict[tuple[int, int], int]:

@@ -63,6 +63,50 @@ CASES = {
         f"x = fold((y for y in {LONG}), {LONG}, {LONG})\n",
         f"x = fold(\n    (y for y in {LONG}),\n    {LONG},\n    {LONG},\n)\n",
     ),
+    "all arguments of a call in one line": (
+        f"x = f(\n    {LONG}, size=({LONG}, 1), other={LONG}\n)\n",
+        f"x = f(\n    {LONG},\n    size=({LONG}, 1),\n    other={LONG},\n)\n",
+    ),
+    "all indices in one line": (
+        f"x = f()[\n    {LONG}, size({LONG}, 1), other, {LONG}\n]\n",
+        f"x = f()[\n    {LONG}, size({LONG}, 1), other, {LONG}\n]\n",
+    ),
+    "some arguments of a call": (
+        f"x = f({LONG},\n      size=g({LONG}, 1), other={LONG}, last={LONG})\n",
+        f"x = f({LONG},\n      size=g({LONG}, 1), other={LONG}, last={LONG})\n",
+    ),
+    "a bracket that starts too late": (
+        f"x = Normal({LONG}, {LONG}, validate_args=False).rsample(sample_shape)\n",
+        f"x = Normal(\n    {LONG}, {LONG}, validate_args=False\n).rsample(sample_shape)\n",
+    ),
+    "a bracket behind which too much stands": (
+        f"x = f({LONG}).g({LONG}).{LONG}_{LONG}\n",
+        f"x = f({LONG}).g(\n    {LONG}\n).{LONG}_{LONG}\n",
+    ),
+    "a comment for a tool": (
+        f"x = torch.zeros({LONG}, {LONG}, device=device)  # type: ignore\n",
+        f"x = torch.zeros({LONG}, {LONG}, device=device)  # type: ignore\n",
+    ),
+    "operands": (
+        f"x = torch.full({LONG}, {LONG}, device=d) * {LONG}\n",
+        f"x = torch.full({LONG}, {LONG}, device=d) * {LONG}\n",
+    ),
+    "members": (
+        f"x, y = torch.full({LONG}, d), torch.full({LONG}, device=device)\n",
+        f"x, y = torch.full({LONG}, d), torch.full({LONG}, device=device)\n",
+    ),
+    "a choice": (
+        f"x = f({LONG}, {LONG}) if condition else g({LONG})\n",
+        f"x = f({LONG}, {LONG}) if condition else g({LONG})\n",
+    ),
+    "the head of a loop": (
+        f"for x in torch.full({LONG}, {LONG}, device=device):\n    pass\n",
+        f"for x in torch.full(\n    {LONG}, {LONG}, device=device\n):\n    pass\n",
+    ),
+    "a bracket behind the end of another": (
+        f"x = f(\n    1\n).g(torch.full({LONG}, {LONG}, device=d))\n",
+        f"x = f(\n    1\n).g(\n    torch.full({LONG}, {LONG}, device=d)\n)\n",
+    ),
     "a line that fits": ("x = torch.zeros(1, device=device)\n", "x = torch.zeros(1, device=device)\n"),
 }
 
@@ -91,3 +135,13 @@ def test_a_file_of_long_lines_keeps_them() -> None:
     text = CASES["the outer bracket"][0]
     assert laid_out(f"x = {'b' * 150}\n", text) == text
     assert laid_out(f"x = {'b' * 110}\n", text) == text
+
+
+def test_narrow_lines_stay_narrow() -> None:
+    text = f"made = f({LONG}, {LONG}, device=d)\n"
+    broken = f"made = f(\n    {LONG}, {LONG}, device=d\n)\n"
+    assert 80 < len(text) - 1 <= 88
+    nearly = f"y = '{'b' * 74}'\n"
+    assert laid_out("x = 1\n" * 100 + nearly * 5, text) == broken
+    assert laid_out("x = 1\n" * 100 + nearly, text) == text
+    assert laid_out(nearly * 5, text) == text
