@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from perflint.tracer.session import trace as trace
 
 _FOR_PROGRAMS = {"allow_sync": "perflint.tracer.allow", "trace": "perflint.tracer.session"}
-"""What traced programs use, loaded when it is first asked for."""
+"""The names for traced programs, loaded on first use."""
 
 
 def __getattr__(name: str) -> object:

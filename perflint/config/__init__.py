@@ -1,1 +1,1 @@
-"""What the user wants: settings, where they come from, and which rules they choose."""
+"""Settings, their sources, and the rules that they select."""

@@ -31,7 +31,7 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """What was found for a project: its options and the folder, absolute, that its patterns are relative to."""
+    """The settings of a project: its options and the absolute folder to which its patterns are relative."""
 
     options: Options = Options()
     root: str | None = None

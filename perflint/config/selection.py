@@ -14,7 +14,7 @@ _NAME_SPECIFICITY = len("TPF000")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What one place says of rules: codes, prefixes of codes, names or ALL.
+    """The rules that one place selects: codes, prefixes of codes, names or ALL.
 
     `select` is None where the place does not say. `origin` names the place in error messages.
     """

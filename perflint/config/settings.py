@@ -66,7 +66,7 @@ class OutputFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one place says; None or empty where it does not say."""
+    """The settings of one place; None or empty for those that it does not set."""
 
     selection: Selection = Selection()
     profile: Profile | None = None

@@ -9,7 +9,7 @@ from types import TracebackType
 from perflint.findings import Problem
 
 Crash = tuple[str, int | None, str]
-"""What crashed, at which line of the checked file, and what helps."""
+"""The rule that crashed, the line of the checked file, and a hint."""
 
 
 class contained:

@@ -1,4 +1,4 @@
-"""What each rule decided of a line, and what became of that decision."""
+"""The decision of each rule about a line, and its further fate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from perflint.source.suppressions import Suppressions
 
 
 class Outcome(Enum):
-    """What became of a rule's look at a place."""
+    """The result of a rule's look at a place."""
 
     SHOWN = "shown"
     HIDDEN = "hidden"
@@ -39,7 +39,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one rule decided about one place. `why` is empty for findings that are shown."""
+    """The decision of one rule about one place. `why` is empty for findings that are shown."""
 
     code: str
     name: str
@@ -120,7 +120,7 @@ class _Judge:
         return rule.code in self._here
 
     def of(self, rule: Rule, finding: Finding) -> Decision:
-        """What becomes of a finding."""
+        """The decision about a finding."""
         outcome, why = self._decide(rule, finding)
         finding = replace(finding, severity=severity_at(finding))
         return Decision(rule.code, rule.name, finding.span, outcome, why, finding)

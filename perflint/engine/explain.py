@@ -1,4 +1,4 @@
-"""What is believed of one line and why, and what the rules made of it."""
+"""Beliefs about one line with their reasons, and the decisions of the rules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What an expression, or the same expression at several places of a line, is held to be, and why."""
+    """The value of an expression, or of the same expression at several places of a line, with its reasons."""
 
     text: str
     spans: tuple[Span, ...]
@@ -161,7 +161,7 @@ def _nothing(
 
 
 def _places(model: Model, line: int) -> list[_Place]:
-    """What begins in a line, by position, outer ones first."""
+    """The expressions that begin in a line, by position, outer ones first."""
     span = model.source.span
     found: list[_Place] = []
     for node in model.everything():

@@ -38,7 +38,7 @@ def check_source(
     noqa: bool = True,
     judge: Judge | None = None,
 ) -> Report:
-    """What the rules say of a file: findings by position, and what is wrong with it or with perflint.
+    """The findings of the rules in a file by position, with errors of the file or of perflint.
 
     Never raises: a syntax error or a crash of a rule is a problem in the report. Without `noqa`,
     comments of that name are left to the caller.

@@ -1,4 +1,4 @@
-"""What a rule finds at a site."""
+"""The findings of a rule at a site."""
 
 from __future__ import annotations
 

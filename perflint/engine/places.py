@@ -1,4 +1,4 @@
-"""What is said of findings that are shown: why they are believed, what they cost, and what belongs together."""
+"""Additions to findings that are shown: the reason, the cost, and findings that belong together."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _function(node: _Node | None, model: Model) -> str | None:
 
 
 def _causes(finding: Finding, node: _Node, model: Model, whys: Whys) -> list[tuple[object, ...]]:
-    """What a finding has in common with others of its rule in its function: the source of its tensor, or the line."""
+    """The cause that a finding shares with others of its rule in its function: its tensor's source, or the line."""
     function = model.function(node)
     place = (finding.code, function.lineno, function.col_offset) if function is not None else (finding.code, 0, 0)
     causes: list[tuple[object, ...]] = [(*place, "line", finding.span.line), (*place, finding.message)]

@@ -1,4 +1,4 @@
-"""What each profile shows."""
+"""The findings that each profile shows."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class _HeatWords:
         return _joined(chain, "")
 
     def _in_function(self, node: ast.AST, heat: Heat) -> str | ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """What decides inside of the function around a node, or that function."""
+        """The code that decides the heat inside the function around a node, or that function."""
         inner = node
         for outer in self._model.ancestors(node):
             test = self._map.guard(outer, inner) if heat is Heat.COLD else None
@@ -204,7 +204,7 @@ class _HeatWords:
                     yield node
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[str, ast.AST | None]:
-        """What decides for a function, or the words on a call of it and that call."""
+        """The code that decides the heat of a function, or the words on a call of it and that call."""
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
             return "", None
@@ -237,7 +237,7 @@ def _joined(chain: list[str], last: str) -> str:
 
 
 def _iterated(node: ast.expr) -> ast.expr:
-    """What a loop really goes over: `loader` of `enumerate(tqdm(loader))`."""
+    """The actual iterable of a loop: `loader` of `enumerate(tqdm(loader))`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
         node = node.args[0]
     return node

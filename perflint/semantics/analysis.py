@@ -156,7 +156,7 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
 
 
 def parameters(project: Project, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
-    """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
+    """The parameters of a function by themselves, and with the arguments of the file's calls."""
     with deep_stack():
         top = Frame(project, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=module.names or {})
         inner = _activation(top, info)
@@ -282,7 +282,7 @@ _ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
 
 
 def _placed(value: Value, device: Device) -> Value:
-    """What `forward` gets is on the module's device, if nothing else is known."""
+    """The arguments of `forward` are on the module's device, if nothing else is known."""
     if device is Device.MODEL and isinstance(value, Tensor) and value.device in (Device.UNKNOWN, Device.CALLER):
         return value.with_(device=device, place="")
     return value

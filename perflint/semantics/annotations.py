@@ -1,4 +1,4 @@
-"""What annotations, defaults, docstrings and conventions say of a parameter."""
+"""The value of a parameter by its annotation, default, docstring and the conventions."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _aliased(alias: str, device: Device) -> Value:
 
 
 def _placed(value: Value, device: Device) -> Value:
-    """What an alias promises, where the tensors of this annotation are."""
+    """The value of an alias, with its tensors on the device of this annotation."""
     if device is Device.CALLER:
         return value
     if isinstance(value, Tensor):
@@ -294,7 +294,7 @@ def _defaulted(default: Value) -> Value:
 _OF_ARRAYS = frozenset(
     "shape ndim reshape transpose squeeze flatten mean sum std var max min argmax argmin any all".split()
 )
-"""What tensors have in common with arrays, and with nothing else."""
+"""Attributes that tensors and arrays have, and no other objects."""
 
 _BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)")
 """Hooks of Lightning, which get a batch that is on the device, and what the step returned for it."""

@@ -10,7 +10,7 @@ from perflint.semantics.values import NONE, UNKNOWN, Const, Tensor, Value
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a call passes.
+    """The arguments of a call.
 
     `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds, `spread`
     the tensors of `**kwargs` whose names are not known. `names_all` says that all keywords are known still.

@@ -33,7 +33,7 @@ from perflint.semantics.values import (
 
 
 def kind_of(value: Value) -> Kind:
-    """What an array made of a value holds."""
+    """The kind of an array that is created from a value."""
     while isinstance(value, Sequence):
         value = value.element
     if isinstance(value, (Array, Tensor)):
@@ -46,7 +46,7 @@ _SCALAR_KINDS = {"bool": Kind.BOOL, "int": Kind.INT, "float": Kind.FLOAT}
 
 
 def promoted(kinds: set[Kind]) -> Kind:
-    """What an operation on several kinds gives."""
+    """The kind of the result of an operation on several kinds."""
     return next((kind for kind in (Kind.FLOAT, Kind.UNKNOWN, Kind.INT, Kind.BOOL) if kind in kinds), Kind.UNKNOWN)
 
 
@@ -105,7 +105,7 @@ def combined(left: Value, right: Value, op: type[ast.operator]) -> Array:
 
 
 def iterated(array: Array) -> Value:
-    """What a loop over an array yields."""
+    """The items of a loop over an array."""
     return UNKNOWN if array.rank is None else Array(array.kind, max(array.rank - 1, 0))
 
 
@@ -113,7 +113,7 @@ def iterated(array: Array) -> Value:
 
 
 def made(rule: str, arguments: Arguments) -> Array:
-    """What a function gives, by its two words in the facts."""
+    """The result of a function, by its two words in the facts."""
     dimensions, _, holds = rule.rpartition(" ")
     if arguments.unpacked or any(arguments.has(name, None) for name in _RESHAPING):
         return Array()

@@ -50,7 +50,7 @@ from perflint.semantics.values import (
 
 
 def attribute(frame: Frame, value: Value, name: str) -> Value:
-    """What `value.name` is."""
+    """The value of `value.name`."""
     if value is NEVER:
         return NEVER
     handler = _ATTRIBUTES.get(type(value))

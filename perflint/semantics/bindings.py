@@ -22,7 +22,7 @@ _GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"}
 
 
 class How(Enum):
-    """What binds a name."""
+    """The statement that binds a name."""
 
     ASSIGNED = "assigned"
     AUGMENTED = "augmented"
@@ -66,7 +66,7 @@ class Definitions:
 
 
 def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definitions:
-    """What binds a path where it is used at `node`; the nodes around it come innermost first."""
+    """The binding of a path that is used at `node`; the nodes around it come innermost first."""
     root = path.partition(".")[0]
     use = inner = node
     is_later = False

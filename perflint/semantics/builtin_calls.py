@@ -97,7 +97,7 @@ def _zip(frame: Frame, arguments: Arguments) -> Value:
 
 
 def _rows(columns: tuple[Value, ...]) -> tuple[Value, ...] | None:
-    """What `zip` yields one by one, where that is known of all that it goes over."""
+    """The items of `zip`, if those of all its arguments are known."""
     known = [column.items for column in columns if isinstance(column, Sequence) and column.items is not None]
     if len(known) < len(columns) or not known or len({len(items) for items in known}) > 1:
         return None
@@ -293,7 +293,7 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
 
 
 def _everything(held: Mapping) -> Value:
-    """What any of the values of a dict may be."""
+    """The join of all values of a dict."""
     return union([held.element, *(value for _, value in held.items)])
 
 

@@ -1,4 +1,4 @@
-"""What the way something unknown is called says of it: forms of calls that practically only tensors, or modules, take.
+"""The type of an unknown object by its use: forms of calls that practically only tensors, or modules, accept.
 
 A name alone is not enough where arrays, series or modules have it too: `x.size(0)` is a tensor's, `queue.size()`
 may be anybody's. The names that are enough alone are `torch_api.tensor_only_methods`.
@@ -24,7 +24,7 @@ ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_mod
 """Methods that only objects of `accelerate` have, which return their arguments."""
 
 OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
-"""What is read of an object with the name `accelerator`, if it is one of that class."""
+"""Attributes that count for an object named `accelerator`, if it is of that class."""
 
 OTHER_TENSORS = frozenset("tensorflow tf paddle mindspore keras jax tinygrad oneflow mlx mxnet onnx cupy sympy".split())
 """Packages with a `Tensor` of their own."""
@@ -172,7 +172,7 @@ def _nonzero(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 _REDUCED = frozenset(
     "sum mean item tolist data max min mul div add sub pow abs view reshape flatten log squeeze".split()
 )
-"""What tensors have in common with arrays and scalars, and modules have not."""
+"""Attributes that tensors, arrays and scalars have, but modules do not."""
 
 _FORMS: dict[str, _Form] = {
     **dict.fromkeys("int long short bool isnan isinf isfinite exp sqrt".split(), _alone),

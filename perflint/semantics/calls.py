@@ -226,7 +226,7 @@ _TORCH_ALONE = frozenset({"torch"})
 
 
 def _by_use(value: Value) -> Value:
-    """What something gives that is only by its use what it is held to be."""
+    """The result of an object whose type is only inferred from its use."""
     if isinstance(value, Tensor):
         return value.with_(evidence=Evidence.USE)
     if isinstance(value, Sequence):

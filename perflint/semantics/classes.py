@@ -41,7 +41,7 @@ _MOST_BASES = 64
 
 
 def facts_of(frame: Frame, name: str) -> ClassFacts | None:
-    """What is known of a class of the project."""
+    """A class of the project."""
     return frame.project.knowledge.classes.get(name)
 
 
@@ -145,7 +145,7 @@ def is_tensor_class(frame: Frame, name: str) -> bool:
 def member(
     frame: Frame, value: Instance, name: str, *, order: tuple[str, ...] | None = None, bind: bool = True
 ) -> Value | None:
-    """What an object's class, or the nearest of its bases, holds under a name; None where none does."""
+    """The value of a name in an object's class or its nearest base; None if none has it."""
     given = value.argument(name) is not None
     for cls in order if order is not None else lineage(frame, value.cls):
         facts = facts_of(frame, cls)
@@ -411,7 +411,7 @@ def is_member(frame: Frame, cls: str, name: str) -> bool:
 
 
 def values_of(frame: Frame, cls: str) -> Value:
-    """What the members of an enumeration stand for: any of their values."""
+    """The value of the members of an enumeration: any of their values."""
     found: Value = NEVER
     for value in _members(frame, cls).values():
         found = join(found, Scalar(scalar_type(value)) if isinstance(value, Const) and value != NONE else value)
@@ -425,7 +425,7 @@ def _members(frame: Frame, cls: str) -> Names:
 
 
 def body_of(frame: Frame, cls: str) -> Names:
-    """What the body of a class of the project assigns or declares."""
+    """The names that the body of a class of the project assigns or declares."""
     facts = facts_of(frame, cls)
     module = frame.project.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None

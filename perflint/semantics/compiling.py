@@ -1,4 +1,4 @@
-"""What a file hands to torch.compile, and what its functions call: the material of compiled regions."""
+"""The functions that a file passes to torch.compile, and the calls of its functions: the input of compiled regions."""
 
 from __future__ import annotations
 
@@ -63,23 +63,23 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What one file tells of compiled regions."""
+    """The facts of one file about compiled regions."""
 
     roots: tuple[tuple[Place, Options], ...]
     """The functions that torch.compile gets."""
     callees: dict[Place, tuple[Callee, ...]]
-    """What each function of the file calls while it is traced."""
+    """The calls of each function of the file while it is traced."""
     opaque: frozenset[Place]
     """The functions that are kept from torch.compile."""
 
 
 def calls_of(project: Project, module: Module, recorder: Recorder) -> Calls:
-    """What the run of the interpreter over a file has shown of compiled regions."""
+    """The facts about compiled regions from the interpretation of a file."""
     return Reader(project, module, recorder).read()
 
 
 def options_of(model: Model, call: ast.Call) -> Options | None:
-    """What a call of torch.compile asks for; None where it asks for nothing."""
+    """The options of a call of torch.compile; None if it has none."""
     values = {keyword.arg: model.value(keyword.value) for keyword in call.keywords if keyword.arg is not None}
     return _options(_short(call), call.lineno, dict(values))
 
@@ -121,7 +121,7 @@ class Reader:
                 self._roots.append((place, options))
 
     def _decorator(self, node: ast.expr) -> Options | None:
-        """What a decorator asks of torch.compile; None where it is something else."""
+        """The options of torch.compile in a decorator; None for other decorators."""
         value = self._recorder.values.get(node)
         if isinstance(value, Name) and value.name == "torch.compile":
             return Options(f"@{ast.unparse(node)}", node.lineno)

@@ -1,4 +1,4 @@
-"""What a file passes to the constructors of its own classes when it is run: `Trainer(model, callbacks)`.
+"""The arguments that a file passes to the constructors of its own classes: `Trainer(model, callbacks)`.
 
 Only what the top level of the class's own file makes, and the functions that it calls, so that it
 does not depend on which files are checked together, nor in which order.
@@ -45,7 +45,7 @@ def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
 
 
 def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> Arguments:
-    """What the file passes to `__init__`; other files may pass anything else."""
+    """The arguments of `__init__` in this file; other files may pass anything else."""
     if module.names is None and qualname in module.called:
         run_top_level(frame.project, module, frame.budget)
     made = [dict(given) for given in module.constructed.get(qualname, ())]

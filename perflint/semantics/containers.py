@@ -28,7 +28,7 @@ def children(container: Instance) -> Value:
 
 
 def child(container: Instance, index: Value, bounds: slice | None = None) -> Value:
-    """What indexing a container gives: a module, or a container of some of them."""
+    """The result of indexing a container: a module, or a container of some of them."""
     if index == Name("builtins.slice"):
         within = (("modules", Sequence("list", children(container))),)
         return Instance(container.cls, within if container.cls == _LIST else _part(container, bounds))

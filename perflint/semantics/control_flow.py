@@ -39,7 +39,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 
 def _told(before: Names | None, narrowed: Names | None) -> Names:
-    """What a test says of the names."""
+    """The names whose values a test has narrowed."""
     if before is None or narrowed is None:
         return {}
     return {name: value for name, value in narrowed.items() if before.get(name) is not value}

@@ -1,4 +1,4 @@
-"""What names mean by the conventions of the field, read from `conventions.toml`.
+"""The meaning of names by the conventions of the field, read from `conventions.toml`.
 
 Each question returns the reason as a clause that follows "it", or "" if the name says nothing.
 """

@@ -1,4 +1,4 @@
-"""What the project's own decorators make of a function."""
+"""The effect of the project's own decorators on a function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_WRAPPERS = 16
 
 
 def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments) -> Value:
-    """What a decorated function returns; UNKNOWN where its decorators are none of the project's."""
+    """The result of a decorated function; UNKNOWN if its decorators are not the project's."""
     made = _wrapper(frame, module, info, function)
     if made is None:
         return UNKNOWN

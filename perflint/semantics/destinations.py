@@ -20,7 +20,7 @@ _MOST_LOADS = 12
 
 
 class Use(Enum):
-    """What a value is used for; where it is used for several things, the first of these counts."""
+    """The use of a value; of several uses, the first of these counts."""
 
     ACTION = "action"
     """The environment of an agent takes it."""
@@ -68,7 +68,7 @@ class Destinations:
         self._uses: dict[tuple[ast.AST, int], Use] = {}
 
     def of(self, node: ast.expr) -> Use:
-        """What the value of an expression is used for."""
+        """The use of the value of an expression."""
         return self._of(node, _LONGEST_WAY)
 
     def later(self, name: ast.Name) -> list[ast.Name]:
@@ -95,7 +95,7 @@ class Destinations:
         return Use.OTHER
 
     def _part(self, outer: ast.AST, inner: ast.AST, left: int) -> Use | None:
-        """What a part of an expression or statement is used for there; None if the whole goes on."""
+        """The use of a part of an expression or statement there; None if the whole is passed on."""
         if isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
             if inner is outer.test:
                 return Use.TEST
@@ -151,7 +151,7 @@ class Destinations:
         return Use.OTHER
 
     def _bound(self, targets: list[ast.expr], left: int) -> Use:
-        """What a value is used for that is assigned to targets."""
+        """The use of a value that is assigned to targets."""
         found = [use for target in targets for use in self._target(target, left)]
         return min(found, key=_ORDER.index, default=Use.OTHER)
 

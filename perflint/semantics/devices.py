@@ -19,7 +19,7 @@ from perflint.semantics.values import (
 
 
 def made_of(values: Iterable[Value]) -> Unknown:
-    """What unknown code makes of values: likely to be near the tensors and devices among them."""
+    """The value returned by unknown code: assumed to be on the same device as its arguments."""
     near = Device.UNKNOWN
     for member in (member for value in values for member in value.members):
         device = _device_of(member)

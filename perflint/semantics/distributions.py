@@ -67,7 +67,7 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
 
 
 def result(name: str, value: Value, others: Iterable[Value] = ()) -> Value | None:
-    """What a property or method of a distribution gives, by full name; None where it is not known.
+    """The result of a property or method of a distribution, by full name; None if unknown.
 
     It lives with the parameters of its distribution, or with what is passed to the method.
     """
@@ -94,7 +94,7 @@ def tensor(values: Iterable[Value], kind: Kind = Kind.FLOAT) -> Tensor:
 
 
 def _parameters(value: Value, depth: int = 3) -> Iterator[Value]:
-    """What a distribution is made of, through those that it is made of; a value that is none by itself."""
+    """The parameters of a distribution, through nested distributions; any other value is its own parameter."""
     for member in value.members:
         if not isinstance(member, Instance):
             yield member

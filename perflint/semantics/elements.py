@@ -33,7 +33,7 @@ from perflint.semantics.values import (
 
 
 def iterate(frame: Frame, value: Value) -> Value:
-    """What a `for` loop over `value` yields."""
+    """The items of a `for` loop over `value`."""
     if isinstance(value, Union):
         return union(iterate(frame, member) for member in value.members if member != NONE)
     if isinstance(value, Sequence):
@@ -89,7 +89,7 @@ _UNWRITTEN = ast.Constant(None)
 
 
 def item(frame: Frame, receiver: Value, index: Value, node: ast.expr = _UNWRITTEN) -> Value:
-    """What indexing a value by a value gives; `node` is the index as it is written."""
+    """The result of indexing a value by a value; `node` is the index as it is written."""
     return union(_item(frame, member, index, node) for member in receiver.members)
 
 
@@ -123,7 +123,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
 
 
 def _picked(index: Value, node: ast.expr) -> Value | None:
-    """What is left of something unknown by a mask of torch: only tensors are indexed by one that is off the host."""
+    """An unknown value indexed by a mask of torch: only tensors are indexed by a mask that is not on the CPU."""
     if not isinstance(index, Tensor) or index.kind is not Kind.BOOL or index.rank == 0 or not index.off_host:
         return None
     picked = Tensor(index.device, evidence=Evidence.USE, place=index.place)

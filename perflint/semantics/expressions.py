@@ -67,7 +67,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
 
 
 def lookup(frame: Frame, name: str) -> Value:
-    """What a plain name means here."""
+    """The value of a plain name here."""
     found = frame.get(name)
     if found is not None:
         return resolve(frame, frame.module, found)

@@ -40,7 +40,7 @@ class Bound:
     into: list[Bound] = field(default_factory=list)
     """Where it meets the values of other ways."""
     of: list[Bound] = field(default_factory=list)
-    """What meets in it."""
+    """The definitions that meet in it."""
     loop: Loop | None = None
     """The loop whose next turn begins here."""
     live: bool = False
@@ -154,7 +154,7 @@ class _Reader:
         self._lets_pass = lets_pass
         self._now: dict[str, Bound] = {}
         self._log: list[tuple[str, Bound | None]] = []
-        """What was bound before, latest last, so that a branch can be left again."""
+        """Earlier bindings, latest last, so that a branch can be undone."""
         self._made: list[Bound] = []
         """All that was bound so far, but for the names of comprehensions."""
         self._turns: list[_Turn] = []
@@ -397,7 +397,7 @@ class _Reader:
         return self._join([way, self._halfway(start)])
 
     def _halfway(self, start: int) -> _Ways:
-        """What names may be where code that was read since some time stops with an error."""
+        """The possible definitions of names if the code since some time stops with an error."""
         by_name: dict[str, list[Bound]] = {}
         for bound in self._made[start:]:
             by_name.setdefault(bound.name, []).append(bound)

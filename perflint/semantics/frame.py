@@ -24,7 +24,7 @@ _MOST_CALLS = 256
 """Calls of one function whose arguments are looked at."""
 
 Names = dict[str, Value]
-"""What plain names and attribute paths such as "self.mask" are bound to."""
+"""The values of plain names and attribute paths such as "self.mask"."""
 
 Outcome = tuple[str, Value]
 """The full name of what was called, and what it returned."""
@@ -123,7 +123,7 @@ class Frame:
         self.captured: Names = {}
         """The arguments of the functions around it that it sees."""
         self.receiver = receiver
-        """What `self` (or `cls`) is."""
+        """The value of `self` (or `cls`)."""
         self.recorder = recorder
         self.depth = depth
         """Calls between the code that is checked and this one."""
@@ -152,11 +152,11 @@ class Frame:
         parts.run(self, body)
 
     def iterate(self, value: Value) -> Value:
-        """What a loop over a value yields."""
+        """The items of a loop over a value."""
         return parts.iterate(self, value)
 
     def apply(self, callee: Value, arguments: Arguments) -> Value:
-        """What calling a value returns."""
+        """The result of calling a value."""
         return parts.apply(self, callee, arguments)[1]
 
     def rebind(self, node: ast.expr, value: Value) -> None:
@@ -164,7 +164,7 @@ class Frame:
         parts.rebind(self, node, value)
 
     def item(self, value: Value, index: Value) -> Value:
-        """What indexing a value gives."""
+        """The result of indexing a value."""
         return parts.item(self, value, index)
 
     def attribute(self, value: Value, name: str) -> Value:
@@ -189,7 +189,7 @@ class Frame:
             names.pop(inner, None)
 
     def get(self, name: str) -> Value | None:
-        """What a plain name is bound to in this function and those around it."""
+        """The value of a plain name in this function and those around it."""
         if self.names is not None and name in self.names:
             return self.names[name]
         for names in self.outer:

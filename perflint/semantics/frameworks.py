@@ -77,7 +77,7 @@ _OPTIMIZER: dict[str, Value] = {
 
 
 def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value | None:
-    """What a method of such an object returns; None for what they do not know."""
+    """The result of a method of such an object; None if unknown."""
     cls, _, called = name.rpartition(".")
     if _ALIASES.get(cls, cls) not in _ENGINES:
         return None
@@ -91,7 +91,7 @@ def _prepared_all(frame: Frame, arguments: Arguments) -> Value:
 
 
 def _prepared(value: Value) -> Value:
-    """What it makes of an object: a loader gives its batches on the device."""
+    """The result of preparing an object: a loader then yields its batches on the GPU."""
     if isinstance(value, Instance) and value.cls.endswith("DataLoader"):
         return Sequence("iterator", Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION)))
     return value
@@ -154,7 +154,7 @@ def _entry(tensordict: Instance) -> Tensor:
 
 
 def element(frame: Frame, dataset: Instance, index: Value) -> Value | None:
-    """What an item of one of torch's own datasets, or an entry of a TensorDict, is; None for other objects."""
+    """The item of one of torch's own datasets, or the entry of a TensorDict; None for other objects."""
     if dataset.cls in _TENSORDICTS:
         return _entry(dataset) if _is_key(index) else UNKNOWN if isinstance(index, Unknown) else dataset
     if dataset.cls == "torch.utils.data.TensorDataset":

@@ -40,7 +40,7 @@ DEEPEST_CALL = 5
 
 
 def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
-    """What a call of a project function returns; remembered by its arguments."""
+    """The result of calling a function of the project; remembered by its arguments."""
     module = frame.project.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
@@ -146,7 +146,7 @@ def _passed(value: Value) -> Value:
 
 
 def any_such(value: Value) -> Value:
-    """What other callers may pass where this one passes a literal; devices are mostly the same."""
+    """The arguments of other callers where this one passes a literal; devices are mostly the same."""
     if isinstance(value, Const) and value != NONE:
         named = isinstance(value.value, str) and device_of(value) is not Device.UNKNOWN
         return value if named else Scalar(type(value.value).__name__)
@@ -178,7 +178,7 @@ def _is_plain(value: Value) -> bool:
 
 
 def refine(value: Value, declared: Value) -> Value:
-    """What was inferred, held against what is declared."""
+    """The inferred value, refined by the declared one."""
     if isinstance(value, Unknown) or value is NEVER:
         return declared
     if isinstance(declared, Unknown) or value == declared:

@@ -12,11 +12,11 @@ from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Device, Scalar, Value
 
 _SHORTEST_INTERVAL = 6
-"""What runs every fifth step, or more often, still costs a good part of what runs each step."""
+"""Code that runs every fifth step, or more often, still costs a good part of code that runs each step."""
 
 
 Values = Callable[[ast.expr], Value]
-"""What an expression may evaluate to."""
+"""The function that evaluates an expression."""
 
 
 def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
@@ -285,7 +285,7 @@ def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
 
 
 def _missed(test: ast.expr, before: Callable[[], list[ast.stmt]]) -> Iterator[str]:
-    """What a test finds missing, as the code that would store it."""
+    """The key that a test finds missing, as the code that would store it."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         for value in test.values:
             yield from _missed(value, before)
@@ -300,7 +300,7 @@ def _missed(test: ast.expr, before: Callable[[], list[ast.stmt]]) -> Iterator[st
 
 
 def _found(test: ast.expr, before: list[ast.stmt]) -> Iterator[str]:
-    """What a test finds there, as the code that would store it; `before`: the statements before it."""
+    """The key that a test finds present, as the code that would store it; `before`: the statements before it."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
         yield _entry(test.comparators[0], test.left)
     elif _is_to_none(test, ast.IsNot) and _is_of_self(test.left):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 _ANYTHING = ast.Name("", ast.Load())
-"""What a loop, an import or a part of an assignment binds."""
+"""The target of a loop, an import or a part of an assignment."""
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
 
@@ -171,7 +171,7 @@ class HeatMap:
         return [node.value or _ANYTHING for node in returns if self._model.function(node) is info.node]
 
     def _bound_flags(self, use: ast.Name) -> list[ast.expr]:
-        """What a flag is set to in its function: `is_eval_step = step % 100 == 0`."""
+        """The value of a flag in its function: `is_eval_step = step % 100 == 0`."""
         if self._flags is None:
             self._flags = {}
             for node in self._model.nodes(ast.Name):

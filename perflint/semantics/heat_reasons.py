@@ -20,7 +20,7 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "seldom runs"}
-"""What a heat says of a line."""
+"""The words for each heat of a line."""
 
 
 class HeatReasons:
@@ -87,7 +87,7 @@ class HeatReasons:
         return Step(f"behind {shown}, which lets it run only now and then", test.lineno)
 
     def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
-        """What makes a loop one that steps."""
+        """The reason why a loop is one over steps."""
         if not isinstance(loop, ast.While) and self._heat.work.is_over_batches(loop.iter):
             return ", which goes over the batches of a loader"
         for call in self._calls_in(loop):

@@ -1,4 +1,4 @@
-"""What has been learned of the project so far: the interpreter's memory, without any syntax tree."""
+"""Facts about the project so far: the interpreter's memory, without any syntax tree."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ClassFacts:
     lineage: tuple[str, ...] = ()
     """Full names of the class and its bases in method resolution order, those outside the project too."""
     attributes: dict[str, Value] = field(default_factory=dict)
-    """What the methods run so far assign to `self`, joined; without what constructors assign."""
+    """The values that the methods run so far assign to `self`, joined; without those of constructors."""
     initial: dict[str, Value] = field(default_factory=dict)
-    """What the constructors run so far assign to `self`, joined."""
+    """The values that the constructors run so far assign to `self`, joined."""
     asked: set[str] = field(default_factory=set)
     """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
@@ -57,7 +57,7 @@ class ClassFacts:
     fields: list[str] | None = None
     """The names of the constructor's positional arguments, once someone has asked."""
     body: dict[str, Value] | None = None
-    """What the class body itself binds, once it has been run."""
+    """The bindings of the class body, once it has been run."""
 
     def note(self, name: str, value: Value, constructs: bool) -> None:
         """Remember what a method, or a constructor, assigns to an attribute."""
@@ -65,7 +65,7 @@ class ClassFacts:
         held[name] = widen(join(held.get(name, NEVER), value))
 
     def held(self, name: str) -> Value | None:
-        """What an attribute is while the object is used; None where nothing assigns it."""
+        """The value of an attribute while the object is used; None if it is never assigned."""
         initial, later = self.initial.get(name), self.attributes.get(name)
         if initial is None or later is None:
             return initial or later
@@ -73,7 +73,7 @@ class ClassFacts:
 
 
 def _moved(initial: Value, later: Value) -> Value:
-    """What a constructor leaves on the host, where another method moves it before it is used."""
+    """The value from a constructor, moved to the device to which another method moves it before use."""
     if not isinstance(later, Tensor) or later.device not in (Device.CALLER, Device.MODEL):
         return initial
     return union(
@@ -99,7 +99,7 @@ class Knowledge:
 
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     results: dict[CallKey, Value] = field(default_factory=dict)
-    """What calls return, by function and arguments."""
+    """The results of calls, by function and arguments."""
     results_at: dict[tuple[CallKey, int], Value] = field(default_factory=dict)
     """The same for calls that were not followed to their end, by the depth at which they were made."""
     running: dict[CallKey, Running] = field(default_factory=dict)
@@ -113,10 +113,10 @@ class Knowledge:
     derived: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """The classes that derive from a class in its own file, by the name of its module."""
     declared: dict[tuple[str, int, int], Value] = field(default_factory=dict)
-    """What functions are annotated to return, by module and position."""
+    """The annotated results of functions, by module and position."""
     constructors: dict[str, Function | None] = field(default_factory=dict)
     """The constructors of classes that set attributes by names they are given; None for the other classes."""
     wrappers: dict[tuple[str, int, int], Value | None] = field(default_factory=dict)
-    """What decorators make of functions, by module and position; None for those that they keep."""
+    """The results of decorators, by module and position of the function; None if a function is kept."""
     resolved: dict[Path, dict[str, Value]] = field(default_factory=dict)
-    """What imported names stand for, by the root of the importing module, then by full name."""
+    """The values of imported names, by the root of the importing module, then by full name."""

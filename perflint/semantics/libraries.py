@@ -139,14 +139,14 @@ def _module_methods() -> frozenset[str]:
 
 
 def indexed(value: Instance) -> Value:
-    """What indexing an object of a class outside the project gives."""
+    """The result of indexing an object of a class outside the project."""
     if value.cls == "torch.nn.ParameterList" or value.cls == "torch.nn.ParameterDict":
         return Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
     return UNKNOWN
 
 
 def result(name: str, arguments: Arguments) -> Value | None:
-    """What a function outside the project gives; None when the facts do not know it."""
+    """The result of a function outside the project; None if it is not in the facts."""
     kind, first = returns(name), arguments.at(0)
     if kind == "array":
         return _array(name, arguments)
@@ -169,7 +169,7 @@ def result(name: str, arguments: Arguments) -> Value | None:
 
 
 def _array(name: str, arguments: Arguments) -> Value:
-    """What a function of arrays gives: an array, or one number."""
+    """The result of a function of arrays: an array, or one number."""
     shaped_by = _numbers().get(name)
     if shaped_by is None:
         rule = _arrays().get(name)
@@ -186,7 +186,7 @@ _DIMENSIONS = {"axis": "reduced", "each": "each"}
 
 @cache
 def _arrays() -> dict[str, str]:
-    """What the file says of functions that give arrays."""
+    """The rules for functions that return arrays, by name."""
     return {name: rule for rule, names in _facts()["arrays"].items() for name in names.split()}
 
 

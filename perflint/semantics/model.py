@@ -1,4 +1,4 @@
-"""What is known of one file: values, call targets, heat, structure, and the sites for rules."""
+"""The model of one file: values, call targets, heat, structure, and the sites for rules."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Model:
         return self._recorder.steps
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression may evaluate to where it last ran; UNKNOWN if it never does."""
+        """The value of an expression at its last evaluation; UNKNOWN if it is never evaluated."""
         return self._recorder.values.get(node, UNKNOWN)
 
     def is_evaluated(self, node: ast.expr) -> bool:
@@ -98,7 +98,7 @@ class Model:
         return node in self._recorder.values
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
-        """What a function's parameters are by themselves, and what they are with what the file's calls pass."""
+        """The parameters of a function by themselves, and with the arguments of the file's calls."""
         known = self._parameters.get(function)
         if known is None:
             info = self.module.function(function.lineno, function.col_offset)

@@ -74,7 +74,7 @@ def _output(arguments: Arguments) -> Tensor:
 
 
 def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
-    """What calling an object of torch's module classes gives, or of a module class that is not known."""
+    """The result of calling an object of torch's module classes, or of an unknown module class."""
     output = _output(arguments)
     known = next((name for name in classes.lineage(frame, callee.cls) if name != "torch.nn.Module"
                   and torch_api.module(name) is not None), None)  # fmt: skip
@@ -108,7 +108,7 @@ _RETURN_SELF = frozenset(
 
 
 def method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
-    """What a method of `torch.nn.Module` returns; what it registers becomes an attribute."""
+    """The result of a method of `torch.nn.Module`; registered values become attributes."""
     if name in _RETURN_SELF:
         return receiver
     parameter = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")

@@ -1,4 +1,4 @@
-"""What names and docstrings say of values by the conventions of the field: devices, loaders, tensors on the CPU."""
+"""Values by the conventions for names and docstrings: devices, loaders, tensors on the CPU."""
 
 from __future__ import annotations
 

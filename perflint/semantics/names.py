@@ -1,4 +1,4 @@
-"""What names mean: in a module, as a builtin, through imports."""
+"""The meaning of names: in a module, as a builtin, through imports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DTYPES = frozenset(
 
 
 def global_name(frame: Frame, module: Module, name: str) -> Value:
-    """What a name means at the top level of a module, or as a builtin."""
+    """The meaning of a name at the top level of a module, or as a builtin."""
     value = _own_name(frame, module, name)
     if value is not None:
         return resolve(frame, module, value)
@@ -93,7 +93,7 @@ def run_top_level(project: Project, module: Module, budget: Budget) -> Names:
 
 
 def resolve(frame: Frame, module: Module, value: Value) -> Value:
-    """What an imported name stands for: a definition of the project where there is one."""
+    """The meaning of an imported name: a definition of the project if there is one."""
     if not isinstance(value, Name) or value.receiver is not None:
         return value
     name = value.name
@@ -140,7 +140,7 @@ def _torch_name(name: str) -> Value:
 
 
 def imported(frame: Frame, base: str, name: str) -> Value:
-    """What `from base import name` binds; resolved when it is used."""
+    """The object that `from base import name` binds; resolved when it is used."""
     return Name(f"{base}.{name}" if base else name)
 
 

@@ -1,4 +1,4 @@
-"""What a test says of the names in it, where it is true and where it is false."""
+"""Facts about the names in a test, if it is true and if it is false."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
 
 
 def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
-    """What `device.type == "cuda"` says of the device, and of the tensor whose device it is."""
+    """The device after `device.type == "cuda"`, and the tensor whose device it is."""
     if kind != "cuda" and not truth:
         # Not on the host, or not on one of the devices that are not CUDA's: that leaves several.
         return
@@ -115,7 +115,7 @@ def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, tru
 
 
 def _placed(value: Value, device: Device) -> Value:
-    """What is on a device where it could be on any."""
+    """A value on one device if it could be on any."""
     if isinstance(value, Tensor) and value.device not in (Device.META, device):
         return value.with_(device=device, place="")
     if isinstance(value, DeviceValue):

@@ -1,4 +1,4 @@
-"""What an operation does to the value of its operands, in words: the call, the index, the operator."""
+"""The operation on its operands in words: the call, the index, the operator."""
 
 from __future__ import annotations
 

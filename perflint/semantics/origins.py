@@ -30,7 +30,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Source(Enum):
-    """What a tensor comes from."""
+    """The origin of a tensor."""
 
     PARAMETER = "parameter"
     """A parameter of the function around it."""
@@ -119,7 +119,7 @@ class Origins:
         return Origin(Source.CALL, current, first, root, current.lineno)
 
     def _step(self, node: ast.expr) -> tuple[Source, ast.expr | None]:
-        """What an expression that is no name comes from, or the expression inside it that decides."""
+        """The origin of an expression other than a name, or the expression inside it that decides."""
         if isinstance(node, (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict)):
             return Source.LITERAL, None
         if isinstance(node, ast.Call):
@@ -143,7 +143,7 @@ class Origins:
         return Source.CALL, None
 
     def _held(self, target: ast.AST, node: ast.expr) -> ast.expr:
-        """What a loop takes a target from: `xs` of `zip(ys, xs)`, `d` of `d.items()`."""
+        """The source of a loop's target: `xs` of `zip(ys, xs)`, `d` of `d.items()`."""
         while isinstance(node, ast.Call):
             name, arguments = last_name(node), node.args
             if isinstance(node.func, ast.Attribute) and name in _VIEWS and not arguments:

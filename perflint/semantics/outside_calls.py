@@ -158,7 +158,7 @@ def _on_default_device(frame: Frame, name: str, arguments: Arguments) -> Argumen
 
 
 def _default_of_file(frame: Frame) -> Value | None:
-    """What a file sets as the default device, wherever it does: its functions run after that."""
+    """The default device that a file sets, wherever it does: its functions run after that."""
     found: list[Value] = []
     if frame.function is None:
         # The top level runs in order.

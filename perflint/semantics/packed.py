@@ -10,7 +10,7 @@ CLASS = "torch.nn.utils.rnn.PackedSequence"
 
 
 def packed(data: Value | None, is_sorted: Value | None, arguments: Arguments) -> Value:
-    """What packing gives: an object that knows what is in it, and whether that was sorted already."""
+    """The result of packing: an object with its contents, and whether they were sorted already."""
     held = data or UNKNOWN
     if held.tensor is None and isinstance(held, Sequence):
         held = held.element
@@ -20,7 +20,7 @@ def packed(data: Value | None, is_sorted: Value | None, arguments: Arguments) ->
 
 
 def padded(sequence: Value) -> Value:
-    """What `pad_packed_sequence` gives: the sequences in one tensor, and their lengths on the host."""
+    """The result of `pad_packed_sequence`: the sequences in one tensor, and their lengths on the CPU."""
     found = next((each for each in sequence.members if isinstance(each, Instance) and each.cls == CLASS), None)
     data = (sequence if found is None else found.argument("data") or UNKNOWN).tensor
     output = Tensor() if data is None else data.with_(rank=None, leaf="")
@@ -29,7 +29,7 @@ def padded(sequence: Value) -> Value:
 
 
 def through(layer: Value, arguments: Arguments) -> Value:
-    """What a recurrent layer gives, whose first output is packed as its input is; `layer` for tensors."""
+    """The result of a recurrent layer, whose first output is packed like its input; `layer` for tensors."""
     given = arguments.get("input", 0)
     if not (isinstance(given, Instance) and given.cls == CLASS and isinstance(layer, Sequence) and layer.items):
         return layer

@@ -15,7 +15,7 @@ from perflint.semantics.values import NONE, UNKNOWN, Const, Instance, Mapping, S
 
 
 def matched(frame: Frame, pattern: ast.pattern, subject: Value, names: Names) -> Value:
-    """What a subject is where it matches; what the pattern binds is put into `names`."""
+    """The subject if it matches; the names that the pattern binds are put into `names`."""
     handler = _PATTERNS.get(type(pattern))
     return subject if handler is None else handler(frame, pattern, subject, names)
 
@@ -95,7 +95,7 @@ def _fits(value: Sequence, patterns: list[ast.pattern]) -> bool:
 
 
 def unmatched(pattern: ast.pattern, subject: Value) -> Value:
-    """What a subject is in the cases that come after one that it does not match."""
+    """The subject in the cases after one that it does not match."""
     if isinstance(pattern, ast.MatchSingleton) and pattern.value is None:
         return without(subject, NONE) if len(subject.members) > 1 else subject
     return subject

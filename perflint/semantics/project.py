@@ -38,15 +38,15 @@ class Module:
         self.tree = tree
         self.is_package = path.name == "__init__.py"
         self.names: dict[str, Value] | None = None
-        """What the module's top level defines, once it has been run."""
+        """The definitions of the module's top level, once it has been run."""
         self.starred: dict[str, Value | None] = {}
         """Names looked for behind `import *` so far."""
         self.resolved: dict[str, Value] = {}
-        """What imported names stand for, by full name; all modules of one root share it."""
+        """The values of imported names, by full name; all modules of one root share them."""
         self.is_run = False
         """Whether the top level has been run to its end."""
         self.constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = {}
-        """What the top level passes to the constructors of classes defined here, by their names in the file."""
+        """The arguments of the top level for constructors of classes defined here, by their names in the file."""
         self.closures: dict[tuple[int, int], dict[str, Value]] = {}
         """The names that nested functions see, by the position of the function."""
 
@@ -71,7 +71,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """What the top level imports: the full name behind each name."""
+        """The imports of the top level: the full name of each name."""
         found: dict[str, str] = {}
         for statement in _top_level(self.tree.body):
             if isinstance(statement, ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""What Python asks of objects: to be iterated over, indexed, entered."""
+"""Special methods that Python calls on objects: iteration, indexing, `with`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perflint.semantics.values import (
 
 
 def iterated(frame: Frame, value: Instance) -> Value:
-    """What iterating over an object yields."""
+    """The items of iterating over an object."""
     if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
         return _batch_of(frame, value)
     if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
@@ -64,7 +64,7 @@ def _tensors(item: Value) -> list[Tensor]:
 
 
 def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = None) -> Value:
-    """What indexing an object gives."""
+    """The result of indexing an object."""
     if value.cls in containers.CONTAINERS:
         return containers.child(value, index, bounds)
     method = member(frame, value, "__getitem__")
@@ -75,7 +75,7 @@ def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = 
 
 
 def entered(frame: Frame, manager: Value) -> Value:
-    """What `with manager as name` binds."""
+    """The value that `with manager as name` binds."""
     if isinstance(manager, Instance):
         method = member(frame, manager, "__enter__")
         if isinstance(method, Function):

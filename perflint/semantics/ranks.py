@@ -41,7 +41,7 @@ def product(ranks: list[int | None]) -> int | None:
 
 
 def nested_list(element: Value, rank: int | None) -> Value:
-    """What `tolist` gives of a tensor or array with elements of a kind."""
+    """The result of `tolist` for a tensor or array with elements of a kind."""
     if rank is None:
         return Sequence("list", UNKNOWN)
     for _ in range(rank):

@@ -113,7 +113,7 @@ _Names = dict[str, Definition | None]
 
 @dataclass(slots=True)
 class _Outcome:
-    """What a branch changed, and whether it goes on to what comes after it."""
+    """The bindings that a branch changed, and whether it continues with the code after it."""
 
     names: _Names
     goes_on: bool
@@ -136,9 +136,9 @@ class _Reader:
         self._names_of_loops = names_of_loops
         self._now: _Names = {}
         self._changed: _Names = {}
-        """What names were before the present branch first bound them."""
+        """The definitions of names before the present branch first bound them."""
         self._made: list[Definition] = []
-        """What the present loop or `try` has bound so far."""
+        """The names that the present loop or `try` has bound so far."""
         self._loops: list[tuple[set[str], _Jumps]] = []
         self._goes_on = True
 
@@ -366,7 +366,7 @@ class _Reader:
             self._finally(node.finalbody, anywhere, before)
 
     def _joined(self, made: list[Definition]) -> _Names:
-        """What names may be after some, or none, of a number of definitions."""
+        """The possible definitions of names after some, or none, of a number of definitions."""
         by_name: dict[str, list[Definition | None]] = {}
         for definition in made:
             by_name.setdefault(definition.name, [self._now.get(definition.name)]).append(definition)

@@ -90,7 +90,7 @@ class Reasons:
         return [*found, *self._follow(decides, None, ())][:_MOST_STEPS]
 
     def imported(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> Value:
-        """What an imported name stands for."""
+        """The value of an imported name."""
         if not isinstance(statement, ast.ImportFrom):
             name = alias.name if alias.asname else alias.name.split(".", 1)[0]
         elif alias.name == "*":
@@ -208,7 +208,7 @@ class Reasons:
         return quote(self._model, next((outer for outer in around if isinstance(outer, statements)), node))
 
     def _part(self, binding: Binding) -> str:
-        """What part of its value a binding takes; empty where it takes all."""
+        """The part of its value that a binding takes; empty if it takes all."""
         if binding.value is None or binding.how in (How.AUGMENTED, How.GROWN):
             return ""
         source = quote(self._model, binding.value)
@@ -302,7 +302,7 @@ class Reasons:
         return "used as tensors are"
 
     def _passed(self, info: FunctionInfo, function: FunctionNode, arg: ast.arg) -> Iterator[ast.expr]:
-        """What the calls in this file pass for a parameter."""
+        """The arguments of the calls in this file for a parameter."""
         module = self._model.module.name
         names = [one.arg for one in _ordered(function)]
         is_bound = info.owner and "staticmethod" not in classes.decorator_names(info.node)

@@ -62,7 +62,7 @@ def _beside(value: Value, moved: Tensor) -> Value:
 
 
 def method(frame: Frame, value: Instance, name: str, changes: tuple[tuple[str, Value], ...]) -> Value | None:
-    """What a method that every named tuple has returns; None for other methods."""
+    """The result of a method that every named tuple has; None for other methods."""
     if name == "_replace":
         return _replaced(frame, value, changes)
     held = items(frame, value)

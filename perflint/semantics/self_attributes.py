@@ -30,7 +30,7 @@ def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> Non
 
 
 def assigned(frame: Frame, target: ast.expr) -> Value | None:
-    """What is known so far of an attribute of `self`; None for other targets."""
+    """The value of an attribute of `self` so far; None for other targets."""
     facts = facts_of(frame, frame.owner)
     if facts is None or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
         return None

@@ -22,7 +22,7 @@ class Site:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells the sites of a file apart, in any model of it."""
+        """The key of a site of a file, equal in any model of it."""
         return type(self), self.node, getattr(self, "sink", None), getattr(self, "construct", None)
 
     @property
@@ -40,7 +40,7 @@ class Site:
         return self.model.source.written(node)
 
     def value(self, node: ast.expr) -> Value:
-        """What the model believes of an expression."""
+        """The model's value of an expression."""
         return self.model.value(node)
 
 

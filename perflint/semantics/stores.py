@@ -1,4 +1,4 @@
-"""What is left of a dict, list or batch after a store into it."""
+"""The value of a dict, list or batch after a store into it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def batch_with(batch: Sequence, index: Value, value: Value) -> Value:
 
 
 def stored_in_turn(frame: Frame, target: ast.Subscript, receiver: Value, value: Value) -> Value | None:
-    """What is left of a dict, list or batch where a loop over it stores each item anew; None for other stores."""
+    """The value of a dict, list or batch if a loop over it stores each item anew; None for other stores."""
     if not isinstance(receiver, (Mapping, Sequence)) or not isinstance(target.slice, ast.Name):
         return None
     if not path_of(target.value):

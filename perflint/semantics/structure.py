@@ -75,7 +75,7 @@ class ClassInfo:
 
 @dataclass(slots=True)
 class Structure:
-    """What one walk over a file finds."""
+    """The results of one walk over a file."""
 
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     functions: dict[tuple[int, int], FunctionInfo] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Structure:
     methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
     """The methods of all classes by name."""
     default_devices: list[ast.expr] = field(default_factory=list)
-    """What the file passes to `torch.set_default_device` and `set_default_tensor_type`."""
+    """The arguments of `torch.set_default_device` and `set_default_tensor_type` in the file."""
     losses: set[tuple[FunctionInfo | None, str]] = field(default_factory=set)
     """The names that a function, or the file outside of functions, backpropagates."""
     nodes: dict[type[ast.AST], list[ast.AST]] = field(default_factory=dict)

@@ -94,7 +94,7 @@ def makes_tensors(name: str) -> bool:
 
 
 def default_device(value: Value) -> Device:
-    """What `torch.set_default_device` and `set_default_tensor_type` mean by their argument."""
+    """The device or dtype in the argument of `torch.set_default_device` or `set_default_tensor_type`."""
     if isinstance(value, (Const, Name)):
         named = value.name if isinstance(value, Name) else value.value
         if isinstance(named, str) and named.startswith("torch."):
@@ -211,7 +211,7 @@ def place_of(value: Value) -> str:
 
 
 def as_loss(value: Value) -> Value:
-    """What is backpropagated: a tensor where the model is, if nothing else is known of it."""
+    """The tensor that is backpropagated: on the model's device, if nothing else is known."""
     if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
         return value.with_(device=Device.MODEL, place="")
     if isinstance(value, Unknown):

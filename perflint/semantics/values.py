@@ -1,4 +1,4 @@
-"""What an expression may evaluate to: the values of the abstract interpreter.
+"""The possible results of an expression: the values of the abstract interpreter.
 
 Values are immutable and hashable, and no value holds others without bound: code that builds values on
 values, again and again, must not make them slow to compare. How they join is in `lattice`.

@@ -24,7 +24,7 @@ _LONGEST_CHAIN = 40
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a stretch of code does of that for which training and evaluation loops are there.
+    """The parts of training or evaluation that a stretch of code does.
 
     `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
     loop that does either. `calls_run` and `calls_loop` say so of the functions of this file that it calls.
@@ -46,7 +46,7 @@ class Work:
         )
 
     def called(self) -> Work:
-        """What it is to the code that calls it."""
+        """The work as seen by the code that calls it."""
         return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
 
     @property
@@ -75,7 +75,7 @@ class WorkMap:
         """Functions, one called by the other, whose work is looked for."""
 
     def of(self, body: list[ast.stmt]) -> Work:
-        """What the statements of a block do, and the functions of this file that they call."""
+        """The work in the statements of a block, and the functions of this file that they call."""
         if not body:
             return NO_WORK
         known = self._work.get(body[0])
@@ -113,7 +113,7 @@ class WorkMap:
         return work.steps or work.runs or work.calls_run
 
     def of_call(self, call: ast.Call) -> Work:
-        """What a call does of what training and evaluation loops are for."""
+        """The part of training or evaluation that a call does."""
         target = self._model.target(call)
         if target == "torch.optim.Optimizer.step" or _is_step(call):
             return _STEPS

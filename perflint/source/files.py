@@ -169,7 +169,7 @@ class _Walker:
             waiting += reversed(found)
 
     def _entries(self, shown: str, absolute: str) -> list[os.DirEntry[str]]:
-        """What a folder holds, by name; that it cannot be searched is a problem."""
+        """The entries of a folder, by name; a folder that cannot be searched is a problem."""
         try:
             with os.scandir(absolute) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
@@ -227,7 +227,7 @@ def _repository(folder: str) -> str | None:
 
 
 def _ignore_file(folder: str) -> _Levels:
-    """What a folder's .gitignore says; at the top of a repository also its own exclude file."""
+    """The patterns of a folder's .gitignore; at the top of a repository also its own exclude file."""
     levels = []
     for name in (".git/info/exclude", ".gitignore"):
         try:

@@ -53,7 +53,7 @@ def read_standard_input(name: str) -> Text:
 
 
 def _all_of(file: BinaryIO, path: str) -> bytes:
-    """What a file holds, which may be a pipe or a device without an end. Raises Unreadable."""
+    """The contents of a file, which may be a pipe or a device without an end. Raises Unreadable."""
     data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise Unreadable(Problem(path, f"larger than {LARGEST >> 20} MB, which is too large for a source file"))

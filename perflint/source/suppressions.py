@@ -20,7 +20,7 @@ _NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELE
 _IGNORE = r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?P<list>\s*\[)?"
 
 _ALL = {"ALL"}
-"""What a comment names that lists no rules; others list codes, beginnings of codes and names."""
+"""The selectors of a comment that lists no rules; others list codes, beginnings of codes and names."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ def _note(comments: _Comments, text: str, line: int, noqa: bool) -> None:
 
 
 def _ignored(text: str) -> Iterator[tuple[str, set[str]]]:
-    """What each `perflint: ignore` in a comment is, and the selectors that it lists."""
+    """The kind of each `perflint: ignore` in a comment, and the selectors that it lists."""
     at, last = 0, text.rfind("]")
     while found := re.compile(_IGNORE).search(text, at):
         at = found.end()

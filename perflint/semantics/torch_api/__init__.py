@@ -44,7 +44,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a callable or attribute gives.
+    """The result of a callable or attribute.
 
     kind: "tensor", "tensors:2" (that many), "tensors" (list or tuple of unknown length),
         "int", "float", "bool", "scalar", "size", "dtype", "device", "str", "list", "none",
@@ -114,7 +114,7 @@ class ModuleFacts(NamedTuple):
 
 @cache
 def result(name: str) -> Result | None:
-    """What a torch callable or attribute gives, None when it is not known."""
+    """The result of a torch callable or attribute, or None if unknown."""
     namespace, _, leaf = canonical(name).rpartition(".")
     kind = _leaves("kind", namespace).get(leaf)
     if kind is None:

@@ -17,7 +17,7 @@ class Argument(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """What a call must pass.
+    """A condition on an argument of a call.
 
     absent: the argument is not passed, or is None; otherwise it is passed, and is neither None nor False.
     field: what was passed when the argument, an object, was made is meant.
