@@ -107,6 +107,14 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
+    """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step."""
+    module = site.model.module
+    if finding.effect in _OF_THE_DEVICE and finding.heat is Heat.WARM and conventions.draws(module.name, module.packages):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
 def _as_text(finding: Finding, site: Site) -> Finding:
     """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
 
@@ -130,6 +138,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _in_other_code_of_the_cpu,
     _of_a_few_numbers,
     _needed_on_cpu,
+    _where_pictures_are_drawn,
     _as_text,
     _on_the_way_to_cpu,
 )

@@ -238,6 +238,13 @@ def prepares_data(module: str) -> str:
     return next(filter(None, map(concept("prepares-data").why, module.split("."))), "")
 
 
+def draws(module: str, packages: Iterable[str]) -> str:
+    """Why a module that imports from some packages draws pictures, by its full name."""
+    if not concept("draws-library").has_any(packages):
+        return ""
+    return next(filter(None, map(concept("draws").why, module.split("~")[0].split("."))), "")
+
+
 def means_gpu(flag: str) -> str:
     """Why a flag is true where there is a GPU."""
     return concept("on-gpu").why(flag.lower())

@@ -260,3 +260,37 @@ def test_what_only_datasets_of_other_files_call_is_on_the_cpu(tmp_path: Path, us
     source = Source(str(paths[1]), HELPER)
     report = check_source(source, Project(paths), RuleSet(all_rules()), Settings(profile=Profile.AUDIT))
     assert [each.confidence.value for each in report.findings if each.code == "TPF113"] == [confidence]
+
+
+PICTURE = """\
+import torch
+{imports}
+
+
+def borders(lines: torch.Tensor):
+    return torch.unique(lines)
+
+
+def training_step(self, lines: torch.Tensor):
+    return torch.unique(lines, dim=0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "imports", "shown"),
+    [
+        ("viz_lanes.py", "import matplotlib.pyplot as plt", [10]),
+        ("visualize.py", "from plotly import graph_objects", [10]),
+        ("viz_lanes.py", "", [6, 10]),
+        ("lanes.py", "import matplotlib.pyplot as plt", [6, 10]),
+    ],
+)
+def test_code_that_draws_is_left_to_audit_unless_it_runs_each_step(
+    tmp_path: Path, name: str, imports: str, shown: list[int]
+) -> None:
+    file = tmp_path / name
+    file.write_text(PICTURE.format(imports=imports))
+    rules = RuleSet(rule for rule in all_rules() if rule.code == "TPF113")
+    settings = Settings(profile=Profile.DEFAULT)
+    report = check_source(Source(str(file), file.read_text()), Project([file]), rules, settings)
+    assert [finding.span.line for finding in report.findings] == shown

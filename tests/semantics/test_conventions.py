@@ -47,6 +47,8 @@ def test_words_of_names() -> None:
     assert not conventions.is_model("get_model") and not conventions.is_model("model_name")
     assert conventions.counts_steps("global_step") and not conventions.counts_steps("micro_step")
     assert conventions.prepares_data("project.data.images") and not conventions.prepares_data("project.metadata")
+    assert conventions.draws("tools.viz_lanes", ["torch", "matplotlib"]) and conventions.draws("p.grpo_viz~3", ["plotly"])
+    assert not conventions.draws("tools.viz_lanes", ["torch"]) and not conventions.draws("p.vision", ["matplotlib"])
     assert conventions.is_optimizer("Optimizer_G") and not conventions.is_optimizer("option")
 
 
