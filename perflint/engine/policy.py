@@ -109,10 +109,10 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
 
 def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step."""
+    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM:
+        return finding
     module = site.model.module
-    if finding.effect in _OF_THE_DEVICE and finding.heat is Heat.WARM and conventions.draws(module.name, module.packages):
-        return replace(finding, severity=Severity.INFO)
-    return finding
+    return replace(finding, severity=Severity.INFO) if conventions.draws(module.name, module.packages) else finding
 
 
 def _as_text(finding: Finding, site: Site) -> Finding:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
+from perflint.rules._once import once_per_node
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
@@ -14,9 +16,13 @@ from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 _FUNCTIONS = frozenset({"torch.nonzero", "torch.argwhere", "torch.masked_select", "torch.where"})
 _METHODS = frozenset({"torch.Tensor.nonzero", "torch.Tensor.argwhere", "torch.Tensor.masked_select"})
@@ -179,7 +185,42 @@ def _cure(site: CallSite | SubscriptSite) -> str:
         return "Sum without the mask: `torch.where(mask, x, 0).sum()`."
     if isinstance(outer, ast.Attribute) and outer.attr == "mean":
         return "Divide two sums: `torch.where(mask, x, 0).sum() / mask.sum()`."
+    uses = _selections(site)
+    if uses > 1:
+        assert isinstance(site, SubscriptSite)
+        mask, whole = site.text(site.node.slice), site.text(site.node.value)
+        return (
+            f"Search `{mask}` once, not {uses} times: `found = {mask}.nonzero(as_tuple=True)`, "
+            f"then {quoted(f'{whole}[found]')}."
+        )
     return "Keep the size: `torch.where(mask, x, 0)`, a weight of 0, `ignore_index`, or `topk` with a known k."
+
+
+def _selections(site: CallSite | SubscriptSite) -> int:
+    """The number of times that a function selects with the mask of a site, a name that is bound once; or 0."""
+    if not isinstance(site, SubscriptSite) or not isinstance(site.node.slice, ast.Name):
+        return 0
+    function = site.model.function(site.node)
+    return 0 if function is None else _selections_in(site.model, function).get(site.node.slice.id, 0)
+
+
+@once_per_node
+def _selections_in(model: Model, function: ast.AST) -> dict[str, int]:
+    """The number of loads `x[name]` of a function for each name that it binds at most once and stores nothing with."""
+    found: dict[str, int] = {}
+    bound: set[str] = set()
+    left_out: set[str] = set()
+    for node in walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                found[node.slice.id] = found.get(node.slice.id, 0) + 1
+            else:
+                left_out.add(node.slice.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            (left_out if node.id in bound else bound).add(node.id)
+    return {name: uses for name, uses in found.items() if name not in left_out}
 
 
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:

@@ -66,6 +66,16 @@ def unknown_or_number(x: torch.Tensor, value=None):
     return x
 
 
+def selected_again(x: torch.Tensor, y: torch.Tensor, keep: torch.Tensor):
+    """One search of the mask does for all three; the second one is written to, and the third is bound twice."""
+    near, far = keep.bool(), keep.bool()
+    other = x > 0
+    if y.shape[0]:
+        other = y > 0
+    y[far] = x[far]
+    return x[near], y[near], x[other], x[near].sum()
+
+
 # Look-alikes.
 
 
