@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError, did_you_mean, known_code
-from perflint.output.pages import facts, page, table
+from perflint.output.measured import measured
+from perflint.output.pages import explanation, facts, page, table
 from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
 
@@ -19,6 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint rule`."""
     parser.add_argument("rule", metavar="RULE", help="a code, a name, or the beginning of codes (TPF1)")
     parser.add_argument("--output-format", choices=["text", "json"], default="text", help="(default: text)")
+    parser.add_argument("--measured", action="store_true", help="also the table of measurements")
     options.add_colour(parser)
 
 
@@ -32,8 +34,11 @@ def run(arguments: Namespace) -> int:
     if arguments.output_format == "json":
         json.dump(facts(rule) | {"page": page(rule)}, sys.stdout, indent=2)
         sys.stdout.write("\n")
-    else:
+    elif arguments.measured or not measured(rule):
         sys.stdout.write(page(rule))
+    else:
+        more = f"`perflint rule {rule.code} --measured` adds the table of measurements."
+        sys.stdout.write(f"{explanation(rule)}\n\n{more}\n")
     return 0
 
 

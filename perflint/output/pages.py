@@ -22,12 +22,16 @@ _SAFETIES = {
 
 
 def page(rule: Rule) -> str:
-    """The page of a rule in Markdown: a title, the facts in a line, its docstring, and what was measured."""
+    """The page of a rule in Markdown: a title, the facts in a line, its docstring, and its measurements."""
+    return "\n\n".join(filter(None, (explanation(rule), measured(rule)))) + "\n"
+
+
+def explanation(rule: Rule) -> str:
+    """The page of a rule without its measurements and without a line end."""
     details = [f"severity {rule.severity.value}", f"effect {rule.effect.value}", _fix_words(rule)]
     bounds = _bounds(rule)
     details += [bounds] if bounds else []
-    parts = [f"# {rule.name} ({rule.code})", f"{', '.join(details).capitalize()}.", _text(rule), measured(rule)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return f"# {rule.name} ({rule.code})\n\n{', '.join(details).capitalize()}.\n\n{_text(rule)}"
 
 
 def facts(rule: Rule) -> dict[str, Any]:

@@ -16,7 +16,7 @@ SHOWN = 10
 FASTER = 1.02
 """The ratio of an experiment from which a change is shown for itself."""
 _NO_GPU = "The program used no GPU, so no wait could be seen: `perflint trace --simulate` shows them without one."
-_NO_LINES = (
+NO_LINES = (
     "Not every line that ran was recorded, so no finding is called `not executed` (Python 3.12 records all lines)."
 )
 _NO_STEPS = "No steps were found. Mark them: `with perflint.trace() as t:` and `t.step()`, or trace with `--warmup 0`."
@@ -52,8 +52,8 @@ def _overview(trace: Trace, style: Style) -> Iterator[str]:
     yield text
     if not header.devices:
         yield _NO_GPU
-    elif not header.lines_recorded and not header.simulated:
-        yield _NO_LINES
+    elif not header.lines_recorded:
+        yield NO_LINES
 
 
 def _lines(trace: Trace, style: Style) -> Iterator[str]:

@@ -18,10 +18,19 @@ def test_a_page(perflint: Command, wanted: str) -> None:
     assert "\n## What it does\n" in ran.out
 
 
+def test_measurements_are_shown_on_demand(perflint: Command) -> None:
+    short, whole = perflint("rule", "TPF101").out, perflint("rule", "TPF101", "--measured").out
+    text, _, last = short.rstrip().rpartition("\n\n")
+    assert last == "`perflint rule TPF101 --measured` adds the table of measurements."
+    assert whole.startswith(f"{text}\n\n## Measured\n") and "## Measured" not in short and "| step |" in whole
+    assert perflint("rule", "TPF962", "--measured").out == perflint("rule", "TPF962").out
+
+
 def test_a_page_as_json(perflint: Command) -> None:
     page = json.loads(perflint("rule", "TPF902", "--output-format", "json").out)
     assert (page["code"], page["name"], page["since"], page["until"]) == ("TPF902", "deprecated-amp", "2.4", None)
     assert page["page"].startswith("# deprecated-amp")
+    assert "## Measured" in json.loads(perflint("rule", "TPF101", "--output-format", "json").out)["page"]
 
 
 @pytest.mark.parametrize(
