@@ -50,6 +50,8 @@ def formats(text: str) -> set[Format]:
         ("import transformer_engine.pytorch as te", Format.FLOAT8),
         ("from torchao.float8 import convert_to_float8_training", Format.FLOAT8),
         ("from torchao.quantization import Int8DynamicActivationInt8WeightConfig", Format.INT8),
+        ("from torchao.quantization import Float8DynamicActivationFloat8WeightConfig", Format.FLOAT8),
+        ("from torchao.quantization import float8_dynamic_activation_float8_weight", Format.FLOAT8),
         ("y = torch._int_mm(a, b)", Format.INT8),
     ],
 )
@@ -70,6 +72,7 @@ def test_evidence(text: str, expected: Format) -> None:
         "if x.dtype in (torch.float16, torch.bfloat16): x = x.float()",
         "OPTIONS = {'fp16': torch.float16}",
         "precision = metric.precision(1)",
+        "from torchao.quantization import Float8WeightOnlyConfig",
         "torch.set_float32_matmul_precision('highest')",
         "torch.backends.cudnn.allow_tf32 = True",
         "arguments = TrainingArguments(bf16=False)",
@@ -194,6 +197,26 @@ def build():
     large = convert_to_float8_training(large)
     return small, large, other
 """
+
+
+def test_models_that_one_function_converts_to_two_formats(tmp_path: Path) -> None:
+    text = """
+from torch import nn
+from torchao.quantization import Float8DynamicActivationFloat8WeightConfig
+from torchao.quantization import Int8DynamicActivationInt8WeightConfig, quantize_
+
+first = nn.Sequential(nn.Linear(1040, 1040))
+second = nn.Sequential(nn.Linear(1040, 1040))
+third = nn.Sequential(nn.Linear(1032, 1040))
+quantize_(first, Int8DynamicActivationInt8WeightConfig())
+quantize_(second, Float8DynamicActivationFloat8WeightConfig())
+quantize_(third, Float8DynamicActivationFloat8WeightConfig())
+"""
+    found = [each for each in check(tmp_path, "two.py", {"two.py": text}) if each.code == "TPF374"]
+    assert [(each.span.line, "in INT8" in each.message, "in FP8" in each.message) for each in found] == [
+        (6, True, False),
+        (8, False, True),
+    ]
 
 
 def test_each_model_has_its_own_eight_bit_format(tmp_path: Path) -> None:

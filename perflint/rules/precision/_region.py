@@ -14,7 +14,7 @@ from perflint.rules._once import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk
 
-_EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 transformer_engine modelopt pytorch_quantization".split())
+_EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
 _WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(_EIGHT_BITS)}")
 
 
@@ -218,9 +218,14 @@ _MODULES = {
     "pytorch_quantization": Format.INT8,
     "modelopt.torch.quantization": Format.INT8,
 }
-_INT8_CLASSES = frozenset(
-    {"Linear8bitLt", "Int8DynamicActivationInt8WeightConfig", "int8_dynamic_activation_int8_weight"}
-)
+_CONVERSIONS = {
+    "Linear8bitLt": Format.INT8,
+    "Int8DynamicActivationInt8WeightConfig": Format.INT8,
+    "int8_dynamic_activation_int8_weight": Format.INT8,
+    "Float8DynamicActivationFloat8WeightConfig": Format.FLOAT8,
+    "float8_dynamic_activation_float8_weight": Format.FLOAT8,
+}
+"""Names whose products are in eight bits. Conversions of the weights alone are left out: they compute in bfloat16."""
 
 
 def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[Evidence]:
@@ -232,5 +237,6 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[Evidence]:
         for known, format in _MODULES.items():
             if f"{module}.".startswith(f"{known}."):
                 yield Evidence(format, node)
-        if module.rpartition(".")[2] in _INT8_CLASSES:
-            yield Evidence(Format.INT8, node)
+        converted = _CONVERSIONS.get(module.rpartition(".")[2])
+        if converted:
+            yield Evidence(converted, node)

@@ -26,9 +26,9 @@ class ChannelsByDtype(Rule):
 
     Evidence of INT8 is `torch._int_mm`, and imports of `pytorch_quantization`,
     `modelopt.torch.quantization`, or of the INT8 classes of torchao and bitsandbytes; evidence of
-    FP8 is the dtypes `torch.float8_*`, `transformer_engine` and `torchao.float8`. Sizes for
-    bfloat16, float16 and TF32 are reported by dims-not-multiple, which reports nothing in such
-    files.
+    FP8 is the dtypes `torch.float8_*`, `transformer_engine`, `torchao.float8`, and imports of the
+    classes of torchao that convert weights and activations to FP8. Sizes for bfloat16, float16 and
+    TF32 are reported by dims-not-multiple, which reports nothing in such files.
 
     ## Why is this bad
     Eight-bit tiles are wider. On an H200 an INT8 matmul over 1008 or 1040 inner elements took 1.4
