@@ -227,3 +227,10 @@ def test_each_model_has_its_own_eight_bit_format(tmp_path: Path) -> None:
         if each.code == "TPF374"
     }
     assert told == {(9, "FP8", "medium"), (10, "FP8", "medium"), (14, "INT8", "medium"), (16, "INT8", "low")}
+
+
+@pytest.mark.parametrize("moved", ["", ".cuda()", ".to('cuda').half().eval()"])
+def test_a_layer_is_counted_once_if_methods_return_it(tmp_path: Path, moved: str) -> None:
+    text = f"from torch import nn\n\nnet = nn.Linear(1001, 1003){moved}\nnet = net.cuda()\nnet.half()\n"
+    found = check(tmp_path, "net.py", {"net.py": text})
+    assert [(each.code, each.span.line) for each in found] == [("TPF351", 3)]

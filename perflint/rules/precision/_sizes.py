@@ -102,10 +102,12 @@ def _layers(model: Model) -> Layers:
     put_out: set[int] = set()
     taken_in: set[int] = set()
     for node in model.nodes(ast.Call):
-        if not model.target(node).startswith("torch.nn."):
+        target = model.target(node)
+        if not target.startswith("torch.nn."):
             continue
         made = model.value(node)
-        if not isinstance(made, Instance) or made.arguments is None:
+        # `nn.Linear(3, 3).cuda()` returns a layer that it does not construct.
+        if not isinstance(made, Instance) or made.arguments is None or made.cls != target:
             continue
         layer = _layer(node, made, reader)
         if layer is not None:
