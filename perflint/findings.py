@@ -62,7 +62,7 @@ class Heat(Enum):
 
 
 class Effect(Enum):
-    """What the pattern does to the device."""
+    """The effect of the pattern on the GPU."""
 
     SYNC = "sync"
     TRANSFER = "transfer"
@@ -77,7 +77,7 @@ class Effect(Enum):
 
 
 class Safety(Enum):
-    """What a fix may change. The rule's page says what exactly."""
+    """The degree of change that a fix may cause. The rule's page has the details."""
 
     SAFE = "safe"
     """Same meaning."""
@@ -145,7 +145,7 @@ class Fix:
 
 
 class Ruling(Enum):
-    """What a trace says of a claim."""
+    """The kind of a trace's verdict on a finding."""
 
     CONFIRMED = "confirmed"
     """It happened in recorded steps, and cost time or was not measured."""
@@ -158,13 +158,13 @@ class Ruling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trace says of a finding."""
+    """The verdict of a trace on a finding."""
 
     ruling: Ruling
     why: str
-    """What was seen, in a clause."""
+    """The observation, in a clause."""
     ms: float | None = None
-    """What it costs per step, in milliseconds; None where that was not measured."""
+    """The cost per step, in milliseconds; None if it was not measured."""
     share: float | None = None
     """Of the step's time, from 0 to 1."""
     per_step: float = 0.0
@@ -187,7 +187,7 @@ class Finding:
     heat: Heat
     effect: Effect
     help: str | None = None
-    """What to do at this place."""
+    """The advice for this place."""
     fix: Fix | None = None
     verdict: Verdict | None = None
     """The verdict of a trace; None without a trace, and where the trace cannot decide."""

@@ -98,7 +98,7 @@ class _Job:
     out: Style
     notes: Style
     evidence: Evidence | None
-    """What traces know; then only what they confirm is fixed."""
+    """The facts of traces; with them, only confirmed findings are fixed."""
     has_problems: bool = False
     fixed: int = 0
     changed: int = 0
@@ -173,7 +173,7 @@ class _Job:
         return replace(outcome, remaining=tuple(left.findings))
 
     def check(self, path: str, text: str, project: Project) -> Report:
-        """What `perflint check` says of a text, with the fixes of what the trace confirms."""
+        """The findings of `perflint check` in a text, with the fixes of those that the trace confirms."""
         judge = None if self.evidence is None else confirmed_by(self.evidence)
         return check_source(Source(path, text), project, self.rules, self.settings, judge=judge)
 
@@ -200,7 +200,7 @@ class _Job:
         return bool(self.remaining) or self.printed
 
     def summary(self) -> str:
-        """What was done and what is left, for standard error."""
+        """The numbers of applied and remaining fixes, for standard error."""
         verb = "Would fix" if self.printed else "Fixed"
         done = f"{verb} {count(self.fixed, 'finding')} in {count(self.changed, 'file')}." if self.fixed else ""
         with_more, more = fixable_with_more(self.remaining, self.safeties)

@@ -98,7 +98,7 @@ def add_trace(parser: ArgumentParser) -> None:
 
 
 def evidence(arguments: Namespace) -> Evidence | None:
-    """What the traces know that `--trace` names, None without any. Raises TraceError."""
+    """The facts of the traces that `--trace` names, or None without any. Raises TraceError."""
     if not arguments.trace:
         return None
     from perflint.tracer.file import read_trace

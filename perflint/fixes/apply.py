@@ -44,7 +44,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a text."""
+    """The result of fixing a text."""
 
     text: str
     applied: tuple[Finding, ...]

@@ -16,7 +16,7 @@ from perflint.source.text import Source
 _FOR_TOOLS = re.compile(
     r"#\s*(type:|noqa|pragma|nosec|fmt:|isort:|ruff:|mypy:|flake8:|perflint:|pylint:|pyright:|pyre-|yapf:|!)", re.I
 )
-"""What a comment says that means its line, and no other."""
+"""Comments for tools, which apply only to their own line."""
 
 
 def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:

@@ -1,4 +1,4 @@
-"""What a file calls the things it imports, and where a new import goes."""
+"""The names of imports in a file, and the place for a new import."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
 class _Imported:
-    """What imports give: the names that they bind, and the local names that stand for nothing but a full name."""
+    """The names that imports bind, and the local names that only stand for a full name."""
 
     def __init__(self, statements: Iterable[ast.Import | ast.ImportFrom]) -> None:
         self.names: dict[str, set[str]] = {}
@@ -124,7 +124,7 @@ class _Names:
 
     @cached_property
     def imported(self) -> _Imported:
-        """What these imports give."""
+        """The names of these imports."""
         return _Imported(self.imports)
 
     def around(self, line: int) -> Iterator[_Names]:
@@ -139,7 +139,7 @@ class _Names:
             yield from self._names[scope].around(line)
 
     def bindings(self, scopes: Iterable[_Names], line: int) -> _Imported:
-        """What the imports of the module and of the functions around a line give that stand above it."""
+        """The names of the imports of the module and of the functions around a line that stand above it."""
         local = [
             statement
             for each in scopes

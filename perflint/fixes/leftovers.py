@@ -1,4 +1,4 @@
-"""What deleted code leaves behind: comments that stand above nothing, blank lines, and unused imports."""
+"""Leftovers of deleted code: comments without code below them, blank lines, and unused imports."""
 
 from __future__ import annotations
 

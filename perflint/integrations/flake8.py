@@ -39,7 +39,7 @@ Violation = tuple[int, int, str, type]
 
 
 class OptionManager(Protocol):
-    """What is used of flake8's own, which has no annotations."""
+    """The parts of flake8 that are used, which have no annotations."""
 
     def add_option(self, *names: str, **arguments: Any) -> None:
         """Add an option."""
@@ -47,7 +47,7 @@ class OptionManager(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What flake8's options say: the profile, and the codes that `--select` and `--extend-select` spell out."""
+    """The settings from flake8's options: the profile, and the codes in `--select` and `--extend-select`."""
 
     profile: Profile | None = None
     codes: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ class Plugin:
         )
 
     def run(self) -> Iterator[Violation]:
-        """What perflint says of the file."""
+        """The findings of perflint in the file."""
         try:
             place = _place(os.path.dirname(os.path.abspath(self._path)), self._choice.profile)
         except ConfigurationError as error:
@@ -121,7 +121,7 @@ def _milder(profile: Profile) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What holds for the files of a folder."""
+    """The settings for the files of a folder."""
 
     settings: Settings
     rules: RuleSet
@@ -142,5 +142,5 @@ def _rules(settings: Settings) -> RuleSet:
 
 @cache
 def _project() -> Project:
-    """What the files of this process share: each process of flake8 has its own."""
+    """The state that the files of this process share: each process of flake8 has its own."""
     return Project()

@@ -1,4 +1,4 @@
-"""What was measured of a rule, as a section of its page."""
+"""The measurements for a rule, as a section of its page."""
 
 from __future__ import annotations
 

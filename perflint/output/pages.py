@@ -35,7 +35,7 @@ def explanation(rule: Rule) -> str:
 
 
 def facts(rule: Rule) -> dict[str, Any]:
-    """What there is to know of a rule besides its page, as values of JSON."""
+    """The facts about a rule besides its page, as JSON values."""
     return {
         "code": rule.code,
         "name": rule.name,

@@ -21,7 +21,7 @@ def ranks_text(report: RankReport, style: Style) -> str:
 
 
 def rank_notes(report: RankReport) -> Iterator[str]:
-    """What is worth saying of the ranks, in sentences."""
+    """Remarks on the ranks, in sentences."""
     yield from _judgement(report)
     yield from _syncs(report)
 

@@ -1,4 +1,4 @@
-"""What a run found, what can be fixed and what was not shown."""
+"""The summary of a run: findings, fixes, and findings that were not shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fixable_with_more(findings: Iterable[Finding], safeties: Collection[Safety])
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """What a trace says of a finding, in a line."""
+    """The verdict of a trace on a finding, in a line."""
     return f"{verdict.ruling.value}: {verdict.why}"
 
 
@@ -70,7 +70,7 @@ def _found(report: Report, style: Style) -> str:
 
 
 def _verdicts(report: Report) -> str:
-    """What the trace says, of what it refuted and is not shown for it, too."""
+    """The verdicts of the trace, including refuted findings that are not shown."""
     parts = [f"{report.verdicts[ruling]} {ruling.value}" for ruling in Ruling if report.verdicts.get(ruling)]
     return f"Trace: {'; '.join(parts)}." if parts else ""
 

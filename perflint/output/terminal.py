@@ -1,4 +1,4 @@
-"""What a terminal may be sent: colours, and text that cannot drive it."""
+"""Output for terminals: colours, and text that cannot control the terminal."""
 
 from __future__ import annotations
 

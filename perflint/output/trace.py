@@ -1,4 +1,4 @@
-"""What a trace says, in a few lines."""
+"""The summary of a trace in a few lines."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _first_to_last(row: _Row) -> tuple[object, ...]:
 
 
 def _experiments(trace: Trace, style: Style) -> Iterator[str]:
-    """What was timed before and after, what saves most first."""
+    """The experiments with their times before and after, the greatest saving first."""
     found = sorted(trace.of(Experiment), key=lambda each: -each.saved_ms)
     if not found:
         return

@@ -1,4 +1,4 @@
-"""What the verification of fixes says: times, losses, what is kept."""
+"""The report of the verification of fixes: times, losses, kept fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every writer does, and which there are."""
+"""The interface of all writers, and their list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do at a place: by the use of a value that is read, and by the source of a tensor that is copied."""
+"""Advice for a place: by the use of a value that is read, and by the source of a tensor that is copied."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WAITS_HERE = (
 
 
 def use_of(site: Site, node: ast.expr | None = None) -> Use:
-    """What the value at a site, or of a part of it, is used for."""
+    """The use of the value at a site, or of a part of it."""
     return site.model.destinations.of(node or site.node)
 
 
@@ -47,13 +47,13 @@ def source_of(site: Site, node: ast.expr) -> Origin:
 
 
 def read_later(site: Site, node: ast.expr, tensor: ast.expr) -> str:
-    """What to do in place of a node that reads a number from a tensor on the GPU."""
+    """Advice for a node that reads a number from a tensor on the GPU."""
     name = tensor.id if isinstance(tensor, ast.Name) else "x"
     return _READ[use_of(site, node)].format(name)
 
 
 def copied_later(site: Site) -> str:
-    """What to do in place of a copy to the CPU."""
+    """Advice for a copy to the CPU."""
     use = use_of(site)
     return _WAITS_HERE if use is Use.LIST and not _repeats(site) else _COPIED.get(use, _WAITS_HERE)
 
@@ -69,7 +69,7 @@ def _repeats(site: Site) -> bool:
 
 
 def uploaded(site: Site, node: ast.expr, is_asynchronous: bool = False) -> str:
-    """What to do in place of a copy of a tensor to the GPU that blocks, though it may be asynchronous as written."""
+    """Advice for a copy of a tensor to the GPU that blocks, even if it is written as asynchronous."""
     origin = source_of(site, node)
     tensor = site.value(node).tensor
     also = "" if is_asynchronous else " and pass `non_blocking=True`"

@@ -1,4 +1,4 @@
-"""What a plain name was bound to, where only one statement of its function binds it."""
+"""The value of a plain name that only one statement of its function binds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perflint.semantics.structure import walk
 
 
 def assigned(model: Model, use: ast.Name) -> ast.expr | None:
-    """What a name is bound to, if one statement of its function binds it, before the use, to one expression."""
+    """The value of a name that one statement of its function binds, before the use, to one expression."""
     function = model.function(use)
     bound = [
         each

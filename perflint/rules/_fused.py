@@ -55,7 +55,7 @@ def _is_moved_before(model: Model, call: ast.Call, owner: ast.expr) -> bool:
 
 
 def _moved(node: ast.expr) -> ast.expr:
-    """What a call is a method of."""
+    """The object whose method a call is."""
     return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
 
 

@@ -33,7 +33,7 @@ class Importer:
 
 
 _KNOWN: WeakKeyDictionary[Project, dict[str, Importer | None]] = WeakKeyDictionary()
-"""What was read of a project's files; None for those that say nothing of interest."""
+"""Facts about the files of a project, by name; None for files without relevant facts."""
 
 
 def importers(model: Model) -> Iterator[Importer]:

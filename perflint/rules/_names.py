@@ -1,4 +1,4 @@
-"""What the imports of a file make of its names, read off the tree alone.
+"""The full names of a file's names through its imports, from the tree alone.
 
 The model knows more, but only of the file that is checked and of code that runs; this also
 serves for annotations, for branches that never run and for the files around.
@@ -30,7 +30,7 @@ class Binding:
 
 
 class Names:
-    """What the imports of a file, at any depth, make of its names."""
+    """The full names that the imports of a file, at any depth, bind."""
 
     def __init__(self, structure: Structure) -> None:
         self.bound: dict[str, list[Binding]] = {}

@@ -45,7 +45,7 @@ def repeats(site: Site) -> bool:
 
 
 def targets(loop: Loop) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a loop binds and what it goes over, in pairs; none for `while`."""
+    """The targets and iterables of a loop, in pairs; none for `while`."""
     if isinstance(loop, (ast.For, ast.AsyncFor)):
         yield loop.target, loop.iter
     elif not isinstance(loop, ast.While):

@@ -1,4 +1,4 @@
-"""What the files of a project say: their texts are searched, and not parsed."""
+"""Searches in the texts of a project's files, which are not parsed."""
 
 from __future__ import annotations
 

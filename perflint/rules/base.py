@@ -1,4 +1,4 @@
-"""What a rule is.
+"""The base class of rules.
 
 A rule is a small class in a file of its own. It names the sites that it listens to,
 decides on the libcst node of a site and the model's facts about it, and yields findings.

@@ -1,4 +1,4 @@
-"""What the rules are and listen to, without importing them.
+"""An index of the rules and the events that they listen to, without importing them.
 
 Importing a hundred small modules takes longer than checking a small file. So what a run needs to know of
 every rule is kept beside the compiled modules, as Python keeps these: written when it is missing or
@@ -76,7 +76,7 @@ def _kind(listen: Listens) -> tuple[str, tuple[str, ...]]:
 
 
 def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
-    """What `Unloaded` needs to know of rules: their modules, and values that `marshal` takes."""
+    """The facts about rules for `Unloaded`: their modules, and values that `marshal` supports."""
     return [
         (
             type(rule).__module__,

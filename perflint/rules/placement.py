@@ -139,7 +139,7 @@ def creation_confidence(site: CallSite) -> Confidence | None:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What `.to(…)`, `.cuda(…)`, `.type_as(…)` or `.type(…)` does when it moves a tensor to the device.
+    """The move by `.to(…)`, `.cuda(…)`, `.type_as(…)` or `.type(…)` of a tensor to the GPU.
 
     `device` is the expression of the device and `other` that of the tensor to follow; both
     are None for `.cuda()`. `proven` says that the argument is certainly a device or a tensor;
@@ -347,7 +347,7 @@ def _on_default_device(site: Site, call: ast.Call) -> bool:
 
 
 class Content(Enum):
-    """What a call that makes a tensor fills it with."""
+    """The data with which a call that creates a tensor fills it."""
 
     FILLED = "filled"
     """Values that the device can make by itself."""
@@ -368,7 +368,7 @@ _NUMBERS = frozenset({"bool", "int", "float", "complex"})
 
 
 def content(site: Site, call: ast.Call, target: str) -> Content:
-    """What the tensor is filled with that a factory or constructor makes."""
+    """The data of the tensor that a factory or constructor creates."""
     if target in FACTORIES:
         return Content.FILLED
     data = call.args[0] if call.args else keyword(call, "data") or keyword(call, "obj")
@@ -382,7 +382,7 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
 
 
 def data_content(value: Value) -> Content:
-    """What kind of data a value is that a tensor is to be made of."""
+    """The kind of data of a value that becomes a tensor."""
     if value.members and all(scalar_type(member) in _NUMBERS for member in value.members):
         return Content.NUMBER
     if any(isinstance(member, Tensor) for member in value.members):

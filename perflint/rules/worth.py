@@ -1,4 +1,4 @@
-"""What patterns cost where they were measured: `worth.toml`, of which only what a rule asks for is parsed."""
+"""The measured costs of patterns, in `worth.toml`, of which only the rows that a rule needs are parsed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cost:
 
     @property
     def severity(self) -> Severity:
-        """What a pattern deserves that costs this much of a whole step.
+        """The severity for a pattern that costs this much of a whole step.
 
         An error loses a quarter of the step or more, a warning three percent or more. What a
         single run did not lose may be chance, and an operation's own ratio says nothing about
@@ -62,7 +62,7 @@ class Cost:
 
 
 def severity_of(lost: float) -> Severity:
-    """What a pattern deserves that takes this share of a step, from 0 to 1."""
+    """The severity for a pattern that takes this share of a step, from 0 to 1."""
     if lost >= 0.25:
         return Severity.ERROR
     return Severity.WARNING if lost >= 0.03 else Severity.INFO

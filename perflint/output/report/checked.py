@@ -1,4 +1,4 @@
-"""What the linter said of the traced files."""
+"""The findings of the linter in the traced files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report says of one trace, in numbers. Times are in milliseconds per step."""
+"""The figures of the report for one trace. Times are in milliseconds per step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Line:
     file: str
     line: int
     cost_ms: float | None
-    """What its syncs cost per step; None without a timeline."""
+    """The cost of its syncs per step; None without a timeline."""
     per_step: float
     """Syncs per step."""
     syncs: tuple[Sync, ...]
     costs: dict[Place, float]
-    """What each of its expressions costs, where that is known."""
+    """The cost of each of its expressions, if known."""
     alone: dict[Place, float]
     """The time that a step saves if only this wait is removed, as far as that is known."""
     steps: int | None

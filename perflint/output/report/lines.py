@@ -132,7 +132,7 @@ def place_name(file: str, line: int) -> Markup:
 
 
 def _expressions(line: Line, code: Code) -> Markup:
-    """What each of several expressions of a line costs."""
+    """The cost of each of several expressions of a line."""
     places = sorted({sync.place for sync in line.syncs}, key=lambda place: -line.costs.get(place, 0.0))
     if len(places) < 2:
         return Markup()

@@ -1,4 +1,4 @@
-"""What a step takes, where its time goes, and what the trace cannot say."""
+"""The time of a step and its parts, and the limits of the trace."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _sentence(facts: Facts) -> str:
 
 
 def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
-    """What a reader must know to trust the figures: a kind and a text each."""
+    """The remarks that a reader needs to trust the figures: a kind and a text each."""
     header = facts.trace.header
     yield from _about_times(facts, header)
     if header.ended not in ("finished", "exit 0"):

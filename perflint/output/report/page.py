@@ -91,7 +91,7 @@ def _head(title: str) -> Markup:
 
 
 def _patterns() -> Markup:
-    """What fills shapes, so that colours are not all that tells them apart."""
+    """The patterns that fill shapes, so that they differ by more than colour."""
     patterns = (
         tag("pattern", _ground("collective"), tag("path", d="M2 0V6"), **_tile("collective", 6)),
         tag("pattern", _ground("sync"), tag("path", d="M-1 7L7 -1M2 10L10 2"), **_tile("sync", 8)),

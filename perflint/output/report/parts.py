@@ -1,4 +1,4 @@
-"""What several sections are made of: tables, notes and headings."""
+"""The building blocks of several sections: tables, notes and headings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Column:
     title: str
     is_number: bool = False
     name: str = ""
-    """What a screen reader says, where the title is too short for it."""
+    """The text for screen readers, if the title is too short for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _SHORT = 90
 
 
 def kernels(facts: Facts, names: Names) -> Section | None:
-    """What keeps the GPU busy."""
+    """The work of the GPU."""
     work = sorted(facts.trace.of(Kernel), key=lambda kernel: -finite(kernel.ms))
     steps = facts.trace.profiled_steps
     if not work or not steps:
@@ -138,7 +138,7 @@ def _tensor(tensor: TensorFacts) -> str:
 
 
 def compilation(facts: Facts, names: Names) -> Section | None:
-    """What torch.compile could not do."""
+    """The failures of torch.compile."""
     rows: list[Sequence[Content]] = []
     for broken in facts.trace.of(GraphBreak):
         where = place_name(broken.place.file, broken.place.line) if broken.place else "no line known"
@@ -156,7 +156,7 @@ def compilation(facts: Facts, names: Names) -> Section | None:
 
 
 def memory(facts: Facts, names: Names) -> Section | None:
-    """What recorded steps asked of the allocator."""
+    """The requests of recorded steps to the allocator."""
     churns = facts.trace.of(AllocatorChurn)
     if not churns:
         return None

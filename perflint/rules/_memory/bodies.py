@@ -86,7 +86,7 @@ class Memory:
         self._anywhere.sort()
 
     def group(self, node: ast.expr) -> set[Place]:
-        """What stands for all that may share memory with an expression; empty for memory of its own."""
+        """The keys of all that may share memory with an expression; empty for memory of its own."""
         return {self._find(place) for place in self._places(node)}
 
     def writers(self, node: ast.expr, begin: Position, end: Position) -> Writers:
@@ -187,7 +187,7 @@ class Memory:
                 self._unite([*self._places(node.func.value), *(p for each in node.args for p in self._places(each))])
 
     def _places(self, node: ast.expr) -> list[Place]:
-        """What holds, or may hold, the memory of the value of an expression."""
+        """The holders, certain or possible, of the memory of the value of an expression."""
         found: list[Place] = []
         waiting = [node]
         while waiting:

@@ -1,4 +1,4 @@
-"""What operators of torch do with the memory of their operands: view it, read it, keep it for the backward pass."""
+"""The effect of torch's operators on the memory of their operands: view it, read it, keep it for the backward pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASKS = _of(
 """Methods that answer the same for any tensor of the same values."""
 ASKS_LAYOUT = _of("stride is_contiguous storage_offset")
 ASKS_IDENTITY = _of("data_ptr is_pinned is_leaf grad_fn grad retains_grad _version _base is_set_to untyped_storage")
-"""What tells a tensor from a copy of it."""
+"""Attributes that distinguish a tensor from a copy of it."""
 ALIASES = _of("T mT H mH data real imag values indices")
 """Attributes that share the tensor's memory."""
 _KEEP_ORDER = _of(
@@ -39,9 +39,9 @@ VIEWS = _KEEP_ORDER | _of(
     view_as_complex atleast_1d atleast_2d atleast_3d broadcast_tensors as_strided as_subclass storage align_to
     to_dense unsafe_chunk unsafe_split real imag"""
 )
-"""What may share the memory of its first operand."""
+"""Operators whose result may share the memory of the first operand."""
 LAYS_OUT = _of("view reshape flatten contiguous clone view_as reshape_as unflatten ravel")
-"""What asks for elements that follow one another; all but `clone` may share the memory."""
+"""Operators that need elements that follow one another; all but `clone` may share the memory."""
 MOVES = _of("to cuda cpu type_as")
 ELEMENTWISE = _of(
     """cat concat concatenate stack hstack vstack dstack column_stack row_stack where gather scatter take_along_dim
@@ -51,24 +51,24 @@ ELEMENTWISE = _of(
     empty_like full_like rand_like randn_like copy_ add_ sub_ mul_ div_ scatter_ masked_fill_ index_add_ nonzero
     embedding one_hot any all"""
 )
-"""What gives the same, bit for bit, for operands of any strides."""
+"""Operators with the same result, bit for bit, for operands of any strides."""
 JOINS = _of("cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag einsum")
-"""What takes its operands in a list."""
+"""Operators that take their operands in a list."""
 MULTIPLIES = _of("linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d grid_sample")
-"""What lays out its operands before it multiplies them."""
+"""Operators that lay out their operands before they multiply them."""
 SAVES_NOTHING = _of(
     """cat concat concatenate stack hstack vstack dstack column_stack row_stack add sub subtract eq ne lt le gt ge
     greater less equal logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not neg sign
     floor ceil round isnan isinf isfinite zeros_like ones_like empty_like full_like rand_like randn_like copy_ add_
     sub_ sum mean any all argmax argmin nonzero flip roll tril triu one_hot allclose count_nonzero clone"""
 )
-"""What autograd keeps no operand of."""
+"""Operators of which autograd keeps no operand."""
 SAVES_OTHERS = _of("index_select masked_fill masked_fill_ scatter scatter_ index_add_")
-"""What autograd keeps the index or mask of, but not the first operand."""
+"""Operators of which autograd keeps the index or mask, but not the first operand."""
 LAYOUT_OF_FIRST = _of("masked_fill masked_fill_ copy_ add_ sub_ mul_ div_ scatter scatter_ index_add_")
-"""What gives a tensor whose strides come from the first operand alone."""
+"""Operators whose result takes its strides from the first operand alone."""
 LAYOUT_OF_NONE = _of("gather take_along_dim index_select masked_select nonzero embedding one_hot any all equal item")
-"""What gives a tensor whose strides come from no operand."""
+"""Operators whose result takes its strides from no operand."""
 RESHAPES = _of("""as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_""")
 """Methods that give a tensor another shape while it keeps its name."""
 KEEPS = (
@@ -90,9 +90,9 @@ KEEPS = (
     "torch.utils.",
     "torch.vmap",
 )
-"""What may keep its arguments, change them, or call what does."""
+"""Functions that may keep their arguments, change them, or call functions that do."""
 BINDS = _of("apply_ map_ register_hook backward share_memory_ requires_grad_ retain_grad")
-"""What they do holds for this tensor, and for no other of the same values."""
+"""Functions whose effect is on this tensor, and not on others with the same values."""
 GROWS = _of("append appendleft add insert extend update setdefault put push")
 """Methods by which a container takes something in."""
 _CHANGES = (*KEEPS, "torch.optim.", "torch._foreach", "torch.Tensor.backward", "torch.Tensor.register_hook")
@@ -119,7 +119,7 @@ _MAKES = "cat concat stack hstack vstack where repeat_interleave index_select ga
 FRESH = frozenset(f"torch.{name}" for name in f"{_FACTORIES} {_LIKE} {_MAKES}".split()) | frozenset(
     f"torch.Tensor.{name}" for name in "repeat repeat_interleave index_select gather clone new_zeros new_ones".split()
 )
-"""What makes a tensor of its own, and keeps no hold on it for the backward pass."""
+"""Operators that create a tensor of their own, and do not keep it for the backward pass."""
 _DECIDES = _of("argmax argmin eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not")
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
@@ -195,7 +195,7 @@ def _are_numbers(model: Model, operands: list[ast.expr], surely: bool) -> bool:
 
 
 def written(model: Model, node: ast.AST) -> list[ast.expr]:
-    """What a node writes to: stores, methods and functions that end in "_", `out` and `inplace`."""
+    """The targets to which a node writes: stores, methods and functions that end in "_", `out` and `inplace`."""
     if isinstance(node, ast.Subscript):
         return [node.value] if isinstance(node.ctx, ast.Store) else []
     if isinstance(node, ast.AugAssign):

@@ -1,4 +1,4 @@
-"""What becomes of a tensor: who reads it, who lays it out anew, who may write to it, what autograd may keep.
+"""The uses of a tensor: reads, changes of layout, possible writes, and tensors that autograd may keep.
 
 All names are followed that may stand for it in its function (`semantics.flow`), and the functions of the
 file that it is passed to.
@@ -20,7 +20,7 @@ from perflint.semantics.values import Array, Function, Tensor
 
 
 class Fate(Enum):
-    """What one use does with a tensor."""
+    """The effect of one use on a tensor."""
 
     READ = "read"
     """Element by element: what comes out is the same, bit for bit, for any strides, and shares no memory."""
@@ -329,7 +329,7 @@ def fates(model: Model, node: ast.expr) -> set[Fate]:
 
 
 def handed(model: Model, call: ast.Call, node: ast.expr, keyword: str) -> set[Fate]:
-    """What a call does with one of its arguments."""
+    """The effect of a call on one of its arguments."""
     uses = Uses(model)
     uses._argument(call, node, keyword, _As())
     return uses.fates

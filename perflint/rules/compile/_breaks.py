@@ -71,7 +71,7 @@ class BreakRule(Rule):
                 yield found, compiled
 
     def at(self, site: Any) -> Iterator[Break]:
-        """What would break a graph at a site; asked only in files that hold compiled functions."""
+        """The possible graph breaks at a site; called only in files with compiled functions."""
         raise NotImplementedError
 
 

@@ -26,7 +26,7 @@ class _OnDevice:
         return getattr(self._model, name)
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression may evaluate to."""
+        """The value of an expression."""
         return on_device(self._model.value(node))
 
 

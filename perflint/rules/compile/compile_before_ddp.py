@@ -109,7 +109,7 @@ def _compiled(site: CallSite) -> ast.Call | None:
 
 
 def _last_made(site: CallSite, path: str) -> ast.Call | None:
-    """What the last assignment of a path before the call, in the same function, calls if it is torch.compile."""
+    """The callee of the last assignment of a path before the call, in the same function, if it is torch.compile."""
     model, found = site.model, None
     function = model.function(site.node)
     for assignment in model.nodes(ast.Assign):

@@ -119,7 +119,7 @@ class UnregisteredExtension(Rule):
 
 
 def _loaded(model: Model) -> Iterator[str]:
-    """What the file calls the extensions that it loads."""
+    """The names of the extensions that the file loads."""
     for assignment in model.nodes(ast.Assign):
         if isinstance(assignment.value, ast.Call) and model.target(assignment.value) in _LOADS:
             yield from filter(None, map(path_of, assignment.targets))

@@ -113,7 +113,7 @@ class KeptGraphOutput(Rule):
 
 
 def _kept_in_loops(model: Model) -> Iterator[ast.expr]:
-    """What is appended, or stored under an index or key, in a loop."""
+    """The value that is appended, or stored under an index or key, in a loop."""
     for call in model.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _KEEPS and call.args:
             if loop_around(model, call) is not None:

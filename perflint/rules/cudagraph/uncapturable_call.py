@@ -140,7 +140,7 @@ def _may_run(site: Site) -> bool:
 
 
 def _waits(rule: Rule, site: Site) -> Iterator[Finding]:
-    """What the rules of waits and transfers find at a site."""
+    """The findings of the rules of waits and transfers at a site."""
     if isinstance(site, CallSite) and site.target in _BY_THEMSELVES:
         yield rule.finding(site, f"`{site.text(site.node)}` asks for the state of the GPU")
         return

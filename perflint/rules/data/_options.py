@@ -1,4 +1,4 @@
-"""What `**options` of a call hold, where the same function writes them down."""
+"""The contents of `**options` of a call, if the same function writes them down."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _of_keywords(call: ast.Call) -> Options | None:
 
 
 def _of_name(model: Model, name: ast.Name, seen: frozenset[str]) -> Options | None:
-    """What all statements of the function put into a name; None where one does anything else with it."""
+    """The entries that the statements of the function put into a name; None if one uses it otherwise."""
     function = model.function(name)
     known = _known(model, function or model.source.tree)
     if (name.id, seen) not in known:

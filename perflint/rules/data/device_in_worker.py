@@ -139,7 +139,7 @@ def _with_workers(model: Model) -> Iterator[ClassInfo]:
 
 
 def _placed(model: Model, dataset: ClassInfo) -> Iterator[tuple[CallSite, str]]:
-    """What the constructor of a data set makes on a device, or moves there, and its items are made of."""
+    """The tensors that the constructor of a data set puts on a device, and from which its items are read."""
     reads = {path_of(part) for part in walk(dataset.methods["__getitem__"].node) if isinstance(part, ast.Attribute)}
     for part in walk(dataset.methods["__init__"].node):
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):

@@ -160,7 +160,7 @@ def _is_in_memory(model: Model, data: Value) -> bool:
 
 
 def _decodes(model: Model, data: Value, depth: int) -> str:
-    """What a data set does for each item that takes long, in words; empty where nothing is seen."""
+    """The slow work of a data set for each item, in words; empty if there is none."""
     for member in data.members:
         if not isinstance(member, Instance) or depth == 0:
             continue

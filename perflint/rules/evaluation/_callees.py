@@ -87,7 +87,7 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """What is seen of the `forward` of a module's class; of a class that is not seen, nothing."""
+    """The facts about the `forward` of a module's class; empty for an unknown class."""
 
     stores: bool
     """It stores something in the module, which others may read later."""
@@ -131,7 +131,7 @@ class Callees:
         return Takes.UNKNOWN if any(made.stores for made in self.classes(callee)) else Takes.RETURNS
 
     def classes(self, callee: ast.expr) -> list[Forward]:
-        """What is seen of the `forward` of a module."""
+        """The facts about the `forward` of a module."""
         return [
             self._forward(member.cls) for member in self._model.value(callee).members if isinstance(member, Instance)
         ]

@@ -100,7 +100,7 @@ class Carriers:
         return [(place, carry) for place, carry in found if carry is not Carry.NONE]
 
     def _given(self, scope: Scope) -> dict[ast.arg, Carry] | None:
-        """What the callers in the file pass; None where there are none, or where they are too deep."""
+        """The arguments of the callers in the file; None if there are none, or if they are too deep."""
         calls = self._survey.callers.get(scope, [])
         if not calls or len(self._open) > _DEEPEST or any(caller in self._open for caller, _ in calls):
             return None
@@ -130,7 +130,7 @@ class Carriers:
         return Carry.TRAINED if self._runs_recorded(function) else Carry.NONE
 
     def _by_unseen(self, call: ast.Call) -> Carry:
-        """What unseen code returns; a method of the file that has the name may be meant."""
+        """The result of unseen code; it may be a method of the file with that name."""
         named = self._survey.called(call) if self._may_be_of_file(call.func) else []
         return Carry.TRAINED if any(map(self._runs_recorded, named)) else Carry.UNSEEN
 
@@ -170,7 +170,7 @@ class Carriers:
         return bool(owner) and self._modules.holder(call, owner) in self._modules.held
 
     def _attribute(self, attribute: ast.Attribute) -> Carry:
-        """What an attribute of the object holds: a parameter, or something that is not seen here."""
+        """The value of an attribute of the object: a parameter, or unknown."""
         root = dotted(attribute).partition(".")[0]
         if root not in ("self", "cls") or attribute.attr in _CUTS:
             return Carry.NONE

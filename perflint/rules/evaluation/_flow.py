@@ -59,7 +59,7 @@ class Flows:
         return found
 
     def fate(self, node: ast.expr) -> Fate:
-        """What becomes of the value of an expression in its function."""
+        """The uses of the value of an expression in its function."""
         return self.of(self.survey.scope_around(node)).fate(node)
 
     def inside(self, scope: Scope) -> Flow | None:
@@ -83,9 +83,9 @@ class _Builder:
         self.reaching = self.survey.reaching(scope)
         self.flow = Flow()
         self._bound: dict[Definition, list[ast.expr]] = {}
-        """What each definition is bound to."""
+        """The value of each definition."""
         self._grown: list[tuple[Definition, ast.expr]] = []
-        """What is put into the objects of definitions."""
+        """The values that are put into the objects of definitions."""
 
     def build(self) -> Flow:
         """The flow, closed."""
@@ -324,7 +324,7 @@ class _Builder:
                 self._end(part, Fate.STORED)
 
     def _nested(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        """What decorators, defaults and bases of a definition hold may be used whenever."""
+        """The values in decorators, defaults and bases of a definition may be used at any time."""
         outside: list[ast.AST] = [*node.decorator_list]
         outside += [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else [node.args]
         for part in outside:

@@ -12,7 +12,7 @@ from perflint.semantics.reaching import Definition
 
 
 class Fate(Flag):
-    """What becomes of a value, in all of its uses in its function."""
+    """The fate of a value, in all of its uses in its function."""
 
     NONE = 0
     GRADIENT = auto()
@@ -67,7 +67,7 @@ class Flow:
     steps: int = 0
 
     def fate(self, node: ast.AST | Definition) -> Fate:
-        """What becomes of the value of a node, as far as its graph goes with it."""
+        """The fate of the value of a node, as far as its graph goes with it."""
         return self.fates.get(node, Fate.NONE)
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class Flow:
 
     @cached_property
     def all_fates(self) -> dict[Place, Fate]:
-        """What becomes of values whose graph may be left behind: `x.argmax()` counts as well."""
+        """The fate of values whose graph may be left behind: `x.argmax()` counts as well."""
         return self._brought_back(self.edges, self.values)
 
     def _brought_back(self, *all_edges: Edges) -> dict[Place, Fate]:

@@ -102,7 +102,7 @@ def _is_changed_graph_layer(name: str, asked: list[str | None] | list[str] | Non
 
 
 def _parts(value: Value) -> tuple[Value, ...]:
-    """What a container is made of: modules, or a list of them."""
+    """The elements of a container: modules, or a list of them."""
     if isinstance(value, Sequence):
         return value.items if value.items is not None else (value.element,)
     return value.members

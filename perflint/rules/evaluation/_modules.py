@@ -87,7 +87,7 @@ class Modules:
                         self.trained.add(self.holder(call, dotted(inner.value)))
 
     def _assigned(self, node: ast.AST, name: str) -> list[ast.expr]:
-        """What is assigned to a name, or added to it, in the function around a node and those around that."""
+        """The values that are assigned or added to a name, in the function around a node and those around that."""
         found: list[ast.expr] = []
         for around in self._survey.scope_around(node).chain:
             found += self._assignments.get((around, name), ())

@@ -28,7 +28,7 @@ _VIEWS = frozenset({"H", "T", "imag", "mH", "mT", "real"})
 
 
 class Proofs:
-    """What is proven of the functions and statements of a file."""
+    """The proofs about functions and statements of a file."""
 
     def __init__(self, survey: Survey) -> None:
         self._survey, self._model = survey, survey.model

@@ -130,7 +130,7 @@ def is_data(survey: Survey, source: ast.expr) -> bool:
 
 
 def iterated(loop: ast.AST) -> Iterator[ast.expr]:
-    """What a loop or comprehension iterates over."""
+    """The iterable of a loop or comprehension."""
     if isinstance(loop, (ast.For, ast.AsyncFor)):
         yield loop.iter
     elif isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):

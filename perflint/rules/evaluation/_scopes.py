@@ -273,7 +273,7 @@ class Survey:
 
     @cached_property
     def assigned(self) -> Mapping[str, list[ast.expr]]:
-        """What the file assigns to each name and attribute."""
+        """The values that the file assigns to each name and attribute."""
         found: dict[str, list[ast.expr]] = {}
         for node in self.all(ast.Assign):
             for target in node.targets:

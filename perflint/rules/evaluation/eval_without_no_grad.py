@@ -209,7 +209,7 @@ def _capped(region: Region, sure: Confidence) -> Confidence:
 
 
 def _advice(region: Region, run: Run) -> str:
-    """What to do at the place of a region."""
+    """The advice at the place of a region."""
     context = f"torch.{context_of(region)}()"
     if region.loop is not None:
         return f"Put this loop under `with {context}:`."

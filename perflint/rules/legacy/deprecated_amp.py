@@ -254,7 +254,7 @@ def _moved_import(model: Model, statement: Import) -> Edit | None:
 
 
 def _edits(model: Model, reference: Reference, spelling: str | None) -> list[Edit] | None:
-    """What to change at a reference; `spelling` None leaves its name to the import."""
+    """The edits at a reference; `spelling` None leaves its name to the import."""
     call = _call_of(model, reference)
     if call is not None:
         new = _with_device(model, reference, call)
@@ -388,7 +388,7 @@ def _is_fallback(model: Model, reference: Reference, names: Names) -> bool:
 
 
 def _alternatives(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:
-    """What runs where `inner` does not: other branches, or a branch above that leaves the block."""
+    """The alternatives to `inner`: other branches, or a branch above that leaves the block."""
     if isinstance(outer, ast.IfExp) and inner is not outer.test:
         return [outer.orelse if inner is outer.body else outer.body]
     blocks = [getattr(outer, field, None) or [] for field in ("body", "orelse", "handlers")]

@@ -196,7 +196,7 @@ def _asks_for_version(test: ast.expr) -> bool:
 
 
 def _meant(full: str) -> tuple[str, Confidence]:
-    """What was probably meant, and how sure it is that torch never had the name."""
+    """The probably intended name, and how certain it is that torch never had this one."""
     if full in _MEANT:
         return _MEANT[full], Confidence.HIGH
     # Imported late: a clean file does not pay for it.

@@ -115,7 +115,7 @@ def _consumer(model: Model, node: ast.expr, function: ast.AST) -> ast.expr | Non
 
 
 def _outermost(model: Model, node: ast.expr) -> ast.expr:
-    """What an expression becomes by casts and dropout around it."""
+    """The expression with the casts and dropout around it."""
     while True:
         parent = model.parent(node)
         if isinstance(parent, ast.Attribute) and parent.attr in _PASSES_ON:
@@ -151,12 +151,12 @@ def _product_around(model: Model, node: ast.expr) -> ast.expr | None:
 
 
 def _operands(call: ast.Call) -> list[ast.expr]:
-    """What a product multiplies; an equation is none of it."""
+    """The operands of a product; without the equation of `einsum`."""
     return [each for each in call.args if not (isinstance(each, ast.Constant) and isinstance(each.value, str))]
 
 
 class _Chain:
-    """What the scores of a softmax went through, from the product that made them."""
+    """The operations between the product and the softmax of the scores."""
 
     def __init__(self, model: Model, function: ast.AST, softmax: ast.Call) -> None:
         self.model = model
@@ -213,7 +213,7 @@ class _Chain:
         return any(self._is_turned(value, depth - 1) for value, _ in self._values(node))
 
     def _values(self, node: ast.Name) -> Iterator[tuple[ast.expr, ast.stmt]]:
-        """What the function gives to a name before it is used."""
+        """The value that the function assigns to a name before its use."""
         for each in walk(self.function):
             if isinstance(each, (ast.Assign, ast.AugAssign)) and (each.lineno, each.col_offset) <= (
                 self.softmax.lineno,

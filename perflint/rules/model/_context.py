@@ -1,4 +1,4 @@
-"""What the file around a layer does with it: biases set by hand, norms frozen."""
+"""The code around a layer in its file: biases set by hand, norms frozen."""
 
 from __future__ import annotations
 

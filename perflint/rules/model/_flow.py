@@ -16,7 +16,7 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(slots=True)
 class Attribute:
-    """What a class does with `self.<name>`."""
+    """The uses of `self.<name>` in a class."""
 
     assigned: list[ast.expr | None] = field(default_factory=list)
     """The values; None for one that is not a plain assignment's."""

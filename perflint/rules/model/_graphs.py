@@ -1,4 +1,4 @@
-"""What the losses of a loop derive from, as far as plain assignments tell: which parts of graphs they share."""
+"""The inputs of the losses of a loop, as far as plain assignments show them: the parts of graphs that they share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Turn:
 
     @cached_property
     def bindings(self) -> dict[str, list[Binding]]:
-        """What the body of the loop binds, in source order."""
+        """The bindings in the body of the loop, in source order."""
         found: dict[str, list[Binding]] = {}
         for node in walk(self.loop):
             for name, value in _bound(node):
@@ -155,7 +155,7 @@ class Turn:
 
     @cached_property
     def _before(self) -> dict[str, list[Binding]]:
-        """What the function binds outside of the loop."""
+        """The bindings of the function outside of the loop."""
         found: dict[str, list[Binding]] = {}
         inner = set(walk(self.loop))
         for node in walk(body_of(self.model, self.loop)):

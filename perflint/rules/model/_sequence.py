@@ -129,7 +129,7 @@ def _values(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _behind_name(model: Model, node: ast.expr) -> ast.expr:
-    """What a local name stands for that is assigned once and read once; the expression itself otherwise."""
+    """The value of a local name that is assigned once and read once; otherwise the expression itself."""
     function = model.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return node

@@ -21,7 +21,7 @@ _SUMS = ("torch.sum", "torch.Tensor.sum")
 _SPACE = re.compile(
     r"(?:^|[^a-z])(?:coords?|coordinates|pts|points?|pos|positions?|xyz|xy|cent(?:er|re|roid)s?)\d*(?:[^a-z]|$)"
 )
-"""What points of the plane or of space are called."""
+"""Names for points of the plane or of space."""
 _POWERS = frozenset({"pow", "square", "abs", "absolute"})
 
 
@@ -144,7 +144,7 @@ def _is_last(site: CallSite) -> bool:
 
 
 def _powered(node: ast.expr) -> ast.expr | None:
-    """What is squared, or made positive: `d ** 2`, `d * d`, `d.pow(2)`, `torch.square(d)`, `d.abs()`."""
+    """The operand that is squared, or made positive: `d ** 2`, `d * d`, `d.pow(2)`, `torch.square(d)`, `d.abs()`."""
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 2:
             return node.left
@@ -159,7 +159,7 @@ def _powered(node: ast.expr) -> ast.expr | None:
 
 
 def _only_value(site: CallSite, name: ast.Name) -> ast.expr | None:
-    """What a name of the function is bound to once, for this use alone."""
+    """The value of a name that the function binds once, for this use alone."""
     function = site.model.function(name)
     if function is None:
         return None

@@ -137,7 +137,7 @@ def _logarithm(model: Model, call: ast.Call) -> _Split | None:
 
 
 def _logged(model: Model, call: ast.Call) -> ast.expr | None:
-    """What a call takes the logarithm of."""
+    """The argument of the logarithm in a call."""
     target = model.target(call)
     func = call.func
     if target == "torch.Tensor.log" or (not target and isinstance(func, ast.Attribute) and func.attr == "log"):

@@ -201,7 +201,7 @@ def _is_kept(loop: Loop, names: set[str]) -> bool:
 
 
 def _started(turn: Turn, call: ast.Call) -> list[ast.expr]:
-    """What a backward pass, or a function that takes gradients, starts from."""
+    """The tensor from which a backward pass, or a function that takes gradients, starts."""
     found = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "retain_graph")]
     if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
         owner = call.func.value

@@ -30,7 +30,7 @@ class Loaded:
     name: str
     """The name that the checkpoint is bound to; empty where it is passed on at once."""
     place: ast.expr
-    """What `map_location` is."""
+    """The value of `map_location`."""
     confidence: Confidence
 
 
@@ -72,7 +72,7 @@ def _counts(model: Model, made: Instance) -> Confidence | None:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """What a chain of items begins with: `checkpoint["optimizer"]`, `checkpoint.get("optimizer")`."""
+    """The base of a chain of items: `checkpoint["optimizer"]`, `checkpoint.get("optimizer")`."""
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
@@ -101,7 +101,7 @@ def _load(model: Model, node: ast.expr) -> ast.Call | None:
 
 
 def _place(model: Model, load: ast.Call) -> tuple[ast.expr, Confidence] | None:
-    """What `map_location` says, if it means the device, and how sure that is."""
+    """The argument `map_location`, if it is the GPU, with its confidence."""
     found = CallSite(model, load, "torch.load", None).argument("map_location", 1)
     if found is None or isinstance(found, (ast.Lambda, ast.Dict)):
         return None

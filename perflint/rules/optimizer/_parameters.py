@@ -16,7 +16,7 @@ _PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate",
     "itertools.chain.from_iterable",
 }
 _CALLED = re.compile(r"(^|_)(params|parameters|grads|gradients)$")
-"""What lists of parameters, or of their gradients, are called."""
+"""Names for lists of parameters, or of their gradients."""
 _Nothing: frozenset[str] = frozenset()
 
 

@@ -22,7 +22,7 @@ _UPDATES = frozenset(
     normal_ uniform_""".split()
 )
 _LOOSE = frozenset({"copy_", "normal_", "uniform_"})
-"""What is mostly done once; it counts only in code that runs each step."""
+"""Names of work that is mostly done once; it counts only in code that runs each step."""
 _FORMS = frozenset({"view_as", "reshape_as", "expand_as", "type_as", "to"})
 
 

@@ -15,7 +15,7 @@ _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
 _OTHER = re.compile(
     r"Attention|Transformer|Embedding|LSTM|GRU|RNN|Conv(Transpose)?[13]d|scaled_dot_product|attn", re.IGNORECASE
 )
-"""What another layout does nothing for, or is in the way of."""
+"""Layers that do not benefit from another layout, or that prevent it."""
 _LIBRARIES = ("torchvision.models.", "segmentation_models_pytorch.", "timm.", "torch.hub.load")
 _NETWORKS = re.compile(
     r"(?:^|[./_])(?:seresne|wide_resne|resne|vgg|densenet|efficientnet|mobilenet|regnet|convnext|inception|googlenet"

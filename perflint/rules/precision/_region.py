@@ -71,7 +71,7 @@ def mentions_eight_bits(text: str) -> bool:
 
 
 def region(model: Model) -> Region:
-    """What a file says of the formats that it computes in."""
+    """The facts in a file about the formats in which it computes."""
     return _region(model, model.source.tree)
 
 

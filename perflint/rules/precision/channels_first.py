@@ -200,7 +200,7 @@ def _moved(model: Model, run: ast.Call) -> ast.Call | None:
 
 @once_per_node
 def _first_moves(model: Model, body: ast.AST) -> dict[str, ast.Call]:
-    """What a function or file moves to the device and binds to a name or an attribute: the first for each of them."""
+    """The tensors that a function or file moves to the GPU and binds to a name or an attribute: the first for each."""
     found: dict[str, ast.Call] = {}
     for each in walk(body):
         if not isinstance(each, ast.Assign) or (model.function(each) or model.source.tree) is not body:

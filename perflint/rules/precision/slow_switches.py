@@ -26,7 +26,7 @@ _ON_PURPOSE = re.compile(r"seed|determin|reprod|random|debug|test", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """What a switch does, what it costs, and what to do instead."""
+    """The effect of a switch, its cost, and the advice."""
 
     effect: Effect
     row: str

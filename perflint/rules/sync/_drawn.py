@@ -29,7 +29,7 @@ class Draw:
 
 
 def drawn_on_host(site: CallSite) -> Draw | None:
-    """What a call of `multinomial` draws from; None where nothing goes to the host for it and back.
+    """The probabilities of a call of `multinomial`; None unless they go to the CPU for it and the result back.
 
     A generator lives on one device: who passes one means to draw there.
     """

@@ -19,7 +19,7 @@ class Element:
 
     loop: Loop
     whole: ast.expr
-    """What the elements are of: a tensor, or a list, tuple or dict of tensors."""
+    """The container of the elements: a tensor, or a list, tuple or dict of tensors."""
 
 
 def element_read(model: Model, node: ast.expr, tensor: ast.expr) -> Element | None:

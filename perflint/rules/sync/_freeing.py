@@ -15,7 +15,7 @@ _NAMED_SO = re.compile(
     r"|is_available|is_initialized|current_device|device_count|get_\w*device\w*"
     r"|print|info|debug|warning|log|format|range|len|round|int|float|str|min|max|abs|sum|getattr|hasattr|callable"
 )
-"""What functions call that free memory and say how much it was."""
+"""Names of functions that free memory and report how much it was."""
 
 
 def frees_memory(model: Model, node: ast.AST) -> bool:

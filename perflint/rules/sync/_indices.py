@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[…]`."""
+"""The parts between the brackets of `x[…]`."""
 
 from __future__ import annotations
 

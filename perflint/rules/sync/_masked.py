@@ -29,7 +29,7 @@ class MaskedLoss:
 
 
 def masked_loss(site: CallSite) -> MaskedLoss | None:
-    """What a call of such a loss takes, where input and target have the same index."""
+    """The arguments of a call of such a loss, if input and target have the same index."""
     first, second = site.argument("input", 0), site.argument("target", 1)
     if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
         return None

@@ -51,7 +51,7 @@ class Read:
     node: ast.expr
     """The smallest expression that waits."""
     tensor: ast.expr
-    """What is read."""
+    """The tensor that is read."""
     value: Value
     confidence: Confidence
 
@@ -168,7 +168,7 @@ def _read_by_method(site: CallSite) -> Read | None:
 
 
 def _with_methods(value: Value) -> Value:
-    """What of a value may be asked for its numbers: numbers of Python and None cannot."""
+    """The alternatives of a value that can be read: without numbers of Python and None."""
     if value.tensor is None:
         return value
     return union(member for member in value.members if not isinstance(member, (Const, Scalar)))
@@ -188,7 +188,7 @@ def _read_by_function(site: CallSite) -> Read | None:
 
 
 def _elements(value: Value) -> Value:
-    """What any() and all() test one by one."""
+    """The elements that any() and all() test one by one."""
     for member in value.members:
         if isinstance(member, Sequence) and member.element.tensor is not None:
             return member.element

@@ -137,7 +137,7 @@ class EagerFormat(Rule):
 
 
 def _shown(site: FormatSite) -> Value:
-    """What is turned into text: of `"{a}".format(**values)` and `"%(a)s" % values` one of the values that it names."""
+    """The values that are formatted: of `"{a}".format(**values)` and `"%(a)s" % values` one of the named ones."""
     value = site.value(site.node)
     template = _template(site) if isinstance(value, Mapping) else None
     if template is None or not isinstance(value, Mapping):

@@ -138,7 +138,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _cure(site: CallSite) -> str:
-    """What to do, by the source of the numbers."""
+    """The advice, by the source of the numbers."""
     made = site.node
     if site.target in MOVES and isinstance(site.node.func, ast.Attribute):
         made = creator(site, site.node.func.value) or made

@@ -118,7 +118,7 @@ def _owner(call: CallSite) -> str:
 
 
 def _logged(model: Model) -> set[str]:
-    """What a file hands to `log` or `log_dict` as an object."""
+    """The objects that a file passes to `log` or `log_dict`."""
     found: set[str] = set()
     for call in model.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("log", "log_dict"):

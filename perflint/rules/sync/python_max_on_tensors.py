@@ -102,7 +102,7 @@ def _what(site: CallSite) -> str:
 
 
 def _cure(site: CallSite) -> str:
-    """What to do, by the use of the result."""
+    """The advice, by the use of the result."""
     tensor = _tensor(site)
     if tensor is not None and len(site.node.args) > 1 and use_of(site) in _NUMBERS:
         if not isinstance(tensor, ast.Name):

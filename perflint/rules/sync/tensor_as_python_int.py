@@ -119,7 +119,7 @@ def _numbers(site: CallSite | SubscriptSite) -> list[tuple[ast.expr, Confidence]
 
 
 def _converted(site: CallSite, node: ast.expr) -> Iterator[tuple[ast.expr, Confidence]]:
-    """What becomes a Python number whatever it is: if it may be a tensor, that is read."""
+    """The expressions that become a Python number in any case: if one may be a tensor, it is read."""
     value = site.value(node)
     confidence = device_confidence(value)
     if value.tensor is not None and confidence is not None and confidence is not Confidence.LOW:

@@ -1,1 +1,1 @@
-"""What only a trace can show."""
+"""Rules whose findings only a trace can show."""

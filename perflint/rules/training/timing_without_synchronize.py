@@ -109,7 +109,7 @@ class TimingWithoutSynchronize(Rule):
 
 
 def _timed(site: CallSite) -> _Timed | None:
-    """What a reading of the clock times, where it is the end of a difference in the same block as its start."""
+    """The work that a reading of the clock times, if it ends a difference in the same block as its start."""
     model = site.model
     end = model.parent(site.node)
     if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Sub) or end.left is not site.node:

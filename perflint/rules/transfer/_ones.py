@@ -88,7 +88,7 @@ def _has_rank(model: Model, node: ast.expr) -> bool:
 
 
 def _assigned(model: Model, use: ast.Name) -> Iterator[ast.expr]:
-    """What the statements of a function bind a name to, or add to it."""
+    """The values that the statements of a function assign or add to a name."""
     last = bound(model, use)
     if last is not None:
         yield last
@@ -115,7 +115,7 @@ def _made(model: Model, node: ast.expr, depth: int) -> Shape:
 
 
 def bound(model: Model, use: ast.Name) -> ast.expr | None:
-    """What a name is bound to at a use, if one assignment alone may have done so."""
+    """The value of a name at a use, if only one assignment can have set it."""
     found = flow_around(model, use).used.get(use)
     if found is None or not isinstance(found.node, ast.Name) or not found.whole:
         return None
@@ -123,7 +123,7 @@ def bound(model: Model, use: ast.Name) -> ast.expr | None:
 
 
 def _attribute(model: Model, node: ast.Attribute) -> ast.expr | None:
-    """What the class around assigns to an attribute of `self`, or registers as a buffer, where it does so once."""
+    """The value that the class assigns to an attribute of `self`, or registers as a buffer, if it does so once."""
     if not isinstance(node.value, ast.Name):
         return None
     definition = next((each for each in model.ancestors(node) if isinstance(each, ast.ClassDef)), None)

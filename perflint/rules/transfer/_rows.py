@@ -32,7 +32,7 @@ _READS_NUMBERS = {name for name in FACTORIES if not name.endswith("_like")} | {
     "builtins.float",
     "builtins.range",
 }
-"""What takes numbers: of a tensor, they are its data, and may be sizes."""
+"""Functions that take numbers: tensor elements passed to them may be data or sizes."""
 _WORK = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
 _DEEPEST = 3
 
@@ -52,7 +52,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """What differs between the turns: an index, "" where there is none, and rows by name, with their tensors."""
+    """The values that differ between iterations: an index ("" if there is none), and rows by name, with their tensors."""
 
     index: str
     rows: Mapping[str, ast.expr]
@@ -64,14 +64,14 @@ class _Turns:
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """What a statement computes in each turn; `filled` is the tensor that it goes into, None for lists and sums."""
+    """The result of a statement on each iteration; `filled` is the tensor that it fills, None for lists and sums."""
 
     made: ast.expr
     filled: ast.expr | None
 
 
 def rows(model: Model, loop: ast.For) -> Rows | None:
-    """What a loop computes row by row; None where turns are few, need each other, or may differ in size."""
+    """The result that a loop computes row by row; None if iterations are few, depend on others, or differ in size."""
     turns = _turns(model, loop.target, loop.iter)
     if turns is None or loop.orelse:
         return None
@@ -91,7 +91,7 @@ def rows(model: Model, loop: ast.For) -> Rows | None:
 
 
 def joined_rows(model: Model, call: ast.Call) -> Rows | None:
-    """What `torch.stack([f(x[i]) for i in range(n)])` computes row by row."""
+    """The result that `torch.stack([f(x[i]) for i in range(n)])` computes row by row."""
     if not call.args or model.target(call) not in _JOINS:
         return None
     made = call.args[0]
@@ -127,7 +127,7 @@ def _confidence(model: Model, tensor: ast.expr) -> Confidence:
 
 
 def _turns(model: Model, target: ast.expr, source: ast.expr) -> _Turns | None:
-    """What the turns over a source bind; None where it is no range and no tensor, or one of few."""
+    """The values that iterations over a source bind; None unless it is a range or a tensor of more than a few."""
     if isinstance(source, ast.Call) and model.target(source) == "builtins.range":
         if isinstance(target, ast.Name) and len(source.args) < 3 and not _is_few(model, source):
             return _Turns(target.id, {})
@@ -296,7 +296,7 @@ def _is_own(model: Model, call: ast.Call, depth: int) -> bool:
 
 
 def _products(model: Model, loop: ast.For, turns: _Turns) -> Iterator[_Product]:
-    """What the statements of a body fill, gather or add up, as long as no turn reads it."""
+    """The values that the statements of a body fill, collect or add up, if no iteration reads them."""
     parts = [part for statement in loop.body for part in walk(statement)]
     sums = _sums(parts)
     for node in parts:

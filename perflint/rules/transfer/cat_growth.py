@@ -198,7 +198,7 @@ def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What a loop changes: the names that it binds, those in what its body writes to, and whether that is a tensor."""
+    """The names that a loop binds, the names to whose values it writes, and whether it writes to a tensor."""
 
     bound: frozenset[str]
     written: frozenset[str]

@@ -160,7 +160,7 @@ _COST = "a bias of the attention scores repeated in each layer costs training of
 
 
 def _repeats(site: CallSite) -> _Repeats | None:
-    """What `expand` takes instead, where all that is repeated is new or of size 1."""
+    """The arguments of `expand`, if every repeated dimension is new or of size 1."""
     given = _given(site)
     if given is None or not isinstance(site.node.func, ast.Attribute) or all(_is_one(site, each) for each in given):
         return None
