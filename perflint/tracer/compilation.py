@@ -1,4 +1,4 @@
-"""What torch.compile could not do, from its own records: nothing is switched on for it."""
+"""Failures of torch.compile, from its own records: nothing is switched on for them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CompilationWatch:
         logging.getLogger(_CUDAGRAPHS).removeHandler(self._skips)
 
     def keep(self, locator: Locator) -> None:
-        """What is compiled from here on is not the program's."""
+        """Keep the records so far: later compilations are not the program's."""
         self._had_compiled, self._kept = self.has_compiled, self.records(locator)
 
     @property
@@ -55,7 +55,7 @@ class CompilationWatch:
         return bool(counters.get("frames", {}).get("ok"))
 
     def records(self, locator: Locator) -> tuple[GraphBreak | Recompile | CudagraphSkip, ...]:
-        """What happened in the process."""
+        """The graph breaks, recompiles and skipped CUDA graphs of the process."""
         if self._kept is not None:
             return self._kept
         utils = sys.modules.get("torch._dynamo.utils")

@@ -1,4 +1,4 @@
-"""What a trace holds. Times are in milliseconds unless a name says otherwise."""
+"""The records of a trace. Times are in milliseconds unless a name says otherwise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What was traced, and how. The first record of a file."""
+    """The traced program, and the settings. The first record of a file."""
 
     perflint: str
     python: str
@@ -172,7 +172,7 @@ class ModuleCall:
     """From the root module, with dots; empty for the root."""
     type: str
     settings: str
-    """What `extra_repr` says; of a `MultiheadAttention`, which says nothing, the arguments of its constructor."""
+    """The text of `extra_repr`; for a `MultiheadAttention`, which has none, the arguments of its constructor."""
     made: Place | None
     """Where the user's code constructed it."""
     inputs: tuple[TensorFacts, ...]
@@ -220,7 +220,7 @@ class CudagraphSkip:
 
 @dataclass(frozen=True, slots=True)
 class AllocatorChurn:
-    """What recorded steps asked of the caching allocator and of the driver."""
+    """The requests of recorded steps to the caching allocator and to the driver."""
 
     device: int
     steps: int
@@ -254,19 +254,19 @@ class Gap:
 
     @property
     def cost_ms(self) -> float:
-        """What the step would save without the sync: the gaps that the lost lead would have filled."""
+        """The time that the step would save without the sync: the gaps that the lost lead would have filled."""
         return min(self.blocked_ms, self.ms + self.behind_ms) if self.cause == "sync" else self.ms
 
 
 @dataclass(frozen=True, slots=True)
 class SyncCost:
-    """What the syncs of a place cost a step, from a replay of the profiled steps without their waits."""
+    """The cost of the syncs of a place per step, from a replay of the profiled steps without their waits."""
 
     place: Place
     ms: float
     """Their share of what a step saves without any sync: where two wait for the same work, each has half."""
     alone_ms: float
-    """What a step saves where only these go."""
+    """The time that a step saves if only these are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,22 +311,22 @@ class Experiment:
     """A change that was timed with the program's own shapes and types, before and after in turn."""
 
     name: str
-    """What kind of change: `bias-before-norm`, `autocast`, `compile`, …"""
+    """The kind of change: `bias-before-norm`, `autocast`, `compile`, …"""
     codes: tuple[str, ...]
     """The rules that it speaks for; empty where there is none."""
     scope: str
-    """What was timed: `layer`, `model` (all of its forward, and backward where it trains) or `optimizer` (its step)."""
+    """The timed part: `layer`, `model` (all of its forward, and backward if it trains) or `optimizer` (its step)."""
     place: Place | None
     """Where the user's code constructed what was changed. Equal layers of several places are timed
     once and have a record for each."""
     subject: str
-    """What was changed: `layer1.0.conv1 Conv2d(3, 64, …)`."""
+    """The changed part: `layer1.0.conv1 Conv2d(3, 64, …)`."""
     change: str
     """In words: `out_features 1008 instead of 1001`."""
     shapes: tuple[tuple[int, ...], ...]
     """Of the tensors that went in."""
     dtype: str
-    """What it computed in; under autocast its dtype."""
+    """The dtype of the computation; under autocast that of autocast."""
     device: str
     """`cuda:0`, or `cpu`: then times are the host's, and say nothing about a GPU."""
     before_ms: float
@@ -346,7 +346,7 @@ class Experiment:
 
     @property
     def saved_ms(self) -> float:
-        """What a step saves by it where the GPU is what it waits for; below 0 the change is slower."""
+        """The time that a step saves if it is GPU-bound; below 0 the change is slower."""
         return (self.before_ms - self.after_ms) * self.calls_per_step
 
 
@@ -451,7 +451,7 @@ class Trace:
 
     @property
     def costs(self) -> dict[Place, float] | None:
-        """What the syncs of a place cost per step: what the replay says, where there is one.
+        """The cost of the syncs of a place per step: from the replay, if there is one.
 
         Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline: then it is unknown.
         Places that are missing cost nothing.
@@ -471,6 +471,6 @@ class Trace:
         return {place: share * cost / steps for place, cost in found.items()}
 
     def cost_ms(self, place: Place) -> float | None:
-        """What the syncs of one place cost per step, as `costs` says."""
+        """The cost of the syncs of one place per step, as in `costs`."""
         costs = self.costs
         return None if costs is None else costs.get(place, 0.0)

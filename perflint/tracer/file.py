@@ -32,7 +32,7 @@ RECORD_LIMIT = 500_000
 """Lines of a file. The recording's own limits, on steps, places, calls and work, stay far below."""
 NUMBER_LIMIT = 1 << 63
 _INFINITE = (float("inf"), float("-inf"))
-"""What JSON makes of `1e999`."""
+"""The value that JSON reads from `1e999`."""
 _RERECORD = "record it anew with `perflint trace`"
 _NAMES = {kind: name for name, kind in KINDS.items()}
 

@@ -1,4 +1,4 @@
-"""What the profiler's events say of the GPU's idle time, and whose fault it is.
+"""The GPU's idle time in the profiler's events, with its causes.
 
 The host may be far ahead of the GPU, so a step on the GPU lasts from the first work that the step
 launched to the first that the next one did. The first and the last step are left out: the profiler
@@ -27,7 +27,7 @@ SHORTEST_US = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a profile shows."""
+    """The results of a profile."""
 
     steps: tuple[Step, ...] = ()
     gaps: tuple[Gap, ...] = ()

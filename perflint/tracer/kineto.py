@@ -66,7 +66,7 @@ class Wait:
 
 @dataclass(slots=True)
 class Events:
-    """What of a profile is looked at, by kind, each in the order of time."""
+    """The relevant parts of a profile, by kind, each in the order of time."""
 
     work: list[Work] = field(default_factory=list)
     """On the GPU."""
@@ -77,7 +77,7 @@ class Events:
     reads: dict[Any, list[Interval]] = field(default_factory=lambda: defaultdict(list))
     """Operators that do nothing but read a number, by thread."""
     own: list[Interval] = field(default_factory=list)
-    """What the tracer itself did."""
+    """The tracer's own work."""
     main: Any = None
     """The thread whose steps they are."""
     marks: dict[Any, list[tuple[float, int]]] = field(default_factory=lambda: defaultdict(list))

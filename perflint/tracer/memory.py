@@ -1,4 +1,4 @@
-"""What the caching allocator did in some steps."""
+"""The work of the caching allocator in some steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AllocatorWatch:
             self._before = cuda.memory_stats(self._device)
 
     def stop(self, steps: int) -> tuple[AllocatorChurn, ...]:
-        """What happened in `steps` steps."""
+        """The work of the allocator in `steps` steps."""
         if self._device < 0:
             return ()
         import torch

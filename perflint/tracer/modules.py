@@ -1,4 +1,4 @@
-"""What modules are called with, and where they were made."""
+"""The arguments of module calls, and the places where modules were created."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GIVER_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What tells calls of a module apart."""
+    """The key of equal calls of a module."""
 
     name: str
     inputs: tuple[TensorFacts, ...]
@@ -215,7 +215,7 @@ class ModuleCalls:
         return names.get(id(module), "")
 
     def calls(self) -> tuple[ModuleCall, ...]:
-        """What was called, and how often."""
+        """The calls, and their number."""
         return tuple(
             ModuleCall(
                 call.name,
@@ -267,7 +267,7 @@ def _version(tensor: torch.Tensor) -> int:
 
 
 def _settings(module: Any) -> str:
-    """What a layer of torch's says of its settings, and what some do not say."""
+    """The settings of a layer of torch: its `extra_repr`, or the arguments of a `MultiheadAttention`."""
     if type(module).__name__ != "MultiheadAttention":
         return str(module.extra_repr())
     text = f"{module.embed_dim}, {module.num_heads}, dropout={module.dropout}, batch_first={module.batch_first}"

@@ -1,4 +1,4 @@
-"""What the host did to the GPU in the steps of a profile, in a row that can be played again.
+"""The work of the CPU for the GPU in the steps of a profile, in an order that can be replayed.
 
 Times are in microseconds. See `replay`, which plays it.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from perflint.tracer.kineto import Events, Interval, Wait, Work
 
 CALL_WEIGHT = 2.0
-"""What a call of the runtime costs the profiler, over what an operator costs it."""
+"""The cost of a runtime call for the profiler, relative to that of an operator."""
 CALL_LIMIT = 5.0
 """Launches that take so many times as long as others wait for a full queue."""
 _SKEW = 5.0

@@ -1,4 +1,4 @@
-"""What to trace, and for how long."""
+"""The options of a trace."""
 
 from __future__ import annotations
 

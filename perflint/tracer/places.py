@@ -166,7 +166,7 @@ class Locator:
 
 
 def source_file(name: str, lines: Sequence[str]) -> SourceFile:
-    """What a trace keeps of the lines of a file, to know it and them again."""
+    """The record of a file: digests that identify it and its lines."""
     # linecache ends the last line, and knows one kind of line end.
     texts = [line.rstrip("\r\n") for line in lines]
     whole = _digest("\n".join(texts), 8)

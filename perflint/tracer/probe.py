@@ -37,7 +37,7 @@ _READ_EVERY = 256
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """What to look at; paths are absolute."""
+    """The settings of the probe; paths are absolute."""
 
     output: str
     """The folder that each process writes a file to."""
@@ -51,7 +51,7 @@ class ProbeOptions:
     steps: int = 0
     """Steps to time, after which the program is ended; 0 for all."""
     seed: int | None = None
-    """What to seed Python's, NumPy's and torch's generators with at the start."""
+    """The seed for Python's, NumPy's and torch's generators at the start."""
     shift_seeds: bool = False
     """Whether to seed them with something else where the program seeds them."""
 
@@ -75,7 +75,7 @@ def start() -> None:
 
 
 class Probe:
-    """What is seen of one process."""
+    """The report of one process."""
 
     def __init__(self, options: ProbeOptions) -> None:
         self._options = options

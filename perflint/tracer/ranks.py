@@ -24,7 +24,7 @@ WORTH_NAMING = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """What a rank does in a step: milliseconds, of which all but the first are means of the profiled steps."""
+    """The times of a rank in a step: milliseconds, of which all but the first are means of the profiled steps."""
 
     rank: int
     step_ms: float | None

@@ -42,15 +42,15 @@ class Host:
     """How fast the host is without the profiler."""
 
     event_cost: float = 0.0
-    """What an event costs the profiler."""
+    """The cost of an event for the profiler."""
     slower: float = 1.0
     handling: float = 0.0
-    """What the tracer takes to see to a sync."""
+    """The time that the tracer takes to handle a sync."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a step saves without the syncs of a place."""
+    """The time that a step saves without the syncs of a place."""
 
     share: float
     """Of what it saves without all of them: where two wait for the same work, each has half."""
@@ -59,7 +59,7 @@ class Saving:
 
 
 def savings(events: Events, plain: float | None = None, handling: float = 0.0) -> dict[int, Saving]:
-    """What a step saves without the syncs of each place, by its number; empty for too few steps.
+    """The time that a step saves without the syncs of each place, by its number; empty for too few steps.
 
     `plain` is the time of a step without the profiler, in which the tracer takes `handling` for each sync.
     """
@@ -131,7 +131,7 @@ def _least(is_enough: Callable[[float], bool], low: float, high: float) -> float
 
 
 def step_time(moments: Sequence[Moment], steps: int, host: Host, left_out: frozenset[int] = frozenset()) -> float:
-    """What a step takes without the waits of some places."""
+    """The duration of a step without the waits of some places."""
     now: dict[int, float] = defaultdict(float)
     free: dict[int, float] = defaultdict(float)
     ends: list[float] = []

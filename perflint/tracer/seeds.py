@@ -11,7 +11,7 @@ from typing import Any
 from perflint.tracer.importing import when_imported
 
 _SHIFT = 7919
-"""What is added to seeds to get other random numbers."""
+"""The number that is added to seeds to get other random numbers."""
 
 
 def take_over(seed: int | None, shift: bool) -> None:

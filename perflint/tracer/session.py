@@ -42,7 +42,7 @@ WINDOW_AFTER = 10
 
 
 class Stage(Enum):
-    """What a session is doing."""
+    """The phase of a session."""
 
     WARMUP = "warmup"
     RECORDING = "recording"
@@ -59,7 +59,7 @@ class Session:
     def __init__(self, options: Options, program: tuple[str, ...] = ()) -> None:
         self.options = options
         self.trace: Trace | None = None
-        """What was recorded, once it has ended."""
+        """The recorded trace, once the session has ended."""
         self.written: Path | None = None
         """The file that holds it."""
         self.locator = Locator(Path(options.root), map(Path, options.own))

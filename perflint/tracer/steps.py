@@ -15,7 +15,7 @@ SWITCH_AFTER = 8
 
 
 class StepSource(IntEnum):
-    """What tells the steps; a greater one silences a lesser."""
+    """The source of the steps; a greater one silences a lesser one."""
 
     NONE = 0
     MODULE = 1

@@ -37,7 +37,7 @@ FREE = 0.005
 
 
 class Evidence:
-    """What some traces know, by file."""
+    """The facts of some traces, by file."""
 
     def __init__(self, traces: Iterable[Trace]) -> None:
         self._traces = [_Traced(trace) for trace in traces]
@@ -79,7 +79,7 @@ class _Traced:
         self._costs = trace.costs or {}
 
     def view(self, path: str, source: Source) -> _View | None:
-        """What the trace knows of a file, None where it is none of its files."""
+        """The facts of the trace about a file, or None if the file is not in it."""
         file = self._names.get(path)
         if file is None:
             return None
@@ -97,7 +97,7 @@ class _Seen:
 
 
 class _View:
-    """What a trace knows of one file."""
+    """The facts of a trace about one file."""
 
     def __init__(self, trace: Trace, name: str, source: Source, moved: MovedLines, costs: dict[Place, float]) -> None:
         self._trace = trace
@@ -128,7 +128,7 @@ class _View:
         self._ran_in_steps = {line.line for line in lines if line.in_steps}
 
     def verdict(self, finding: Finding) -> Verdict | None:
-        """What the trace says of a finding; None where it cannot tell."""
+        """The verdict of the trace on a finding, or None if it cannot decide."""
         seen = [each for each in self._seen if each.span.overlaps(finding.span)]
         if noted := self._noted(finding):
             waited = self._confirmed(seen) if seen else None
@@ -152,7 +152,7 @@ class _View:
         return _NOT_EXECUTED if self._header.lines_recorded else None
 
     def _noted(self, finding: Finding) -> str:
-        """What torch.compile has noted of the place of a finding; empty where it has nothing."""
+        """The records of torch.compile at the place of a finding; empty if there are none."""
         if finding.effect is Effect.GRAPH_BREAK:
             reasons = [reason for span, reason in self._breaks if span.overlaps(finding.span)]
             # The same break has a short reason of the interpreter, too.
@@ -192,7 +192,7 @@ class _View:
         return f"{_times(sum(sync.hits.steps for sync in syncs))} in {steps} of {self._header.steps} steps"
 
     def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
-        """What experiments with the program's own shapes say of the layers that one place makes."""
+        """The results of experiments, with the program's own shapes, for the layers that one place creates."""
         most = max(experiments, key=lambda each: each.saved_ms)
         shapes = ", ".join(" × ".join(map(str, shape)) for shape in most.shapes[:2])
         more = len(experiments) - 1

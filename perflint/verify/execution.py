@@ -33,7 +33,7 @@ _TOLD = 20
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the probe saw of the process that makes the steps."""
+    """The probe's report of the process that makes the steps."""
 
     torch: str
     device: str
@@ -45,7 +45,7 @@ class Seen:
     times: tuple[float, ...]
     """Milliseconds of each step after warm-up."""
     losses: tuple[tuple[int, float], ...]
-    """What each `backward` started from, and in which step, from the start."""
+    """The value from which each `backward` started, and its step, from the start."""
     stopped: bool
     """Whether the probe ended the program after the steps that were asked for."""
     problems: tuple[str, ...]
@@ -180,7 +180,7 @@ def _text(stream: IO[bytes]) -> str:
 
 
 def _read_seen(folder: Path) -> Seen | None:
-    """What was seen of the process with the best source of steps, of these of the one with most, of these of rank 0."""
+    """The report of the process with the best source of steps; of several, the most steps, then rank 0."""
     found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
     if not found:
         return None

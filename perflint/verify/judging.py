@@ -28,7 +28,7 @@ _NUMBER = re.compile(
 
 
 class Measure(Enum):
-    """What tells whether the results are the same."""
+    """The way to find out whether the results are the same."""
 
     LOSS = "loss"
     OUTPUT = "output"
@@ -85,7 +85,7 @@ def _quartiles(runs: Sequence[Run]) -> tuple[float, float]:
 
 
 def measure(before: Sequence[Run]) -> Measure:
-    """What tells most of the results of a program."""
+    """The most informative measure of a program's results."""
     if all(run.seen is not None and run.seen.losses for run in before):
         return Measure.LOSS
     return Measure.OUTPUT if _prints_alike(before) and before[0].out else Measure.STATUS

@@ -26,19 +26,19 @@ class Candidate:
     name: str
     safety: Safety
     message: str = field(compare=False)
-    """What the finding says, which may change with what is around it."""
+    """The message of the finding, which may change with the code around it."""
 
 
 Chosen = frozenset[Candidate]
 
 
 class Plan:
-    """What `perflint fix` would do to some files, all of it or parts."""
+    """The changes of `perflint fix` to some files, all or a part of them."""
 
     def __init__(self, files: Sequence[str], check: Check, safeties: Collection[Safety]) -> None:
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
-        """What `perflint fix` would leave out."""
+        """The fixes that `perflint fix` would leave out."""
         self.texts: dict[str, Text] = {}
         """The files with candidates, as they are."""
         self._check = check

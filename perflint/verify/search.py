@@ -38,7 +38,7 @@ class Trial:
 
     @property
     def harm(self) -> str | None:
-        """What speaks against the fixes that it adds."""
+        """The reason against the fixes that it adds."""
         timing = self.timing
         if self.changes is not None or timing is None or not timing.is_slower:
             return self.changes
@@ -55,7 +55,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of it."""
+    """The result of the search."""
 
     kept: Chosen
     dropped: tuple[Dropped, ...]
@@ -148,7 +148,7 @@ class Search:
         return tuple(sorted(self._dropped, key=lambda one: _order(one.candidate)))
 
     def _settle(self, kept: Chosen, candidates: Chosen, test: _Test, singly: bool = False) -> Chosen:
-        """What is kept with those of some candidates that pass a test, which says what speaks against them."""
+        """The kept fixes with those candidates that pass a test, which returns the reason against the others."""
         if not candidates:
             return kept
         both = kept | candidates

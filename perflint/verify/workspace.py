@@ -21,7 +21,7 @@ _LEFT_OUT = frozenset(
 )
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _TOPS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-"""What the top folder of a project has, the surest first."""
+"""Entries of the top folder of a project, the surest first."""
 
 
 def project_root(folder: Path) -> Path:
@@ -58,7 +58,7 @@ class Workspace:
     def __init__(self, root: Path, share: Sequence[Path] = (), leave_out: Sequence[Path] = ()) -> None:
         self.root = root
         self.shared: list[str] = []
-        """What is linked, as absolute paths of the original."""
+        """The linked entries, as absolute paths of the original."""
         self._share = {path.absolute() for path in share}
         self._leave_out = {path.absolute() for path in leave_out}
         self._entries = list(self._scan(root))

@@ -52,7 +52,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Turns:
-    """The values that differ between iterations: an index ("" if there is none), and rows by name, with their tensors."""
+    """The values that differ between iterations: an index ("" if none), and rows by name, with their tensors."""
 
     index: str
     rows: Mapping[str, ast.expr]

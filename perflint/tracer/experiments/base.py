@@ -1,4 +1,4 @@
-"""What experiments share: how something is called, and what is compared with what."""
+"""Shared parts of experiments: calls of a model, and comparisons."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Run:
         self._gradients: list[torch.Tensor] | None = None
 
     def __call__(self) -> Any:
-        """What the module gives."""
+        """The output of the module."""
         if not self.mode.backward:
             return self.forward()
         import torch
@@ -85,7 +85,7 @@ class Run:
         return output
 
     def forward(self) -> Any:
-        """What the module gives, without a backward pass."""
+        """The output of the module, without a backward pass."""
         with self.mode.entered():
             return self.module(*self.arguments, **self.named)
 
@@ -96,7 +96,7 @@ class Run:
 
 
 def _ends(output: Any) -> list[torch.Tensor]:
-    """What a loss is made of: a loss that is among the outputs, or all of them."""
+    """The tensors from which the backward pass starts: a loss among the outputs, or all of them."""
     found = [tensor for tensor in tensors(output) if tensor.requires_grad]
     scalars = [tensor for tensor in found if not tensor.dim()]
     if not found:
@@ -106,7 +106,7 @@ def _ends(output: Any) -> list[torch.Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What is timed, and how different what it gives is."""
+    """The timed calls, and the difference of their outputs."""
 
     before: Callable[[], object]
     after: Callable[[], object]
@@ -144,7 +144,7 @@ class LayerExperiment(Protocol):
         ...
 
     def propose(self, calls: Sequence[ModuleCall]) -> Iterator[Proposal]:
-        """What it would change, for layers that are equal together."""
+        """The change that it would make, for layers that are equal together."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a model gains where the host is late: compiled, or as a CUDA graph."""
+"""The gain of a CPU-bound model from compilation, or from a CUDA graph."""
 
 from __future__ import annotations
 

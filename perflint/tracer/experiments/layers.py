@@ -30,7 +30,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "InstanceNorm": ("num_features",),
     "MultiheadAttention": ("embed_dim", "num_heads"),
 }
-"""What `extra_repr` gives without a name, by the start of the layer's."""
+"""The settings that `extra_repr` shows without a name, by the start of the layer's name."""
 _DEFAULTS = {"bias": True, "groups": 1, "padding_mode": "zeros", "affine": True, "track_running_stats": True}
 
 
@@ -42,7 +42,7 @@ class Layer:
     kind: str
     """The class's name."""
     settings: dict[str, Any]
-    """What its constructor is to be called with."""
+    """The arguments for its constructor."""
 
     def __getitem__(self, name: str) -> Any:
         return self.settings[name] if name in self.settings else _DEFAULTS[name]
@@ -115,7 +115,7 @@ def layer(call: ModuleCall) -> Layer | None:
 
 
 def read_settings(text: str, kind: str) -> dict[str, Any] | None:
-    """What `extra_repr` says, as arguments of the constructor; None where it is not understood."""
+    """The settings in `extra_repr`, as arguments of the constructor; None if they cannot be parsed."""
     try:
         call = ast.parse(f"f({text})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -151,7 +151,7 @@ def grouped(found: Iterable[Layer]) -> list[tuple[Layer, tuple[ModuleCall, ...]]
 
 
 def identity(call: ModuleCall) -> object:
-    """What tells calls apart that take different times."""
+    """The key of calls that take equally long."""
     how = (call.training, call.grad, call.inference, call.autocast)
     return (call.type, call.settings, call.inputs, call.outputs, *how)
 

@@ -1,4 +1,4 @@
-"""What the program has when its steps have been recorded: its model with what it was called with, and optimizers."""
+"""The program's state after the recorded steps: its model with the arguments of its calls, and optimizers."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def copied(module: Any, extra: int = 0) -> Any:
 
 
 def _computed(module: Any) -> Iterator[torch.Tensor]:
-    """What modules hold of their last call, such as a pruned weight: torch does not copy what has a history."""
+    """Tensors that modules keep from their last call, such as a pruned weight: torch does not copy their history."""
     import torch
 
     for inner in module.modules():

@@ -93,11 +93,11 @@ class ModelExperiment(Protocol):
         ...
 
     def change(self, subject: Subject) -> str:
-        """What it changes, in words; empty where it has nothing to change."""
+        """The change, in words; empty if there is nothing to change."""
         ...
 
     def build(self, subject: Subject) -> Pair:
-        """What to time. Raises NotPossible."""
+        """The call to time. Raises NotPossible."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a model gains where its host is late and parts of it are captured by `torch.cuda.make_graphed_callables`."""
+"""The gain of a CPU-bound model from `torch.cuda.make_graphed_callables` for parts of it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GraphedCallables:
 
 
 def _arguments(run: Run) -> dict[int, tuple[Any, ...]]:
-    """What each module is called with, by its id: of those that are called once, with tensors only."""
+    """The arguments of each module, by its id: of modules that are called once, with tensors only."""
     calls: Counter[int] = Counter()
     seen: dict[int, tuple[Any, ...]] = {}
 

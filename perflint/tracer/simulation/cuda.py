@@ -1,4 +1,4 @@
-"""What stands in for `torch.cuda`: one GPU that is always idle, has plenty of memory and does nothing."""
+"""A replacement for `torch.cuda`: one GPU that is always idle, has plenty of memory and does nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ caching_allocator_enable _record_memory_history _sleep _set_allocator_settings _
 """
 _YES = "is_available is_bf16_supported is_tf32_supported _is_compiled"
 _NO = "_is_in_bad_fork is_current_stream_capturing can_device_access_peer"
-"""What functions of `torch.cuda` give, by name."""
+"""The results of functions of `torch.cuda`, by name."""
 
 
 class SimulationError(RuntimeError):
@@ -40,14 +40,14 @@ class SimulationError(RuntimeError):
 
 
 class Gpu:
-    """What the program has done to the device."""
+    """The state of the simulated GPU that the program has changed."""
 
     initialised = False
     seed = 0
 
 
 def replacements() -> Replacements:
-    """What of `torch.cuda` is replaced by what. Needs torch."""
+    """The replaced names of `torch.cuda`, with their replacements. Needs torch."""
     import torch
 
     found: Replacements = {}

@@ -11,11 +11,11 @@ from perflint.tracer.simulation.marks import At, is_pinned, note_list, pin, plac
 from perflint.tracer.simulation.waits import waits
 
 _FOLLOWS_FIRST = frozenset({"index", "_unsafe_index", "index_put", "_unsafe_index_put", "copy"})
-"""What gives its result where its first argument is, wherever the others are."""
+"""Operators whose result is on the device of the first argument, wherever the others are."""
 _HEAVY = frozenset(
     {"convolution", "convolution_backward", "mm", "addmm", "bmm", "baddbmm", "addbmm", "addmv", "mv", "dot"}
 )
-"""What CPUs compute much faster in single than in half precision."""
+"""Operators that CPUs compute much faster in single than in half precision."""
 _LACKING = "not implemented for"
 """In messages of kernels that the CPU has not got for a type that GPUs have them for."""
 
@@ -134,7 +134,7 @@ def _identity(tensor: Any) -> int:
 
 
 def _on_the_cpu(operator: Any, packet: str, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What an operator gives, in single precision where the CPU has trouble with the given one."""
+    """The result of an operator, in single precision if the CPU does not support the given one well."""
     if packet in _HEAVY and (kinds := _halves(args, kwargs)):
         return _in_single_precision(operator, args, kwargs, kinds)
     try:

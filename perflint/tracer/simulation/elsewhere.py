@@ -1,4 +1,4 @@
-"""What of torch's other parts has to know that a GPU is simulated."""
+"""Replacements in torch's other modules, which depend on the simulated GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READ_BACKWARDS = ("prod", "cumprod", "masked_fill")
 
 
 def replacements() -> Replacements:
-    """What is replaced by what. Needs torch."""
+    """The originals and their replacements. Needs torch."""
     import torch
 
     found: Replacements = {}
@@ -176,7 +176,7 @@ def _run_eagerly(torch: Any, note: Callable[[str, str], None]) -> None:
 
 
 def _let_all_attention_run(torch: Any) -> None:
-    """What is for GPUs alone the CPU has not got."""
+    """Replace attention kernels that only GPUs have by those of the CPU."""
     original = torch.nn.attention.sdpa_kernel
 
     @functools.wraps(original)

@@ -17,7 +17,7 @@ _NESTING = 4
 
 
 def replacements() -> Replacements:
-    """What makes tensors, by what is to stand in for it. Needs torch."""
+    """Functions that create tensors, by their replacement. Needs torch."""
     import torch
     from torch.utils._device import _device_constructors
 

@@ -27,7 +27,7 @@ class At(Enum):
 
 
 class State(threading.local):
-    """What the thread is doing."""
+    """The state of the thread."""
 
     asks = 0
     """Inside a call by which the program asks for a device or for the default."""
@@ -123,7 +123,7 @@ def asking() -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """What waits in here would not on a GPU."""
+    """Record no waits in here: they would not happen on a GPU."""
     state.silent += 1
     try:
         yield
@@ -145,7 +145,7 @@ def wait_for_copy(tensor: Any) -> None:
 
 
 Replacements = dict[int, tuple[Any, Any]]
-"""What stands in for what: by the identity of the original, it and its replacement."""
+"""The replacements: by the identity of the original, it and its replacement."""
 
 
 def replace_everywhere(replacements: Replacements) -> None:

@@ -1,4 +1,4 @@
-"""What storages say of their device, and the methods that move them: what saving and loading use."""
+"""The device properties of storages, and the methods that move them, which saving and loading use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tensors say of their device, and the methods that move them.
+"""The device properties of tensors, and the methods that move them.
 
 torch's own code in C++ goes on to see tensors on the CPU; its Python code and the program see where
 they would be.
