@@ -9,6 +9,8 @@ from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.pin_memory_off import PinMemoryOff
 from perflint.rules.sync.empty_cache_in_loop import EmptyCacheInLoop
+from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
+from perflint.rules.sync.truth_of_tensor import TruthOfTensor
 from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
 from tests.rules.harness import lint
 
@@ -59,6 +61,43 @@ def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
     for x in loader:
         model(x).mean().backward()
         optimizer.step()
+""",
+    ),
+    "arguments on lines of their own": (
+        ScalarToCuda,
+        """
+def zero(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(
+        0.0,
+        dtype=x.dtype,
+        device=x.device,
+    )
+""",
+        """
+def zero(x: torch.Tensor) -> torch.Tensor:
+    return torch.full(
+        (),
+        0.0,
+        dtype=x.dtype,
+        device=x.device,
+    )
+""",
+    ),
+    "an assert of several lines": (
+        TruthOfTensor,
+        """
+def check(x: torch.Tensor, y: torch.Tensor) -> None:
+    assert (
+        x == y
+    ).all()
+    assert (x == y).all()
+""",
+        """
+def check(x: torch.Tensor, y: torch.Tensor) -> None:
+    assert (
+        x == y
+    ).all()
+    torch._assert_async((x == y).all())
 """,
     ),
     "another name for torch": (

@@ -27,6 +27,9 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     statement = model.parent(read.node)
     if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:
         return None
+    if statement.lineno != statement.end_lineno:
+        # Its layout would be lost.
+        return None
     message = statement.msg
     if message is not None and not (isinstance(message, ast.Constant) and isinstance(message.value, str)):
         # A message that is put together would be so each time, not only when the check fails.

@@ -75,9 +75,9 @@ class EmptyCacheInLoop(Rule):
     ## Fix safety
     Unsafe: removing the call lets the cache grow, so that the process holds more memory at its
     peak; other processes on the GPU may miss it. No fix is offered in tests, if the line is not
-    known to run in each step, if a comment in the line says why the call is there, or if a block or
-    function would be left empty. An `if` that only
-    checked for a GPU, and imports and comments that served the call, are removed with it.
+    known to run in each step, if a comment in the line or above it says why the call is there, or
+    if a block or function would be left empty. An `if` that only checked for a GPU, and imports that
+    served the call, are removed with it.
 
     ## How a GPU shows it
     A profile shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in
@@ -195,6 +195,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _is_explained(model: Model, statement: ast.Expr) -> bool:
-    """Whether a comment in the line of a call says why it is there."""
-    span = model.source.span(statement)
-    return "#" in model.source.lines[span.end_line - 1][span.end_column - 1 :]
+    """Whether a comment in the line of a call, or right above it, says why it is there."""
+    span, lines = model.source.span(statement), model.source.lines
+    above = lines[span.line - 2].strip() if span.line > 1 else ""
+    return above.startswith("#") or "#" in lines[span.end_line - 1][span.end_column - 1 :]

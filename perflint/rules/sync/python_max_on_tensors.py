@@ -9,11 +9,14 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
 from perflint.rules._advice import use_of
+from perflint.rules._once import once_per_node
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.destinations import Use
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
@@ -56,7 +59,8 @@ class PythonMaxOnTensors(Rule):
     ## Fix safety
     `max(a, b)` of two tensors becomes `torch.maximum(a, b)`, and `max(t, number)`
     `torch.clamp(t, min=number)`. Unsafe: the result is always a tensor, of the promoted dtype, NaN
-    wins, and gradients of ties are shared.
+    wins, and gradients of ties are shared. There is no fix where
+    the code around it asks if one of them is a tensor, because it may be a number too.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each comparison; a trace
@@ -170,6 +174,8 @@ def _compared(value: Value) -> Confidence | None:
 def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if site.target not in _BOTH or len(site.node.args) != 2 or site.node.keywords or site.has_unpacking:
         return None
+    if _may_be_no_tensor(site):
+        return None
     tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
     numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]
     first, second = (code(argument.value) for argument in node.args)
@@ -190,3 +196,21 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         (replace(site.model.source, site.span, f"{function.text}({arguments})"),),
         function.imports,
     )
+
+
+def _may_be_no_tensor(site: CallSite) -> bool:
+    """Whether the function asks if an argument, or the name that gets the result, is a tensor."""
+    around = site.model.parent(site.node)
+    targets = around.targets if isinstance(around, ast.Assign) else []
+    outer = site.model.ancestors(site.node)
+    function = next((each for each in outer if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+    if function is None:
+        return False
+    return not _asked_for_their_type(site.model, function).isdisjoint(map(ast.unparse, (*site.node.args, *targets)))
+
+
+@once_per_node
+def _asked_for_their_type(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """What a function passes to `isinstance` or `is_tensor`."""
+    calls = (node for node in walk(function) if isinstance(node, ast.Call) and node.args)
+    return frozenset(ast.unparse(call.args[0]) for call in calls if last_name(call) in ("isinstance", "is_tensor"))

@@ -159,7 +159,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         return None
     # The move rounded once more than torch.full does.
     casts = any(text.startswith("dtype=") for text in added)
-    shape = argument("()").with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    shape = argument("()").with_changes(comma=cst.Comma(whitespace_after=_after_first(inner)))
     new: cst.Call | None = inner.with_changes(func=cst.parse_expression(full.text), args=[shape, *inner.args])
     for text in added:
         new = None if new is None else with_argument(new, text)
@@ -172,6 +172,16 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         full.imports,
         since=None if keyword(made, "dtype") is not None or casts else INFERRED_FULL,
     )
+
+
+def _after_first(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
+    """The white space after one more argument at the front: a line of its own if all others have one."""
+    comma = call.args[0].comma
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace) and isinstance(comma, cst.Comma):
+        after = comma.whitespace_after
+        if len(call.args) > 1 and isinstance(after, cst.ParenthesizedWhitespace):
+            return after.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    return cst.SimpleWhitespace(" ")
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:

@@ -37,6 +37,12 @@ def train_on_what_there_is(model: nn.Module, loader: DataLoader, optimizer: torc
         loss.backward()
         optimizer.step()
 
+        # Make room
+        # for the next batch.
+        if torch.cuda.is_available():
+            # All of it.
+            torch.cuda.empty_cache()
+
     print("done")
 
 

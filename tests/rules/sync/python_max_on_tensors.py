@@ -52,3 +52,9 @@ def single(x: torch.Tensor):
 def padded(splits) -> torch.Tensor:
     longest = max(splits)  # audit: TPF120
     return splits.unsqueeze(-1) < longest
+
+
+def of_either_kind(x: torch.Tensor, margin: int, is_array: bool):
+    low = x.cuda()[0] - margin
+    low = max(low, 0)  # error: TPF120
+    return low.item() if isinstance(low, torch.Tensor) else low

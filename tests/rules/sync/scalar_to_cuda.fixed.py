@@ -17,7 +17,8 @@ class Loss(nn.Module):
         learned = torch.full((), -1.5, device=x.device, requires_grad=True)
         given = torch.full((), weight, device=x.device)
         counted = torch.full(
-            (), steps,
+            (),
+            steps,
             dtype=torch.float32,
             device=x.device,
         )  # the count
