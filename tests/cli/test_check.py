@@ -273,6 +273,9 @@ HABITS = {
     ("check", "--format=json"): "`--output-format FORMAT`",
     ("check", "--outputformat", "json"): "did you mean `--output-format`?",
     ("check", "--nonsense"): "`perflint check --help`",
+    ("check", "--diff"): "`perflint fix PATH` prints a diff",
+    ("check", "-q"): "`--output-format concise` prints one line for each finding",
+    ("check", "--config=x"): "settings are read from `pyproject.toml`; `--isolated` ignores it",
 }
 
 

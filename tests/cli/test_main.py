@@ -46,6 +46,11 @@ def test_every_verb_is_a_module_with_help(perflint: Command, verb: str) -> None:
     assert module.__doc__ is not None and module.__doc__.split()[0] in ran.out
 
 
+def test_habits_of_other_tools(perflint: Command) -> None:
+    assert perflint("help", "check").out == perflint("check", "--help").out
+    assert perflint("version").out == perflint("--version").out
+
+
 def test_unknown_verbs(perflint: Command) -> None:
     assert perflint("chek").err == "error: unknown verb `chek`\n  help: did you mean `check`?\n"
     assert perflint("zzzzz").err == f"error: unknown verb `zzzzz`\n  help: verbs: {', '.join(VERBS)}\n"

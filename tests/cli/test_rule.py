@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from perflint.rules.registry import all_rules
-from tests.cli.command import Command
+from tests.cli.command import ROOT, Command
 
 
 @pytest.mark.parametrize("wanted", ["TPF902", "deprecated-amp", "tpf902", "Deprecated-AMP"])
@@ -40,6 +41,23 @@ def test_a_page_as_json(perflint: Command) -> None:
 def test_no_such_rule(perflint: Command, wanted: str, help: str) -> None:
     ran = perflint("rule", wanted)
     assert (ran.code, ran.out, ran.err) == (2, "", f"error: no rule `{wanted}`\n  help: {help}\n")
+
+
+def test_the_beginning_of_codes_lists_the_family(perflint: Command) -> None:
+    listed = [line.split()[0] for line in perflint("rule", "tpf96").out.splitlines()[1:]]
+    assert listed == [rule.code for rule in all_rules() if rule.code.startswith("TPF96")] and len(listed) > 1
+    assert perflint("rules", "--select", "TPF96").out == perflint("rule", "TPF96").out
+
+
+def test_the_guide_has_a_row_for_each_rule() -> None:
+    """A row such as `TPF30x–31x` or `TPF4xx`."""
+    guide = (ROOT / "docs" / "guide" / "configuration.md").read_text("utf-8").partition("| codes | topic |")[2]
+    cells = [line.split("|")[1] for line in guide.partition("\n\n")[0].splitlines()[2:]]
+    tens = {int(number) for cell in cells for number in re.findall(r"\b(?:TPF)?(\d\d)x\b", cell)}
+    hundreds = {int(number) for cell in cells for number in re.findall(r"TPF(\d)xx", cell)}
+    numbers = [int(rule.code[3:]) for rule in all_rules()]
+    missing = [number for number in numbers if number // 100 not in hundreds and number // 10 not in tens]
+    assert not missing, missing
 
 
 def test_a_rule_must_be_named(perflint: Command) -> None:
