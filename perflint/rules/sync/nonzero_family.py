@@ -47,8 +47,8 @@ class NonzeroFamily(Rule):
     ## When it is fine
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
     Preprocessing, masks on the CPU, and code that needs the smaller result to save much work.
-    Results that are copied to the CPU at once, and functions that turn what a model has computed
-    into arrays: the copy waits anyway, so these are information only.
+    Results that are copied to the CPU at once, and functions that convert a model's results into
+    arrays: the copy waits anyway, so these are reported as info only.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad
