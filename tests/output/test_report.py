@@ -23,6 +23,7 @@ from perflint.output.report import page as module
 from perflint.output.report.clock import Clock
 from perflint.output.report.code import Code, excerpt
 from perflint.output.report.facts import gather
+from perflint.output.report.kinds import kind_of
 from perflint.output.report.markup import Markup, tag, text, with_code
 from perflint.output.report.numbers import ms, percent, size, times
 from perflint.output.report.page import Recorded, report_page
@@ -37,6 +38,7 @@ from perflint.tracer.events import (
     Header,
     Hits,
     Idle,
+    Kernel,
     ModuleCall,
     Place,
     Record,
@@ -590,3 +592,32 @@ def test_the_codes_of_experiments_are_those_that_are_tried() -> None:
     folder = Path(package.__file__).parent
     named = set(re.findall(r'"(TPF\d+)"', "".join(path.read_text("utf-8") for path in folder.glob("*.py"))))
     assert named == EXPERIMENT_CODES
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>", "normalization"),
+        ("void cudnn::engines_precompiled::nchwToNhwcKernel<float>", "layout conversions"),
+        ("sm90_xmma_dgrad_implicit_gemm_indexed_tf32f32", "convolutions"),
+        ("sm90_xmma_gemm_bf16bf16_bf16f32", "matrix products"),
+        ("void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", "optimizer"),
+        ("Memcpy HtoD (Pageable -> Device)", "copies and fills"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "collectives"),
+        ("void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>", "element by element"),
+        ("my_own_kernel", "other kernels"),
+    ],
+)
+def test_kernels_have_a_kind(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
+
+
+def test_work_is_grouped_by_kind_and_layout_conversions_have_a_hint() -> None:
+    work = [Kernel("nchwToNhwcKernel", "kernel", 4, 2.0), Kernel("xmma_gemm", "kernel", 2, 8.0)]
+    others = tuple(record for record in RECORDS if not isinstance(record, Kernel))
+    html = page(replace(TRACE, records=(*others, *work)))
+    said = words(html)
+    assert "20 % of the work converts layouts of tensors. channels_last may avoid it" in said
+    assert "<code>perflint trace --experiments</code>" in html
+    assert said.index("matrix products 4.000 80 % 1") < said.index("layout conversions 1.000 20 % 2")
+    assert "converts layouts" not in words(page())

@@ -7,6 +7,7 @@ import inspect
 import re
 from dataclasses import replace
 from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
@@ -176,3 +177,13 @@ def test_grids_are_read_at_their_cells_between_and_not_beyond() -> None:
     assert table.ratio(9, 10) is None and table.ratio(10, 1001) is None
     with pytest.raises(KeyError):
         grid("no-such-grid")
+
+
+def test_the_readme_says_what_waits_cost() -> None:
+    """Half of the measured steps lose from 1 to about 10 %, and some more than half of their time."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    said = "A single wait often costs 1 to 10 % of a training step. Together, or in small models, they can cost more"
+    assert said in " ".join(readme.split())
+    steps = [row for row in rows() if row.scope == "step" and any(code.startswith("TPF1") for code in row.rules)]
+    low, _, high = quantiles([row.ratio for row in steps], n=4)
+    assert 1.01 <= low <= high <= 1.12 and max(row.ratio for row in steps) > 2
