@@ -62,16 +62,16 @@ def test_rules_are_of_the_catalogue() -> None:
     assert rules() - set(CATALOGUE.values()) == BEYOND
 
 
-def test_reasons_speak_of_the_catalogue_and_of_rules_that_exist() -> None:
+def test_reasons_name_the_catalogue_and_rules_that_exist() -> None:
     assert reasons().keys() <= CATALOGUE.keys()
     for habit, line in reasons().items():
         named = set(re.findall(r"TPF\d{3}", line)) - {CATALOGUE[habit]}
         assert named <= rules(), habit
 
 
-def test_what_another_rule_says_is_a_rule() -> None:
+def test_advice_that_another_rule_covers_names_a_rule() -> None:
     text = NOT_A_RULE.read_text(encoding="utf-8")
-    (section,) = re.findall(r"^## Said by another rule\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    (section,) = re.findall(r"^## Covered by another rule\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
     rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")][2:]
     assert len(rows) >= 9
     for advice, rule, *_ in rows:
