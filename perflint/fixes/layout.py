@@ -10,6 +10,7 @@ import io
 import keyword
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from perflint.findings import Edit, Span
 from perflint.fixes.comments import is_for_tools
@@ -25,6 +26,8 @@ _ENOUGH_LINES = 100
 _NEARLY, _SOME = 6, 5
 _TOLERATED = 0.01
 """The share of a file's lines that may be longer than its limit: strings and links cannot be broken."""
+_LONG_STRING = 40
+"""Characters of a string that may make its line too long."""
 _LEAST = 8
 """Characters in a pair of brackets that is worth breaking."""
 _OPENING = dict(zip(")]}", "([{", strict=True))
@@ -53,6 +56,7 @@ def breaks(before: Source, after: Source) -> list[Edit]:
     return [edit for number in long for edit in _broken(after, number, tokens, limit)]
 
 
+@lru_cache(maxsize=4)
 def _limit(source: Source) -> int | None:
     """The line length that a file keeps, in characters; None if it keeps none."""
     lengths = [len(line.rstrip()) for line in source.lines]
@@ -60,24 +64,46 @@ def _limit(source: Source) -> int | None:
         if len(lengths) >= _ENOUGH_LINES and max(lengths) <= limit:
             if sum(length > limit - _NEARLY for length in lengths) >= _SOME:
                 return limit
+    tolerated = len(lengths) * _TOLERATED
+    text: set[int] | None = None
     for limit in _LIMITS:
-        if sum(length > limit for length in lengths) <= len(lengths) * _TOLERATED:
+        longer = {number for number, length in enumerate(lengths, 1) if length > limit}
+        if len(longer) > tolerated:
+            # Formatters break neither strings nor comments.
+            text = _text(source) if text is None else text
+            longer -= text
+        if len(longer) <= tolerated:
             return limit
     return None
+
+
+def _text(source: Source) -> set[int]:
+    """The lines that are comments, or hold strings that are long or go on in other lines."""
+    found: set[int] = set()
+    for token in _tokens(source):
+        is_alone = token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip()
+        is_long = "STRING" in tokenize.tok_name[token.type] and len(token.string) >= _LONG_STRING
+        if is_alone or is_long or token.start[0] != token.end[0]:
+            found.update(range(token.start[0], token.end[0] + 1))
+    return found
 
 
 def _by_line(source: Source) -> dict[int, list[tokenize.TokenInfo]]:
     """The tokens outside of strings by the line that they stand in, without those that span lines."""
     found: dict[int, list[tokenize.TokenInfo]] = {}
     strings = 0
-    text = "".join(source.lines).replace("\r\n", "\n").replace("\r", "\n")
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    for token in _tokens(source):
         kind = tokenize.tok_name[token.type]
         strings += kind.endswith("STRING_START")
         if not strings and token.start[0] == token.end[0] and token.string.strip():
             found.setdefault(token.start[0], []).append(token)
         strings -= kind.endswith("STRING_END")
     return found
+
+
+def _tokens(source: Source) -> Iterator[tokenize.TokenInfo]:
+    text = "".join(source.lines).replace("\r\n", "\n").replace("\r", "\n")
+    return tokenize.generate_tokens(io.StringIO(text).readline)
 
 
 @dataclass(frozen=True, slots=True)

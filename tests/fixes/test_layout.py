@@ -145,3 +145,18 @@ def test_narrow_lines_stay_narrow() -> None:
     assert laid_out("x = 1\n" * 100 + nearly * 5, text) == broken
     assert laid_out("x = 1\n" * 100 + nearly, text) == text
     assert laid_out(nearly * 5, text) == text
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        f'"""Made of {"words " * 20}"""\n',
+        f'"""Made of\n\n{"words " * 20}\n"""\n',
+        f"# Made of {'words ' * 20}\n",
+        f"raise ValueError('made of {'words ' * 20}')\n",
+    ],
+)
+def test_lines_of_text_may_be_longer(long: str) -> None:
+    text, expected = CASES["the outer bracket"]
+    assert laid_out("x = 1\n" * 10 + long, text) == expected
+    assert laid_out("x = 1\n" * 10 + f"x = {'b' * 140}\n", text) == text
