@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
+from perflint.rules._wholes import whole_of
 from perflint.semantics import conventions
-from perflint.semantics.sites import FileSite, Site
+from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import names_in
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
@@ -132,6 +133,13 @@ def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
+    """Outside of training, an array for NumPy must be copied: information, unless one copy serves for a whole loop."""
+    if finding.code == "TPF109" and isinstance(site, CallSite) and site.model.in_numpy.needs(site.node):
+        return finding if whole_of(site) is not None else replace(finding, severity=Severity.INFO)
+    return finding
+
+
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _while_a_module_is_made,
     _where_data_are_prepared,
@@ -141,4 +149,5 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _where_pictures_are_drawn,
     _as_text,
     _on_the_way_to_cpu,
+    _computed_in_numpy,
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from perflint.rules._wholes import whole_of
 from perflint.semantics import torch_api
 from perflint.semantics.destinations import Use
 from perflint.semantics.origins import Origin, Source
-from perflint.semantics.sites import Site
+from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted
 
@@ -54,6 +55,9 @@ def read_later(site: Site, node: ast.expr, tensor: ast.expr) -> str:
 
 def copied_later(site: Site) -> str:
     """Advice for a copy to the CPU."""
+    whole = whole_of(site) if isinstance(site, CallSite) else None
+    if whole is not None:
+        return f"Copy all of {quoted(site.text(whole))} at once before the loop."
     use = use_of(site)
     return _WAITS_HERE if use is Use.LIST and not _repeats(site) else _COPIED.get(use, _WAITS_HERE)
 

@@ -318,6 +318,12 @@ def makes_bytes(name: str) -> str:
     return concept("makes-bytes").why(name)
 
 
+def belongs_to_training(name: str) -> str:
+    """Why a function or class is part of training: a word of its name says it."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    return next(filter(None, (concept("trains").why(word.lower()) for word in words)), "")
+
+
 def asks_for_cpu(name: str) -> str:
     """Why a flag asks for values on the CPU."""
     return "" if name.startswith(("is_", "has_")) else concept("asks-for-cpu").why(name)

@@ -97,7 +97,7 @@ class Demand:
                 return False
             if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
                 is_body = inner is outer.body or (isinstance(outer.body, list) and inner in outer.body)
-                if any(map(conventions.asks_for_cpu, _flags(outer.test, is_body))):
+                if any(map(conventions.asks_for_cpu, _flags(outer.test, is_body))) or _is_cpu(outer.test, is_body):
                     return True
             inner = outer
         return False
@@ -126,6 +126,15 @@ def _copies_to_array(method: ast.Attribute) -> bool:
             return True
         inner = inner.func.value
     return False
+
+
+def _is_cpu(test: ast.expr, outcome: bool) -> bool:
+    """True if a setting is "cpu" where a test comes out as `outcome`: `if backend == "cpu"`, not `x.device.type`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or last_name(test.left) in ("type", "device"):
+        return False
+    value = test.comparators[0]
+    is_equal = isinstance(test.ops[0], ast.Eq) is outcome and isinstance(test.ops[0], (ast.Eq, ast.NotEq))
+    return is_equal and isinstance(value, ast.Constant) and value.value == "cpu"
 
 
 def _flags(test: ast.expr, outcome: bool) -> Iterator[str]:

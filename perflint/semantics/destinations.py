@@ -71,6 +71,14 @@ class Destinations:
         """The use of the value of an expression."""
         return self._of(node, _LONGEST_WAY)
 
+    def near(self, node: ast.expr) -> set[Use]:
+        """All uses of the value of an expression, followed through one name at most."""
+        statement = self._model.parent(node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(target, ast.Name) and not conventions.is_action(target.id):
+            return {self._of(load, 0) for load in self._loads_of(target)}
+        return {self._of(node, 0)}
+
     def later(self, name: ast.Name) -> list[ast.Name]:
         """The first uses of a name in its function that stand behind a place."""
         return self._loads_of(name)
@@ -147,7 +155,7 @@ class Destinations:
             chooses = isinstance(function, ast.FunctionDef) and conventions.chooses_action(function.name)
             return Use.ACTION if chooses else Use.RETURNED
         if isinstance(statement, (ast.For, ast.AsyncFor)) and inner is statement.iter:
-            return Use.OTHER
+            return self._bound([statement.target], left)
         return Use.OTHER
 
     def _bound(self, targets: list[ast.expr], left: int) -> Use:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perflint.semantics.destinations import Destinations
     from perflint.semantics.frame import Names, Recorder
     from perflint.semantics.host_code import HostCode
+    from perflint.semantics.in_numpy import InNumpy
     from perflint.semantics.origins import Origins
     from perflint.semantics.project import Module, Project
     from perflint.semantics.regions import Compiled
@@ -199,6 +200,13 @@ class Model:
         from perflint.semantics.demand import Demand
 
         return Demand(self)
+
+    @cached_property
+    def in_numpy(self) -> InNumpy:
+        """The copies of the file whose values NumPy works on."""
+        from perflint.semantics.in_numpy import InNumpy
+
+        return InNumpy(self)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""

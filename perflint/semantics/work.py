@@ -208,18 +208,19 @@ class WorkMap:
         if isinstance(info.node, ast.Lambda):
             return False
         loops = [node for node in info.node.body if isinstance(node, (ast.For, ast.While))]
-        return any(map(self._steps, loops)) and any(map(self._makes_optimizer, walk(info.node)))
+        return any(map(self.steps, loops)) and any(map(self._makes_optimizer, walk(info.node)))
 
     def _makes_optimizer(self, node: ast.AST) -> bool:
         target = self._model.target(node) if isinstance(node, ast.Call) else ""
         return target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper()
 
-    def _steps(self, loop: ast.AST) -> bool:
+    def steps(self, loop: ast.AST) -> bool:
+        """True if a stretch of code steps an optimizer or calls `backward()`."""
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
 
     def trains_or_loads(self, root: ast.AST) -> bool:
         """Whether a stretch of code steps an optimizer, or loops over the batches of a loader."""
-        return self._steps(root) or any(
+        return self.steps(root) or any(
             isinstance(node, (ast.For, ast.AsyncFor)) and self.is_over_batches(node.iter) for node in walk(root)
         )
 

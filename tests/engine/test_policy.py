@@ -138,12 +138,91 @@ def test_values_that_the_cpu_needs_are_information() -> None:
     found = {
         finding.span.line: finding.severity.value for finding in audited(NEEDED) if finding.code in ("TPF101", "TPF109")
     }
-    wanted = {
+    assert found == expected(NEEDED)
+
+
+def expected(text: str) -> dict[int, str]:
+    """The severities in the comments of a text, by line."""
+    return {
         number: line.rpartition("# ")[2]
-        for number, line in enumerate(NEEDED.splitlines(), start=1)
+        for number, line in enumerate(text.splitlines(), start=1)
         if line.endswith(("# info", "# warning"))
     }
-    assert found == wanted
+
+
+ARRAYS = """
+import numpy as np
+import torch
+from scipy.ndimage import label
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def evaluate(model: nn.Module, loader: DataLoader):
+    sums, outputs = np.zeros(3), []
+    for x in loader:
+        y = model(x.cuda())
+        outputs.append(y.cpu().numpy())  # warning
+        kept = y.cpu().numpy()  # warning
+        outputs.append(kept)
+        array = y.cpu().numpy()  # info
+        sums += np.sort(array).sum(0)
+        parts = {"one": y.cpu().numpy()}  # info
+        later = y.cpu()  # info
+        print(label(later.numpy()), parts)
+        mask = label(y.cpu().numpy())  # warning
+        x = model(torch.from_numpy(mask).cuda())
+        total = y.cpu().numpy()  # warning
+        if total > 3:
+            sums += total
+        print(label(y.cpu()))  # warning
+    return sums, outputs
+
+
+def train(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        label(loss.cpu().numpy())  # warning
+
+
+class Decoder(nn.Module):
+    def forward(self, x: torch.Tensor):
+        images = []
+        for image in self.layer(x):
+            image = image[image > 3].cpu().numpy()  # info
+            images.append(image)
+        return images
+
+
+class HungarianMatcher(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return label(self.layer(x).cpu().numpy())  # warning
+
+
+class Chosen(nn.Module):
+    def forward(self, x: torch.Tensor, backend: str):
+        if backend == "cpu":
+            x = x.cpu()  # info
+        elif backend != "cpu":
+            x = x.cpu()  # warning
+        return x
+
+
+def draw(model: nn.Module, loader: DataLoader, path: str):
+    for x in loader:
+        images = model(x.cuda()).cpu()  # info
+        for image in images:
+            save_image(image, path)
+        write_volume_slices(x.cuda().cpu(), path)  # info
+        show_case(x.cuda().cpu(), path)  # warning
+"""
+
+
+def test_arrays_of_an_evaluation_are_information() -> None:
+    found = {finding.span.line: finding.severity.value for finding in audited(ARRAYS) if finding.code == "TPF109"}
+    assert found == expected(ARRAYS)
 
 
 FEW = """

@@ -58,6 +58,8 @@ WORDS = [
     (conventions.is_loader, "loader data_loader loader_eval dataloader_train", "loader_name loaders image_loader_fn"),
     (conventions.holds_loaders, "loaders dataloaders", "loader"),
     (conventions.gives_loader, "get_train_loader build_dataloader val_dataloader", "image_loader loader get_loader_name"),
+    (conventions.belongs_to_training, "DETRLoss HungarianMatcher train_epoch", "Trainee lossless Decoder"),
+    (conventions.makes_bytes, "save_image write_volume_slices imshow plot_mask_pairs", "show image save_state draw_samples"),
     (conventions.is_on_cpu, "cpu_x x_cpu CPU", "is_cpu to_cpu cpu_or_gpu num_cpus cpuset"),
     (conventions.works_on_cpu, "compute_cpu_loss adam_cpu cpu_nms", "to_cpu copy_cpu cpu_offload get_cpu_state x_to_cpu"),
 ]

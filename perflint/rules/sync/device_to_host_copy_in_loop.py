@@ -42,7 +42,8 @@ class DeviceToHostCopyInLoop(Rule):
 
     ## When it is fine
     One bulk copy after the loop: it is the cure for many small ones. Results that do not fit into
-    GPU memory, or that are consumed at once. A copy of a whole chunk before a loop over its
+    GPU memory, or that are consumed at once. Arrays that NumPy works on in an evaluation, since
+    these must be copied: they are reported as info. A copy of a whole chunk before a loop over its
     elements is reported as info, unless the code runs each step. Tensors that are on the CPU
     already. `non_blocking=True` into pinned memory, with an event that the CPU waits for before it
     reads.
@@ -131,10 +132,24 @@ def _confidence(site: CallSite) -> Confidence | None:
     if leaves_to_be_drawn(site.model, site.node):
         return None
     confidence = confidence_at(site, _receiver(site))
+    if site.target in _MOVES and confidence is not None and _goes_to_default(site):
+        return Confidence.LOW
     if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):
         # Nothing else says that the tensor is anywhere else than where it goes.
         return Confidence.MEDIUM if _differs(site) else None
     return confidence
+
+
+def _goes_to_default(site: CallSite) -> bool:
+    """True if the destination is a parameter with a default, which callers replace: `def f(x, device="cpu")`."""
+    function = site.model.function(site.node)
+    destination = site.argument("device", 0)
+    if function is None or not isinstance(destination, ast.Name):
+        return False
+    given = function.args
+    with_default = [*given.posonlyargs, *given.args][len(given.posonlyargs + given.args) - len(given.defaults) :]
+    with_default += [each for each, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+    return any(each.arg == destination.id for each in with_default)
 
 
 def _differs(site: CallSite) -> bool:
