@@ -238,6 +238,11 @@ def prepares_data(module: str) -> str:
     return next(filter(None, map(concept("prepares-data").why, module.split("."))), "")
 
 
+def names_file(name: str) -> str:
+    """Why a value is the name of a file or an entry, and no tensor."""
+    return concept("names-file").why(name.lower())
+
+
 def draws(module: str, packages: Iterable[str]) -> str:
     """Why a module that imports from some packages draws pictures, by its full name."""
     if not concept("draws-library").has_any(packages):

@@ -31,6 +31,15 @@ def place_of(node: ast.expr, depth: int = 0) -> str:
     return f"{base}[{index}]" if base and index else ""
 
 
+def item_of(node: ast.expr) -> ast.expr:
+    """`d["k"]` for `d.get("k")`, since a test of one is a test of the other; else the expression itself."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "get":
+        return node
+    if node.keywords or not node.args or not isinstance(node.args[0], ast.Constant):
+        return node
+    return ast.copy_location(ast.Subscript(node.func.value, node.args[0], ast.Load()), node)
+
+
 def bind(frame: Frame, names: Names, node: ast.expr, value: Value) -> None:
     """Bind a name, an attribute or an item to what a test says of it."""
     place = place_of(node)

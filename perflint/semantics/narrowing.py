@@ -8,7 +8,7 @@ from typing import TypeGuard
 from perflint.semantics.annotations import annotated
 from perflint.semantics.frame import Frame, Names
 from perflint.semantics.lattice import union, without
-from perflint.semantics.narrowed import bind, place_of
+from perflint.semantics.narrowed import bind, item_of, place_of
 from perflint.semantics.values import (
     NONE,
     UNKNOWN,
@@ -74,6 +74,7 @@ def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
 
 
 def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
+    node = item_of(node)
     value = _current(frame, node, names)
     if value is not None:
         changed = change(value)  # type: ignore[operator]

@@ -271,6 +271,17 @@ def f(loader):
         else:
             batch[0]    # -> cpu
 
+def f(held: Dict[str, Tensor]):
+    if isinstance(held.get("mask"), str):
+        held["mask"]    # -> str
+        held["image"]   # -> caller
+    else:
+        held["mask"]    # -> caller
+    if isinstance(held.get("mask", ""), (str, os.PathLike)):
+        held["mask"]    # -> ?
+    if held.pop("mask") is None or held.get(other) is None:
+        held["mask"]    # -> caller
+
 def f(held: Dict[str, Tensor], k, other):
     if not isinstance(held[k], Tensor):
         held[k]         # -> ?

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.findings import Effect, Finding, Fix, Heat, Safety, Severity
+from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._places import inside
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.semantics import conventions
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
-from perflint.semantics.values import UNKNOWN, Mapping, Value
+from perflint.semantics.structure import path_of
+from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -122,6 +124,8 @@ class EagerFormat(Rule):
         if confidence is None:
             return
         tensor = value.tensor
+        if isinstance(site, FormatSite) and _is_name(site) and tensor is not None:
+            confidence = Confidence.LOW if tensor.evidence <= Evidence.ANNOTATION else confidence
         waits = "waits for the GPU several times" if tensor is not None and tensor.rank else "waits for the GPU"
         cured = isinstance(site, FormatSite) and _is_lazy(site, _LOW_LEVEL)
         yield self.finding(
@@ -182,6 +186,18 @@ def _is_of_failure(site: Site) -> bool:
             return True
         inner = outer
     return False
+
+
+def _is_name(site: FormatSite) -> bool:
+    """True for `path = str(x)`: the text names a file, so that the type of `x` may be annotated too narrowly."""
+    statement = site.model.parent(site.model.parent(site.node) or site.node)
+    if site.sink != "str" or isinstance(site.node, (ast.Call, ast.BinOp)):
+        return False
+    if not isinstance(statement, (ast.Assign, ast.keyword)):
+        return False
+    if isinstance(statement, ast.keyword):
+        return bool(conventions.names_file(statement.arg or ""))
+    return bool(conventions.names_file(path_of(statement.targets[0]).rpartition(".")[2]))
 
 
 def _is_written_when_asked(site: Site) -> bool:

@@ -69,6 +69,15 @@ def epochs(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimize
         print(epoch, total)
 
 
+class Tested(nn.Module):
+    def test_step(self, batch: dict[str, torch.Tensor], batch_idx: int):
+        image_path = str(batch["image"])
+        mask_path = str(batch["mask"]) if isinstance(batch.get("mask"), str) else None
+        loss_name = str(batch["image"].mean())
+        text = str(batch["image"])
+        return image_path, mask_path, loss_name, text, dict(name=str(batch["name"]))
+
+
 # Look-alikes
 
 
