@@ -9,6 +9,8 @@ from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.pin_memory_off import PinMemoryOff
 from perflint.rules.sync.empty_cache_in_loop import EmptyCacheInLoop
+from perflint.rules.sync.redundant_any_guard import RedundantAnyGuard
+from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
 from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
 from perflint.rules.sync.truth_of_tensor import TruthOfTensor
 from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
@@ -98,6 +100,120 @@ def check(x: torch.Tensor, y: torch.Tensor) -> None:
         x == y
     ).all()
     torch._assert_async((x == y).all())
+""",
+    ),
+    "a detached tensor in a sum": (
+        ScalarReadInLoop,
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().item()
+    return total
+""",
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().double()
+    total = float(total)
+    return total
+""",
+    ),
+    "a detached tensor in double precision in a sum": (
+        ScalarReadInLoop,
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().double().item()
+    return total
+""",
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().double()
+    total = float(total)
+    return total
+""",
+    ),
+    "a tensor in double precision in a sum": (
+        ScalarReadInLoop,
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.double().item()
+    return total
+""",
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.double().detach()
+    total = float(total)
+    return total
+""",
+    ),
+    "a tensor that is multiplied after it was detached": (
+        ScalarReadInLoop,
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().mul(weight).item()
+    return total
+""",
+        """
+def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach().mul(weight).detach().double()
+    total = float(total)
+    return total
+""",
+    ),
+    "a backslash behind a colon": (
+        RedundantAnyGuard,
+        """
+def ignore(count: int, device: torch.device):
+    labels = torch.randint(0, 4, (count,), device=device)
+    bad = labels == 2
+    if bad.any(): \\
+          labels[bad] = 0  # ignored
+    return labels
+""",
+        """
+def ignore(count: int, device: torch.device):
+    labels = torch.randint(0, 4, (count,), device=device)
+    bad = labels == 2
+    labels[bad] = 0  # ignored
+    return labels
 """,
     ),
     "another name for torch": (

@@ -40,8 +40,11 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
         return None
     call = source.concrete(site.node)
     assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
-    new = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
-    if found.type == "float":
+    last = _last_methods(call.func.value)
+    detached = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
+    new = call.func.value if "detach" in last else detached
+    dtype = next((name for name in last if name != "detach"), "")
+    if found.type == "float" and dtype != "double":
         # A Python float sums in double precision, and so does the device now.
         new = cst.Call(cst.Attribute(new, cst.Name("double")))
     line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
@@ -50,6 +53,17 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
         insert(end + 1, 1, in_newlines_of(source, end, line)),
     )
     return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
+
+
+def _last_methods(node: cst.BaseExpression) -> list[str]:
+    """The methods at the end of a chain, from the last, that change at most the dtype and the graph of a tensor."""
+    found: list[str] = []
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
+        if node.func.attr.value not in ("detach", "double", "float"):
+            break
+        found.append(node.func.attr.value)
+        node = node.func.value
+    return found
 
 
 def _sum(model: Model, read: Read) -> _Sum | None:

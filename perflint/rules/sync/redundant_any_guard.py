@@ -123,7 +123,8 @@ def _fix(model: Model, guard: Guard) -> Fix:
 def _lines(statement: cst.If) -> Iterator[str]:
     body = statement.body
     if not isinstance(body, cst.IndentedBlock):
-        yield code(body).strip()
+        # A backslash behind the colon is part of this white space.
+        yield code(body.with_changes(leading_whitespace=cst.SimpleWhitespace(""))).strip()
         return
     if body.header.comment is not None:
         yield body.header.comment.value
