@@ -216,6 +216,17 @@ def ignore(count: int, device: torch.device):
     return labels
 """,
     ),
+    "a bracket right behind a keyword": (
+        CopyOfFreshTensor,
+        """
+def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return(a + b).clone()
+""",
+        """
+def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return(a + b)
+""",
+    ),
     "another name for torch": (
         PinMemoryOff,
         """

@@ -117,8 +117,12 @@ def without_clone(site: CallSite, safety: Safety) -> Fix | None:
 
 def _needs_no_brackets(site: CallSite, made: ast.expr) -> bool:
     """Whether an operation on one line needs no brackets where a call stands."""
+    span = site.model.source.span(site.node)
+    before = site.model.source.lines[span.line - 1][: span.column - 1]
     return (
         made.lineno == made.end_lineno
+        # `return(a + b).clone()`: the bracket parts the keyword from the operation.
+        and not before[-1:].isidentifier()
         and isinstance(made, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript))
         and isinstance(site.model.parent(site.node), _OPEN)
     )
