@@ -188,3 +188,237 @@ WITH_PROOF = {
 @pytest.mark.parametrize("name", WITH_PROOF)
 def test_a_call_that_runs_a_function_of_the_file_is_followed(name: str) -> None:
     assert list(_found(WITH_PROOF[name]).values()) == [True]
+
+
+SILENT = {
+    "a hook keeps the output of a layer": """
+        kept = {}
+
+        def keep(module, given, output):
+            kept["x"] = output
+
+        def train(model, loader, optimizer):
+            model.backbone.register_forward_hook(keep)
+            for x, y, target in loader:
+                print((model(x).argmax(1) == y).sum().item())
+                loss = F.mse_loss(kept["x"], target)
+                loss.backward()
+                optimizer.step()
+        """,
+    "the model keeps its loss": """
+        def train(model, loader):
+            optimizer = torch.optim.Adam(model.parameters())
+            for x, y in loader:
+                print((model(x).argmax(1) == y).sum().item())
+                loss = model.loss
+                loss.backward()
+                optimizer.step()
+        """,
+    "the model gives its loss": """
+        def train(model, loader):
+            optimizer = torch.optim.Adam(model.parameters())
+            for x, y in loader:
+                print((model(x).argmax(1) == y).sum().item())
+                loss = model.auxiliary_loss()
+                loss.backward()
+                optimizer.step()
+        """,
+    "a method stores the log-probability of what it returns": """
+        class Policy(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 2)
+                self.saved = []
+
+            def forward(self, x):
+                return self.net(x)
+
+            def act(self, x):
+                chances = torch.distributions.Categorical(logits=self.forward(x))
+                action = chances.sample()
+                self.saved.append(chances.log_prob(action))
+                return action
+
+        def train(env):
+            policy = Policy()
+            optimizer = torch.optim.Adam(policy.parameters())
+            for episode in range(100):
+                x = env.reset()
+                for step in range(100):
+                    action = policy.act(x).detach()
+                    x = env.step(action.item())
+                loss = torch.stack(policy.saved).sum()
+                loss.backward()
+                optimizer.step()
+        """,
+    "a model that is back in training mode": """
+        def distill(student, teacher, tokens):
+            student.eval()
+            with torch.no_grad():
+                tokens = student.generate(tokens)
+            student.train()
+            loss = student(tokens).logits.mean()
+            return loss, loss.item()
+        """,
+    "a method that gives paths": """
+        def predict(model, loader):
+            model.eval()
+            for x in loader:
+                with torch.no_grad():
+                    model(x)
+                print(model.get_image_paths())
+        """,
+    "a target whose object is trained as a whole": """
+        class Agent(nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.net = net
+                self.target = copy.deepcopy(net)
+                self.part = torch.optim.Adam(self.net.parameters())
+                self.whole = torch.optim.Adam(self.parameters())
+
+            def learn(self, x, y):
+                loss = F.mse_loss(self.net(x), self.target(y))
+                loss.backward()
+                self.whole.step()
+        """,
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_training_by_other_ways_than_the_result_is_silent(name: str) -> None:
+    assert not _found(SILENT[name])
+
+
+AUDIT = {
+    "the loss comes of code that is not seen": """
+        def train(model, loader):
+            optimizer = torch.optim.Adam(model.parameters())
+            for x, y in loader:
+                print((model(x).argmax(1) == y).sum().item())
+                loss = helper(x, y)
+                loss.backward()
+                optimizer.step()
+        """,
+    "an agent evaluates actions in order to train": """
+        class Agent:
+            def __init__(self, actor):
+                self.actor = actor
+
+            def evaluate(self, state, action):
+                logits = self.actor(state)
+                print(logits.argmax(1).float().mean().item())
+                return logits.log_softmax(-1).gather(1, action)
+
+            def test(self, env):
+                self.actor.eval()
+        """,
+}
+
+
+@pytest.mark.parametrize("name", AUDIT)
+def test_graphs_that_unseen_code_may_use_are_shown_by_audit_only(name: str) -> None:
+    assert list(_found(AUDIT[name]).values()) == [False]
+    assert not _found(AUDIT[name], "default")
+
+
+RECORDED = {
+    "autograd is on if a variable says so": """
+        def evaluate(net: Net, average: Net, loader, phase):
+            average.eval()
+            found = []
+            for x in loader:
+                with helper.grad_mode(phase == "train"):
+                    out = net(x)
+                found.append(out.mean())
+                print(average(x).argmax(1).tolist())
+            return found
+        """,
+    "a part of a model is frozen": """
+        class Agent:
+            def __init__(self, target):
+                self.net, self.average, self.target = Net(), Net(), target
+                for parameter in self.target.parameters():
+                    parameter.requires_grad = False
+
+            def evaluate(self, loader):
+                self.average.eval()
+                found = []
+                for x in loader:
+                    found.append(self.net(x).mean())
+                    print(self.average(x).argmax(1).tolist())
+                return found
+        """,
+    "a hook of the file keeps outputs": """
+        def watch(model, keep):
+            model.register_forward_hook(keep)
+
+        def evaluate(model, loader):
+            model.eval()
+            for x in loader:
+                print(model(x).argmax(1).tolist())
+        """,
+    "the model keeps features that leave": """
+        def evaluate(model, loader):
+            model.eval()
+            for x in loader:
+                print(model(x).argmax(1).tolist())
+            return model.features
+        """,
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_function_that_lets_a_graph_out_has_no_fix(name: str) -> None:
+    assert list(_found(RECORDED[name]).values()) == [False]
+
+
+MENDED = {
+    "a loss of a seen model, stored in between": """
+        class Pair:
+            def __init__(self, critic: Net, actor: Net):
+                self.critic, self.actor = critic, actor
+                self.optimizer = torch.optim.Adam(self.critic.parameters())
+
+            def learn(self, x):
+                made = self.actor(x).detach()
+                self.loss = F.mse_loss(self.critic(made), x)
+                self.loss.backward()
+                self.optimizer.step()
+        """,
+    "a frozen model beside the evaluated one": """
+        class Judge:
+            def __init__(self, teacher: Net, net: Net):
+                self.net, self.teacher = net, teacher
+                self.teacher.requires_grad_(False)
+
+            def evaluate(self, loader):
+                self.net.eval()
+                found = []
+                for x in loader:
+                    with torch.no_grad():
+                        found.append(self.teacher(torch.ones(8)).mean())
+                    print(self.net(x).argmax(1).tolist())
+                return found
+        """,
+    "a model whose settings leave": """
+        def evaluate(model, loader):
+            model.eval()
+            for x in loader:
+                print(model(x).argmax(1).tolist())
+            return model.config
+        """,
+    "features that a method of the model extracts": """
+        def evaluate(loader):
+            net = torch.load("net.pt")
+            net.eval()
+            for x in loader:
+                print(net.get_image_features(x).argmax(1).tolist())
+        """,
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_a_graph_that_nothing_uses_is_mended(name: str) -> None:
+    found = _found(MENDED[name], "default")
+    assert len(found) == 1 and (True in found.values() or "extracts" in name)

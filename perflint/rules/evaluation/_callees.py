@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
+from functools import lru_cache
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._contexts import SUSPENDS
@@ -55,11 +56,19 @@ _ACTS = frozenset(
 """Words of callees that do more with a loss than to compute it."""
 _OF_CONTAINERS = frozenset({"copy", "get", "items", "keys", "pop", "popitem", "popleft", "to_tuple", "values"})
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample", "sample", "logits", "probs"})
-_OF_MODULES = frozenset(
+OF_MODULES = frozenset(
     {"bfloat16", "buffers", "children", "cpu", "cuda", "double", "eval", "float", "half", "load_state_dict", "modules",
      "named_buffers", "named_children", "named_modules", "named_parameters", "parameters", "state_dict", "to", "train"}
 )  # fmt: skip
 """Methods that switch, move or list a module, and run nothing."""
+
+
+NO_RESULTS = OF_MODULES | {"config", "device", "dtype", "generation_config", "module", "name", "training"}
+"""Attributes of a module that hold nothing that it has computed."""
+_HOOKS = frozenset(
+    {"create_feature_extractor", "register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook",
+     "register_module_forward_pre_hook"}
+)  # fmt: skip
 
 
 class Takes(Enum):
@@ -203,7 +212,7 @@ class Callees:
             return Takes.GROWS
         if name in torch_api.tensor_only_methods() or name in _OF_DISTRIBUTIONS:
             return Takes.RETURNS
-        if name in _OF_MODULES:
+        if name in OF_MODULES:
             return Takes.NOTHING
         gets_nothing = all(is_host(self._model.value(given)) for given in arguments(call))
         return Takes.RETURNS if gets_nothing and is_known_method(name) else None
@@ -228,7 +237,7 @@ class Callees:
 
 def is_known_method(name: str) -> bool:
     """Whether an object that a model returns may have a method of this name that keeps nothing of it."""
-    known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in _OF_MODULES or name in _GROWS
+    known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in OF_MODULES or name in _GROWS
     return known or name in torch_api.tensor_methods()
 
 
@@ -254,3 +263,9 @@ def _is_named_as_loss(name: str) -> bool:
     while len(parts) > 1 and parts[-1] in _FUNCTIONS:
         parts.pop()
     return bool(parts) and parts[-1] in _LOSSES and not _ACTS.intersection(parts)
+
+
+@lru_cache(maxsize=1)
+def has_hooks(survey: Survey) -> bool:
+    """True if a file registers hooks, which get the outputs of layers and may keep them."""
+    return any(last_name(call) in _HOOKS for call in survey.all(ast.Call))

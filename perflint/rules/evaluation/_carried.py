@@ -116,7 +116,7 @@ class Carriers:
 
     def _made_by(self, scope: Scope, call: ast.Call) -> Carry:
         """Where a gradient comes from that a call begins: not from its arguments."""
-        if self._contexts.suspended_in_text(scope, call):
+        if self._contexts.surely_suspended(call):
             return Carry.NONE
         if last_name(call) in ("Parameter", "requires_grad_") or _asks_for_gradient(call):
             return Carry.TRAINED
@@ -141,7 +141,7 @@ class Carriers:
         """Whether a function runs a model while autograd records."""
         known = self._running.get(scope)
         if known is None:
-            recorded = (call for call in scope.calls if not self._contexts.suspended_in_text(scope, call))
+            recorded = (call for call in scope.calls if not self._contexts.surely_suspended(call))
             known = self._running[scope] = any(self.runs_model(call) for call in recorded)
         return known
 
@@ -149,7 +149,7 @@ class Carriers:
         owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
         holders = [self._modules.holder(call, dotted(each)) for each in (call.func, owner) if dotted(each)]
         return any(
-            self._modules.follows(each) or self._modules.stays(each) or self._modules.is_frozen(each)
+            self._modules.follows(each) or self._modules.stays(each) or self._modules.has_no_gradient(each)
             for each in holders
         )
 

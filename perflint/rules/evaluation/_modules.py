@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from perflint.frozen import dataclass
+from perflint.rules._methods import is_false
 from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted, words
 from perflint.semantics.structure import last_name, walk
@@ -43,6 +44,7 @@ class Modules:
         self._frozen: dict[Holder, bool] = {}
         self._following: dict[Holder, bool] = {}
         self._staying: dict[Holder, bool] = {}
+        self._surely_frozen: dict[Holder, bool] = {}
         self._freezing: dict[ast.AST, bool] = {}
         self._copying: dict[ast.AST, bool] = {}
         self.held: set[Holder] = set()
@@ -137,6 +139,30 @@ class Modules:
             known = self._frozen[holder] = any(map(self._freezes, uses)) or self._copies_frozen(uses)
         return known
 
+    def has_no_gradient(self, holder: Holder) -> bool:
+        """True if the file surely takes the gradients of all parameters of a module away, and gives none back."""
+        known = self._surely_frozen.get(holder)
+        if known is None:
+            speaking = [use for use in self.uses(holder) if self._freezes(use)]
+            known = bool(speaking) and all(map(self._freezes_all, speaking))
+            self._surely_frozen[holder] = known
+        return known
+
+    def _freezes_all(self, use: ast.expr) -> bool:
+        """True if a statement that always runs takes all gradients of a module away."""
+        model, scope = self._survey.model, self._survey.scope_around(use)
+        statement = statement_of(model, use)
+        if statement not in scope.node.body or (scope.owner is not None and scope.name != "__init__"):
+            return False
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            iterated = statement.iter
+            is_own = isinstance(iterated, ast.Call) and iterated.func is model.parent(use)
+            return is_own and last_name(iterated) in PARAMETERS and all(map(_takes_gradient, statement.body))
+        value = getattr(statement, "value", None)
+        if isinstance(statement, ast.Assign) and use not in statement.targets:
+            return False
+        return _is_chain_without_gradient(value, None if isinstance(statement, ast.Assign) else use)
+
     def _copies_frozen(self, uses: list[ast.expr]) -> bool:
         """Whether a module is a copy of one that is made without gradients: `ema = deepcopy(net)`."""
         for value in self._made_of(uses):
@@ -176,9 +202,14 @@ class Modules:
             known = self._following[holder] = self._follows(holder)
         return known
 
+    def _is_trained(self, holder: Holder) -> bool:
+        """True if an optimizer gets the parameters of a module, or of an object that holds it."""
+        parts = holder.path.split(".")
+        return any(Holder(holder.home, ".".join(parts[:count])) in self.trained for count in range(1, len(parts) + 1))
+
     def _follows(self, holder: Holder) -> bool:
         uses = self.uses(holder)
-        if holder in self.trained or not all(self._is_harmless(use) for use in uses):
+        if self._is_trained(holder) or not all(self._is_harmless(use) for use in uses):
             return False
         leaders = {leader for use in uses for leader in self._leaders(use)}
         return bool(leaders & self.trained - {holder})
@@ -192,7 +223,7 @@ class Modules:
 
     def _stays(self, holder: Holder) -> bool:
         uses = self.uses(holder)
-        if holder in self.trained or not self.trained or not all(self._is_harmless(use) for use in uses):
+        if not self.trained or self._is_trained(holder) or not all(self._is_harmless(use) for use in uses):
             return False
         asked = {around.attr for use in uses if isinstance(around := self._survey.model.parent(use), ast.Attribute)}
         made = [node for value in self._made_of(uses) for node in walk(value) if isinstance(node, ast.Call)]
@@ -331,3 +362,20 @@ def _speaks_of_freezing(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return _FREEZES.search(node.attr) is not None
     return isinstance(node, ast.Name) and _FREEZES.search(node.id) is not None
+
+
+def _takes_gradient(statement: ast.stmt) -> bool:
+    """True for `p.requires_grad = False` and `p.requires_grad_(False)`."""
+    if isinstance(statement, ast.Assign):
+        return is_false(statement.value) and all(last_name(each) == "requires_grad" for each in statement.targets)
+    return isinstance(statement, ast.Expr) and _is_chain_without_gradient(statement.value, None)
+
+
+def _is_chain_without_gradient(value: ast.expr | None, start: ast.expr | None) -> bool:
+    """True if a chain of calls, which begins with `start` if that is given, has `.requires_grad_(False)` in it."""
+    taken = False
+    while value is not start and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr == "requires_grad_":
+            taken = taken or (len(value.args) == 1 and is_false(value.args[0]))
+        value = value.func.value
+    return taken and (start is None or value is start)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from perflint.rules._methods import is_self_or_cls
-from perflint.rules.evaluation._callees import MODULE_CALL, Takes, arguments
+from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, Takes, arguments, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed
@@ -41,12 +41,22 @@ class Proofs:
         A function that switches its model to evaluation may call one that is only named as a loss.
         """
         ways = ESCAPES if is_evaluation else ESCAPES | Fate.NAMED
+        if has_hooks(self._survey) or self._lets_part_out(scope, ways):
+            return False
         return self._is_quiet(scope) and not self._lets_out(scope, scope.nodes, ways)
 
     def statement(self, scope: Scope, statement: ast.stmt) -> bool:
         """Whether autograd may be off in a statement: no value with a gradient that it computes goes on to others."""
         nodes = list(walk(statement))
-        return self._asks_nothing(scope, nodes) and not self._lets_out(scope, nodes, ESCAPES | Fate.NAMED)
+        return (
+            not has_hooks(self._survey)
+            and self._asks_nothing(scope, nodes)
+            and not self._lets_out(scope, nodes, ESCAPES | Fate.NAMED)
+        )
+
+    def keeps_graph(self, scope: Scope) -> bool:
+        """True if a value that may have a gradient is stored, or goes to unknown code, in a function."""
+        return self._lets_out(scope, scope.nodes, ESCAPES & ~(Fate.RETURNED | Fate.CALLED))
 
     def _is_quiet(self, scope: Scope) -> bool:
         """Whether a function computes no gradient and stores no value that has one."""
@@ -67,6 +77,17 @@ class Proofs:
         """Whether a result that may have a gradient leaves by one of some ways."""
         flow, carried = self._flows.of(scope), self._carriers.inside(scope)
         return any(carried.get(node, Carry.NONE) and flow.fate(node) & ways for node in nodes if _is_operation(node))
+
+    def _lets_part_out(self, scope: Scope, ways: Fate) -> bool:
+        """True if an attribute of a model leaves a function, in which the model may have stored a result."""
+        flow = self._flows.of(scope)
+        for node in scope.nodes:
+            if isinstance(node, ast.Attribute) and node.attr not in NO_RESULTS and flow.fate(node) & ways:
+                around = self._model.parent(node)
+                called = isinstance(around, ast.Call) and around.func is node
+                if not called and not is_self_or_cls(node.value) and self._is_model(node, node.value):
+                    return True
+        return False
 
     def _asks_nothing(self, scope: Scope, nodes: Iterable[ast.AST]) -> bool:
         """Whether no call computes gradients, as far as code that is seen shows it, and other code gets no model."""
@@ -92,7 +113,7 @@ class Proofs:
             return False
         return any(self._is_model(call, each) for each in given)
 
-    def _is_model(self, call: ast.Call, node: ast.expr) -> bool:
+    def _is_model(self, place: ast.expr, node: ast.expr) -> bool:
         if is_self_or_cls(node):
             return True
         value, path = self._model.value(node), dotted(node)
@@ -100,7 +121,7 @@ class Proofs:
             return True
         if not path:
             return False
-        return self._modules.holder(call, path) in self._modules.held or is_named_as_model(self._survey, node)
+        return self._modules.holder(place, path) in self._modules.held or is_named_as_model(self._survey, node)
 
 
 @lru_cache(maxsize=1)

@@ -110,7 +110,7 @@ def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     if _is_among(receiver, modules):
         return Run(call, receiver, Surety.PROVEN)
     if isinstance(call.func, ast.Attribute) and _is_switched(dotted(call.func.value), modules):
-        return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call.func.attr) else None
+        return Run(call, dotted(call.func.value), Surety.PROVEN) if _is_running_method(call) else None
     if receiver and is_named_as_model(survey, call.func):
         return Run(call, receiver, Surety.NAMED)
     return _passed(survey, call, modules)
@@ -178,11 +178,15 @@ def _imported_names(home: Module) -> dict[str, str]:
     return found
 
 
-def _is_running_method(name: str) -> bool:
+def _is_running_method(call: ast.Call) -> bool:
+    """True if a method is named as one that runs its model: `forward_features(x)`, but not `get_image_paths()`."""
+    name = last_name(call)
     parts = words(name)
-    return name in _RUNNING_METHODS or bool(
-        parts and parts[0] in _RUNNING_WORDS and _RESULT_WORDS.intersection(parts[1:])
-    )
+    if name in _RUNNING_METHODS or not parts:
+        return name in _RUNNING_METHODS
+    results = parts[-1:] if parts[0] == "get" else parts[1:]
+    has_input = bool(call.args or call.keywords)
+    return has_input and parts[0] in _RUNNING_WORDS and not _RESULT_WORDS.isdisjoint(results)
 
 
 def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:

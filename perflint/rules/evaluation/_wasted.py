@@ -9,13 +9,15 @@ from enum import Enum
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
-from perflint.rules.evaluation._callees import MODULE_CALL, arguments
+from perflint.rules.evaluation._beside import beside
+from perflint.rules.evaluation._callees import MODULE_CALL, arguments, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._contexts import contexts, speaks_of_autograd
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import ESCAPES, Fate
 from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._parameters import may_have_parameters
+from perflint.rules.evaluation._proof import proofs
 from perflint.rules.evaluation._regions import is_foreign, is_of_another_library, is_other_code
 from perflint.rules.evaluation._runs import Surety, is_model, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
@@ -40,6 +42,8 @@ class Wasted:
     call: ast.Call
     why: Why
     sure: Confidence
+    is_proven: bool
+    """Whether all that the code around the run trains through is seen."""
     is_alone: bool
     """Whether the function around it runs models for nothing only: it does not train."""
 
@@ -56,6 +60,7 @@ class _Finder:
     def __init__(self, survey: Survey) -> None:
         self.survey, self.model = survey, survey.model
         self.modules, self.flows, self.carriers = modules(survey), flows(survey), carriers(survey)
+        self.beside, self.proofs = beside(survey), proofs(survey)
 
     def of(self, scope: Scope) -> Iterator[Wasted]:
         named = {run.call for run in runs(self.survey, scope) if run.surety is not Surety.PASSED}
@@ -74,11 +79,15 @@ class _Finder:
             return None
         trains = wants_gradient(self.survey, scope.node) or gets_optimizer(scope)
         if (self.modules.follows(holder) or self.modules.stays(holder)) and not self._feeds(call):
-            return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, not trains)
+            return Wasted(scope, call, Why.UNTRAINED, Confidence.MEDIUM, True, not trains)
         found = self.flows.fate(call)
-        if Fate.READ not in found or found & (ESCAPES | Fate.ARRAY):
+        if Fate.READ not in found or found & (ESCAPES | Fate.ARRAY) or self.beside.reads_loss(scope, holder):
             return None
-        return Wasted(scope, call, Why.READ, self._confidence(scope, trains, found), not trains)
+        if trains and has_hooks(self.survey):
+            return None
+        seen = not trains or self.beside.explains_training(scope)
+        sure = self._confidence(scope, trains, found) if seen else Confidence.LOW
+        return Wasted(scope, call, Why.READ, sure, seen, not trains)
 
     def _feeds(self, call: ast.Call) -> bool:
         """Whether a gradient is seen to come through an argument of a run."""
@@ -125,8 +134,8 @@ class _Finder:
         return owner if called and all(self._runs_recorded(each) for each in called) else None
 
     def _runs_recorded(self, scope: Scope, depth: int = 3) -> bool:
-        """Whether a method of a module runs parts of it, and nothing in it turns autograd off or asks for gradients."""
-        if speaks_of_autograd(scope.node) or wants_gradient(self.survey, scope.node):
+        """True if a method of a module runs parts of it, keeps no graph, and neither suspends autograd nor needs it."""
+        if speaks_of_autograd(scope.node) or wants_gradient(self.survey, scope.node) or self.proofs.keeps_graph(scope):
             return False
         for call in scope.calls:
             if self.model.target(call) == MODULE_CALL or dotted(call.func) in ("self", "self.forward"):

@@ -22,7 +22,7 @@ from perflint.rules.evaluation._regions import (
     loops_over_data,
     regions,
 )
-from perflint.rules.evaluation._runs import Run
+from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Survey, survey
 from perflint.rules.evaluation._training import EVALUATING_WORDS
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
@@ -60,6 +60,7 @@ class EvalWithoutNoGrad(Rule):
     - A framework wraps the function: Lightning's `validation_step`, a Trainer's hooks.
     - All parameters are frozen, so nothing is recorded.
     - A gradient flows through a copy to its input, as in the loss of an actor.
+    - The loss comes from a hook or an attribute of the model, not from the result of the run.
     - A caller in another file turns autograd off.
 
     ## Bad
@@ -95,7 +96,9 @@ class EvalWithoutNoGrad(Rule):
     Risky: nothing can be trained through the code any more. So the fix is offered only with a
     proof: no value that may have a gradient leaves the code as a result, in an attribute, in a
     container from elsewhere, in a closure or as an argument of unknown code, and unknown code does
-    not get the model. Then the fix decorates the function with `@torch.inference_mode()`, or with
+    not get the model. Methods that a subclass in the file overrides, or that are only declared, count
+    as unknown code. A file that registers forward hooks gets no fix, since a hook may keep the output
+    of a layer. Then the fix decorates the function with `@torch.inference_mode()`, or with
     `@torch.no_grad()` if tensors leave it. A run in the middle of other code is put under
     `with torch.no_grad():` with its statement: a target network's parameters then get no gradient,
     which no optimizer reads. A loop inside a longer function gets no fix. Transformer layers in
@@ -136,7 +139,7 @@ class EvalWithoutNoGrad(Rule):
             if run is None or sure is None:
                 continue
             own = inside.get(region.node, [])
-            sure = surest(_capped(region, sure), *(each.sure for each in own))
+            sure = surest(_capped(region, run, sure), *(each.sure for each in own))
             told.update(each.call for each in own)
             yield self._evaluation(site, region, run, sure)
         for each in lost:
@@ -172,7 +175,7 @@ class EvalWithoutNoGrad(Rule):
             heat=site.model.heat(each.call),
             span=site.model.source.span(each.call),
             help="Call it under `with torch.no_grad():`.",
-            fix=under_no_grad(file, each.scope, each.call, each.why is Why.UNTRAINED),
+            fix=under_no_grad(file, each.scope, each.call, each.why is Why.UNTRAINED) if each.is_proven else None,
         )
 
 
@@ -193,7 +196,8 @@ def _recorded(region: Region) -> Run | None:
     recorded = [
         run
         for run in region.runs
-        if not known.is_frozen(known.holder(run.call, run.receiver))
+        if mode_before(scope, run) is not False
+        and not known.is_frozen(known.holder(run.call, run.receiver))
         and not contexts(survey).suspended(scope, run.call)
         and not flow.fate(run.call) & left_by
         and not any(seen.asks or seen.suspends for seen in flows(survey).callees.classes(run.call.func))
@@ -201,8 +205,15 @@ def _recorded(region: Region) -> Run | None:
     return max(recorded, key=lambda run: run.surety, default=None)
 
 
-def _capped(region: Region, sure: Confidence) -> Confidence:
-    """A class of a framework may be called by code that turns autograd off."""
+def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
+    """The confidence in a region, lower if code that is not seen may turn autograd off or train.
+
+    A class of a framework may be called by code that turns autograd off. Training may use the results of a function
+    that only its name calls an evaluation: `evaluate(state, action)` of an agent returns log-probabilities.
+    """
+    is_returned = Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
+    if is_returned and region.loop is None and not region.switched:
+        return Confidence.LOW
     if not region.is_foreign:
         return sure
     return Confidence.MEDIUM if sure is Confidence.HIGH and region.over_data else Confidence.LOW
