@@ -164,6 +164,8 @@ def _round(state: _Round, offered: Sequence[Finding], wanted: frozenset[Safety])
             state.put_aside([group], "its edits overlap")
         elif _drops_effect(state.trial.source, group.fix):
             state.put_aside([group], "it would drop a name that is bound there, or an `await` or `yield`")
+        elif _joins_words(state.trial.source, offsets, group.fix):
+            state.put_aside([group], "it would join two words")
         else:
             waiting.append(group)
     while waiting:
@@ -193,6 +195,25 @@ def _drops_effect(source: Source, fix: Fix) -> bool:
     """Whether the edits of a fix leave out part of an expression that does more than give a value."""
     before = sum(len(_EFFECTS.findall(source.segment(edit.span))) for edit in fix.edits)
     return before > sum(len(_EFFECTS.findall(edit.text)) for edit in fix.edits)
+
+
+def _joins_words(source: Source, offsets: Offsets, fix: Fix) -> bool:
+    """Whether an edit makes one word of two: `return(a)` must not become `returna`."""
+    text = source.text
+    for edit in fix.edits:
+        start, end = offsets.range(edit.span)
+        before, after = text[max(start - 1, 0) : start], text[end : end + 1]
+        old, new = text[start:end] or after, edit.text or after
+        if _is_word(before, new[:1]) and not _is_word(before, old[:1]):
+            return True
+        if edit.text and _is_word(new[-1], after) and not _is_word(text[max(end - 1, 0) : end], after):
+            return True
+    return False
+
+
+def _is_word(left: str, right: str) -> bool:
+    """Whether two characters, side by side, are part of one word or number."""
+    return f"_{left}".isidentifier() and f"_{right}".isidentifier() and bool(left and right)
 
 
 def _apart(offsets: Offsets, waiting: list[Group], accepted: list[Group]) -> tuple[list[Group], list[Group]]:

@@ -86,6 +86,28 @@ def test_a_fix_must_cure() -> None:
     assert reasons(outcome) == ["it changes nothing"]
 
 
+@pytest.mark.parametrize(
+    ("before", "pattern", "new", "after"),
+    [
+        ("def f():\n    return(a)\n", r"\(a\)", "b", None),
+        ("def f():\n    return(a)\n", r"\(a\)", " b", "def f():\n    return b\n"),
+        ("def f():\n    return(a)\n", r"\(a\)", "(b)", "def f():\n    return(b)\n"),
+        ("x = (a)if 1 else 2\n", r"\(a\)", "b", None),
+        ("x = (a)if 1 else 2\n", r"\(a\)", "[b]", "x = [b]if 1 else 2\n"),
+        ("x = not-a\n", "-", "", None),
+        ("x = 1 if-a else 2\n", "-", "+", "x = 1 if+a else 2\n"),
+        # Part of a word.
+        ("x = old_name\n", "old", "new", "x = new_name\n"),
+        ("x = a.name_old\n", "old", "new", "x = a.name_new\n"),
+        ("x = -a\n", "-", "", "x = a\n"),
+    ],
+)
+def test_a_fix_joins_no_words(before: str, pattern: str, new: str, after: str | None) -> None:
+    outcome = fix(before, word(pattern, new))
+    assert outcome.text == (after or before)
+    assert reasons(outcome) == ([] if after else ["it would join two words"])
+
+
 def test_overlapping_fixes_wait_for_the_next_round() -> None:
     outcome = fix("x = f(g(1))\n", word(r"f\((.*)\)$", r"\1"), word(r"g\((\d)\)", r"\1", "TPF002"))
     assert outcome.text == "x = 1\n"
