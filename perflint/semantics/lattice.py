@@ -19,6 +19,7 @@ from perflint.semantics.values import (
     Device,
     DeviceValue,
     Dtype,
+    Evidence,
     Function,
     Instance,
     Kind,
@@ -244,8 +245,10 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
             every = union([value.element, *(inner for _, inner in value.items)])
             return Mapping(every if isinstance(every, (Tensor, Scalar)) else UNKNOWN)
         dropped = [widen(inner, depth - 1) for _, inner in value.items[_MOST_ITEMS:]]
-        element = widen(value.element, depth - 1)
-        return Mapping(union([element, *dropped]), _widen_named(value.items[:_MOST_ITEMS], depth - 1))
+        element = union([widen(value.element, depth - 1), *dropped])
+        if dropped and not all(isinstance(inner, Tensor) for _, inner in value.items):
+            element = _with_likely_tensors(element)
+        return Mapping(element, _widen_named(value.items[:_MOST_ITEMS], depth - 1))
     if isinstance(value, Union):
         return union(widen(member, depth) for member in value.alternatives)
     if isinstance(value, Function) and value.receiver is not None and depth == 0:
@@ -255,6 +258,12 @@ def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
     if isinstance(value, Partial):
         return value if depth else UNKNOWN
     return value
+
+
+def _with_likely_tensors(value: Value) -> Value:
+    """The elements of a dict whose keys are dropped: a tensor among other values is only likely at any of the keys."""
+    members = value.members
+    return union([each.with_(evidence=Evidence.USE) if isinstance(each, Tensor) else each for each in members])
 
 
 def _widen_named(named: tuple[tuple[str, Value], ...], depth: int) -> tuple[tuple[str, Value], ...]:
