@@ -63,13 +63,13 @@ def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
     if model.function(node) is block.scope:
         return True
     if "." not in path:
-        return all(_is_global(model, scope, path) for scope in (model.function(node), block.scope))
+        return all(is_global(model, scope, path) for scope in (model.function(node), block.scope))
     if path.startswith("self.") and block.owner is not None:
         return any(outer is block.owner for outer in model.ancestors(node))
     return False
 
 
-def _is_global(model: Model, scope: ast.AST | None, name: str) -> bool:
+def is_global(model: Model, scope: ast.AST | None, name: str) -> bool:
     """Whether a name in a function is that of the file: it is declared `global`, or the function only reads it."""
     if scope is None:
         return True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
+from perflint.rules.cudagraph._replays import is_global
 from perflint.semantics.capturing import GRAPHED
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -115,15 +116,22 @@ def _named_arguments(model: Model, made: ast.Call) -> Iterator[tuple[ast.Call, s
     """The calls of what is assigned once, in its function or class, that pass an argument by keyword."""
     assignment = model.parent(made)
     path = path_of(assignment.targets[0]) if isinstance(assignment, ast.Assign) else ""
-    around = _around(model, made, path)
     bound = [each for each in model.nodes(ast.Assign) if any(path_of(target) == path for target in each.targets)]
-    if not path or sum(_around(model, each, path) is around for each in bound) > 1:
+    if not path or sum(_means_same(model, made, each, path) for each in bound) > 1:
         return
     for call in model.nodes(ast.Call):
-        if call.keywords and path_of(call.func) == path and _around(model, call, path) is around:
+        if call.keywords and path_of(call.func) == path and _means_same(model, made, call, path):
             named = call.keywords[0].arg
             if named is not None:
                 yield call, named
+
+
+def _means_same(model: Model, made: ast.AST, node: ast.AST, path: str) -> bool:
+    """Whether a path at a node is the one that is assigned where something is made."""
+    around = _around(model, made, path)
+    if "." not in path and around is None:
+        return is_global(model, model.function(node), path)
+    return _around(model, node, path) is around
 
 
 def _around(model: Model, node: ast.AST, path: str) -> ast.AST | None:

@@ -83,3 +83,26 @@ def autocast_elsewhere(model: nn.Module, x: torch.Tensor):
     with torch.autocast("cuda"):
         model(x)
     return torch.cuda.make_graphed_callables(model, (x,))
+
+
+shared = torch.cuda.make_graphed_callables(attend, (torch.zeros(3, device="cuda"),))
+
+
+def of_the_file(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return shared(x, mask=mask)  # error: TPF804
+
+
+def of_its_own(shared, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return shared(x, mask=mask)
+
+
+replaced = torch.cuda.make_graphed_callables(attend, (torch.zeros(3, device="cuda"),))
+
+
+def replaces() -> None:
+    global replaced
+    replaced = attend
+
+
+def either(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return replaced(x, mask=mask)
