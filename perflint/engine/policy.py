@@ -109,8 +109,13 @@ def _needed_on_cpu(finding: Finding, site: Site) -> Finding:
 
 
 def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
-    """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step."""
-    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM:
+    """Code that draws pictures copies what it draws to the CPU: information, unless it runs each step.
+
+    Reads, and copies of a few numbers, are information even there: the loop makes one picture in each step.
+    """
+    if finding.effect not in _OF_THE_DEVICE:
+        return finding
+    if finding.heat is not Heat.WARM and finding.code not in _READS | _FEW_NUMBERS:
         return finding
     module = site.model.module
     return replace(finding, severity=Severity.INFO) if conventions.draws(module.name, module.packages) else finding
@@ -133,6 +138,17 @@ def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
+    """A copy to the CPU in code of unknown callers: information, if the tensor's device is a guess too.
+
+    Not where one copy before a loop would do.
+    """
+    is_guess = finding.heat is Heat.WARM and finding.confidence is not Confidence.HIGH
+    if finding.code == "TPF109" and is_guess and isinstance(site, CallSite) and whole_of(site) is None:
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
 def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
     """Outside of training, an array for NumPy must be copied: information, unless one copy serves for a whole loop."""
     if finding.code == "TPF109" and isinstance(site, CallSite) and site.model.in_numpy.needs(site.node):
@@ -149,5 +165,6 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _where_pictures_are_drawn,
     _as_text,
     _on_the_way_to_cpu,
+    _of_unknown_callers,
     _computed_in_numpy,
 )

@@ -375,6 +375,10 @@ def content(site: Site, call: ast.Call, target: str) -> Content:
     if data is None:
         return Content.NOTHING
     value = site.value(data)
+    if target in _LEGACY or target in _LEGACY_ON_DEVICE or target == "torch.Tensor.new":
+        if isinstance(value, Sequence) and value.type == "size":
+            # A `torch.Size` is the shape of a tensor that is left uninitialized.
+            return Content.FILLED
     if target in _LEGACY or target in _LEGACY_ON_DEVICE:
         if len(call.args) != 1 or isinstance(data, ast.Starred) or scalar_type(value) == "int":
             return Content.FILLED

@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics import conventions
 from perflint.semantics.destinations import Use
-from perflint.semantics.structure import last_name, names_in, root_of, walk
+from perflint.semantics.structure import children, last_name, names_in, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -21,6 +21,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TENSORS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor.new_tensor"}
 )
+_LAYOUTS = frozenset("append extend copy astype reshape transpose list tuple zip".split())
+"""Functions and methods that copy an array or a list, or change its layout."""
 _MOST_STEPS = 60
 """Statements behind a copy that are looked at."""
 _AVOIDABLE = frozenset({Use.TEST, Use.SIZE, Use.INDEX, Use.SUM, Use.LOG})
@@ -117,11 +119,14 @@ class InNumpy:
         return False
 
     def _comes_back(self, array: ast.expr) -> bool:
-        """True if a tensor is made of an array, or of what is computed from it, in the same function."""
+        """True if a tensor is made of an array, or of what NumPy computes from it, in the same function."""
         statement: ast.AST = array
         for outer in self._model.ancestors(array):
-            if isinstance(outer, ast.Call) and self._model.target(outer) in _TENSORS:
-                return True
+            if isinstance(outer, ast.Call) and statement is not outer.func:
+                if self._model.target(outer) in _TENSORS:
+                    return True
+                if not self._keeps(outer):
+                    return False
             statement = outer
             if isinstance(outer, ast.stmt):
                 break
@@ -134,6 +139,10 @@ class InNumpy:
             if not names.isdisjoint(step.reads):
                 names |= step.binds
         return False
+
+    def _keeps(self, call: ast.Call) -> bool:
+        """True if a call is one of NumPy, or only copies its arguments: the GPU could compute the same."""
+        return _is_numpy(self._model.target(call)) or last_name(call) in _LAYOUTS
 
     def _after(self, statement: ast.AST) -> list[_Step]:
         """The statements of a function behind one of them, in the order of the text."""
@@ -148,11 +157,31 @@ class InNumpy:
         return known[first : first + _MOST_STEPS]
 
     def _step(self, statement: ast.stmt) -> _Step:
-        parts = [statement.iter] if isinstance(statement, (ast.For, ast.AsyncFor)) else [statement]
-        calls = [node for part in parts for node in walk(part) if isinstance(node, ast.Call)]
-        back = [names_in(call) for call in calls if self._model.target(call) in _TENSORS]
-        reads = frozenset().union(*map(names_in, parts))
-        return _Step(statement.lineno, reads, frozenset(_bound_by(statement)), frozenset().union(*back))
+        part = statement.iter if isinstance(statement, (ast.For, ast.AsyncFor)) else statement
+        reads, returned = self._read(part)
+        return _Step(statement.lineno, frozenset(reads), frozenset(_bound_by(statement)), frozenset(returned))
+
+    def _read(self, root: ast.AST) -> tuple[set[str], set[str]]:
+        """The names in a part of a statement, and those of which it makes a tensor.
+
+        Not the arguments of functions other than those of NumPy: these compute on the CPU on purpose.
+        """
+        reads: set[str] = set()
+        returned: set[str] = set()
+        stack = [(root, reads)]
+        while stack:
+            node, names = stack.pop()
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.Call):
+                if self._model.target(node) in _TENSORS:
+                    names = returned
+                elif not self._keeps(node):
+                    stack += [(child, set()) for child in children(node) if child is not node.func]
+                    stack.append((node.func, names))
+                    continue
+            stack += [(child, names) for child in children(node)]
+        return reads, returned
 
 
 def _is_numpy(target: str) -> bool:

@@ -170,7 +170,9 @@ def evaluate(model: nn.Module, loader: DataLoader):
         parts = {"one": y.cpu().numpy()}  # info
         later = y.cpu()  # info
         print(label(later.numpy()), parts)
-        mask = label(y.cpu().numpy())  # warning
+        mask = np.stack([y.cpu().numpy()])  # warning
+        x = model(torch.from_numpy(mask.copy()).cuda())
+        mask = label(y.cpu().numpy())  # info
         x = model(torch.from_numpy(mask).cuda())
         total = y.cpu().numpy()  # warning
         if total > 3:
@@ -352,6 +354,27 @@ def borders(lines: torch.Tensor):
 
 def training_step(self, lines: torch.Tensor):
     return torch.unique(lines, dim=0)
+"""
+
+
+def test_copies_for_a_picture_are_left_to_audit_in_each_step(tmp_path: Path) -> None:
+    file = tmp_path / "viz_lanes.py"
+    file.write_text(DRAWN)
+    rules = RuleSet(rule for rule in all_rules() if rule.code in ("TPF109", "TPF117", "TPF113"))
+    settings = Settings(profile=Profile.DEFAULT)
+    report = check_source(Source(str(file), DRAWN), Project([file]), rules, settings)
+    assert [finding.code for finding in report.findings] == ["TPF113"]
+
+
+DRAWN = """
+import matplotlib.pyplot as plt
+import torch
+
+
+def draw(model: torch.nn.Module, batches):
+    for x in batches:
+        y = model(x.cuda()) + torch.tensor([1, 2], device="cuda")
+        plt.plot(y.cpu(), torch.unique(y))
 """
 
 

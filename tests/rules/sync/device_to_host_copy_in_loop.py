@@ -46,7 +46,7 @@ def in_chunks(x: torch.Tensor, queries: torch.Tensor) -> list[tuple[float, int]]
         values, indices = torch.topk(query @ x.T, 5)
         scores = values.cpu().tolist()  # audit: TPF109
         places = indices.cpu().tolist()  # audit: TPF109
-        first = indices[0].tolist()  # error: TPF109
+        first = indices[0].tolist()  # audit: TPF109
         for row, score in enumerate(scores):
             found += zip(score, places[row], strict=True)
         found.append((0.0, first[0]))
@@ -64,6 +64,15 @@ class Window:
         if self.memory.device != x.device:
             x = x.to(self.memory)  # audit: TPF109
         self.memory[0] = x.detach()
+
+
+def of_unknown_callers(x: torch.Tensor, n: int) -> list[float]:
+    found = []
+    for i in range(n):
+        found.append(x[i].cpu())  # error: TPF109
+        found.append((x * i).cpu())  # audit: TPF109
+        found.append((x.cuda() * i).cpu())  # error: TPF109
+    return found
 
 
 def by_rows(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:

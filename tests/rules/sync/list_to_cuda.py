@@ -63,6 +63,17 @@ class There(nn.Module):
         return torch.as_tensor(x, device=x.device), torch.tensor(x, device=x.device), torch.cuda.FloatTensor(3)
 
 
+class Uninitialized(nn.Module):
+    def forward(self, x: torch.Tensor):
+        size = torch.Size((1, x.size(1)))
+        return torch.cuda.FloatTensor(size), torch.cuda.LongTensor(x.shape), x.data.new(x.size()), x.new(2, 3)
+
+
+class SizesAsData(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x.new_tensor(x.shape), torch.cuda.LongTensor(list(x.shape))  # error: TPF117, TPF117
+
+
 def on_host(values: list[float]):
     return torch.tensor(values), torch.as_tensor(values, device="cpu"), torch.FloatTensor(values), torch.LongTensor(3)
 
