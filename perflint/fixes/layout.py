@@ -191,7 +191,7 @@ def _bracket(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], 
     None if the line has parts that are not in brackets, which black would part instead.
     """
     found = _pairs(tokens)
-    if found is None:
+    if found is None or not _may_be_broken(tokens, found, number in _statements(source)):
         return None
     indent = len(indentation(source, number).expandtabs(4))
     end = len(source.lines[number - 1].rstrip())
@@ -204,7 +204,7 @@ def _bracket(source: Source, number: int, tokens: Sequence[tokenize.TokenInfo], 
 
 
 def _pairs(tokens: Sequence[tokenize.TokenInfo]) -> list[_Bracket] | None:
-    """The outermost pairs of brackets of a line; None if it has operands or members outside of them."""
+    """The outermost pairs of brackets of a line; None if they are not closed in it."""
     stack: list[tuple[int, list[int]]] = []
     found: list[_Bracket] = []
     for index, token in enumerate(tokens):
@@ -218,12 +218,41 @@ def _pairs(tokens: Sequence[tokenize.TokenInfo]) -> list[_Bracket] | None:
             elif found or (index and tokens[index - 1].string not in _OPENING):
                 # It closes what another line has opened, behind parts of this one.
                 return None
-        elif stack:
-            if token.string == ",":
-                stack[-1][1].append(index)
-        elif _parts(tokens, index):
-            return None
+        elif stack and token.string == ",":
+            stack[-1][1].append(index)
     return None if stack else found
+
+
+def _may_be_broken(tokens: Sequence[tokenize.TokenInfo], found: Sequence[_Bracket], is_statement: bool) -> bool:
+    """Whether black breaks a bracket of a line, and does not put its operands or members on lines of their own.
+
+    A statement may have two, if its last bracket ends it.
+    """
+    within = {index for each in found for index in range(each.opening, each.closing + 1)}
+    begin = max(
+        (index + 1 for index in range(1, len(tokens)) if index not in within and _assigns(tokens, index)), default=0
+    )
+    parted = sum(_parts(tokens, index) for index in range(begin, len(tokens)) if index not in within)
+    ends = bool(found) and found[-1].closing == len(tokens) - 1
+    return not parted or (parted == 1 and is_statement and ends)
+
+
+def _assigns(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:
+    """Whether a token is the sign of an assignment: unlike that of an argument, it has space around it."""
+    return tokens[index].string == "=" and tokens[index].start[1] > tokens[index - 1].end[1]
+
+
+@lru_cache(maxsize=4)
+def _statements(source: Source) -> frozenset[int]:
+    """The lines that statements start in."""
+    found, is_next = set(), True
+    for token in _tokens(source):
+        if token.type == tokenize.NEWLINE:
+            is_next = True
+        elif is_next and token.string.strip() and token.type != tokenize.COMMENT:
+            found.add(token.start[0])
+            is_next = False
+    return frozenset(found)
 
 
 def _parts(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:

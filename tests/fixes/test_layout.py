@@ -91,9 +91,21 @@ CASES = {
         f"x = torch.full({LONG}, {LONG}, device=d) * {LONG}\n",
         f"x = torch.full({LONG}, {LONG}, device=d) * {LONG}\n",
     ),
+    "one operand before a bracket": (
+        f"x = {LONG} * torch.full({LONG}, {LONG}, device=d)\n",
+        f"x = {LONG} * torch.full(\n    {LONG}, {LONG}, device=d\n)\n",
+    ),
+    "one operand in brackets": (
+        f"x = (\n    {LONG} * torch.full({LONG}, {LONG}, device=d)\n)\n",
+        f"x = (\n    {LONG} * torch.full({LONG}, {LONG}, device=d)\n)\n",
+    ),
+    "several targets": (
+        f"first, second = torch.full({LONG}, {LONG}, device=d)\n",
+        f"first, second = torch.full(\n    {LONG}, {LONG}, device=d\n)\n",
+    ),
     "members": (
-        f"x, y = torch.full({LONG}, d), torch.full({LONG}, device=device)\n",
-        f"x, y = torch.full({LONG}, d), torch.full({LONG}, device=device)\n",
+        f"x, y, z = torch.full({LONG}, d), last, torch.full({LONG}, device=device)\n",
+        f"x, y, z = torch.full({LONG}, d), last, torch.full({LONG}, device=device)\n",
     ),
     "a choice": (
         f"x = f({LONG}, {LONG}) if condition else g({LONG})\n",
