@@ -135,10 +135,26 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
         if isinstance(operator, (ast.NotEq, ast.IsNot)):
             return is_off
         return not is_off if isinstance(operator, (ast.Eq, ast.Is)) else isinstance(operator, (ast.Gt, ast.GtE))
+    if isinstance(operator, (ast.Eq, ast.NotEq)) and (_is_infinity(left) or _is_infinity(right)):
+        # The norm of infinite order, a loss that has overflowed.
+        return isinstance(operator, ast.Eq)
     is_zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, (bool, str))
     if is_zero and isinstance(operator, (ast.Eq, ast.NotEq, ast.Gt)) and _counts_steps(left):
         return isinstance(operator, ast.Eq)
     return None
+
+
+def _is_infinity(node: ast.expr) -> bool:
+    """True for `math.inf`, `-inf` and `float("inf")`."""
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if isinstance(node, ast.Call):
+        given = node.args[0] if last_name(node) == "float" and len(node.args) == 1 else None
+        return isinstance(given, ast.Constant) and str(given.value).lstrip("+-").lower() in _INFINITIES
+    return isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in _INFINITIES
+
+
+_INFINITIES = frozenset({"inf", "infinity"})
 
 
 def _counts_steps(node: ast.expr) -> bool:

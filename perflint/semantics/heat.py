@@ -25,7 +25,7 @@ from perflint.semantics.guards import (
 from perflint.semantics.once import runs_once
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.test_code import TestCode
-from perflint.semantics.values import Function
+from perflint.semantics.values import Function, Mapping, Tensor
 from perflint.semantics.work import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 
 if TYPE_CHECKING:
@@ -259,6 +259,8 @@ class HeatMap:
             work = work | self.work.inside(loop.test)
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT
+        if not work.runs and not work.steps and self._goes_over_state(loop):
+            return around
         epochs = work.calls_loop and not work.steps and _counts_epochs(loop)
         if work.is_turn and not epochs and (work.steps or not checks(loop)):
             return Heat.HOT
@@ -267,6 +269,13 @@ class HeatMap:
             # loops inside one of these runs many times.
             return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
         return around
+
+    def _goes_over_state(self, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+        """True if a loop goes over tensors by name, as those of a checkpoint: `for name, tensor in tensors.items()`."""
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call) or last_name(loop.iter) != "items":
+            return False
+        holder = self._model.value(loop.iter.func.value) if isinstance(loop.iter.func, ast.Attribute) else None
+        return isinstance(holder, Mapping) and any(isinstance(each, Tensor) for each in holder.element.members)
 
     def _in_loop(self, node: ast.AST) -> bool:
         for outer in self._model.ancestors(node):

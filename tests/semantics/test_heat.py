@@ -1521,6 +1521,17 @@ def train(model: nn.Module, scaler):
             loss.max().item()               # cold
         if not scaler.found_inf:
             loss.max().item()               # hot
+        if loss == float("inf") or loss == -math.inf:
+            loss.max().item()               # cold
+        if loss != torch.inf:
+            loss.max().item()               # hot
+        if loss < math.inf:
+            loss.max().item()               # hot
+
+def gradient_norm(parameters, order=2.0):
+    if order == inf:
+        return max(p.grad.abs().max() for p in parameters)          # cold
+    return torch.norm(torch.stack([p.grad.norm() for p in parameters]))     # warm
 
 class Net(nn.Module):
     def forward(self, x):
@@ -1602,6 +1613,46 @@ class Hook:
 
 @table(PLACES)
 def test_moves_of_tensors_that_are_mostly_there(case: Case) -> None:
+    check(case)
+
+
+STATE = """
+def pack(tensor: torch.Tensor, quantizer: nn.Module):
+    scale = quantizer(tensor).scale
+    return scale.item()                     # warm
+def pack_all(tensors: dict[str, torch.Tensor], quantizer: nn.Module):
+    for name, tensor in tensors.items():
+        tensors[name] = pack(tensor, quantizer)     # warm
+
+def pack(tensor: torch.Tensor, quantizer: nn.Module):
+    return quantizer(tensor).scale.item()   # hot
+def pack_all(tensors: list[torch.Tensor], quantizer: nn.Module):
+    for tensor in tensors:
+        pack(tensor, quantizer)             # hot
+
+def learn(parts: dict[str, torch.Tensor], model: nn.Module):
+    for name, part in parts.items():
+        model(part).sum().backward()        # hot
+
+def evaluate(loaders: dict[str, torch.utils.data.DataLoader], model: nn.Module):
+    for name, loader in loaders.items():
+        for x in loader:
+            model(x).sum().item()           # hot
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+    def part(self, x):
+        return self.fc(x).max().item()      # hot
+    def forward(self, parts: dict[str, torch.Tensor]):
+        for name, part in parts.items():
+            parts[name] = self.part(part)   # hot
+"""
+
+
+@table(STATE)
+def test_tensors_of_a_checkpoint_are_no_batches(case: Case) -> None:
     check(case)
 
 

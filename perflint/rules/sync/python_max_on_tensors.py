@@ -96,6 +96,8 @@ class PythonMaxOnTensors(Rule):
 
 
 _NUMBERS = (Use.SIZE, Use.INDEX, Use.TEST)
+_LONGEST = 40
+"""Longer operands are not repeated in the help."""
 
 
 def _what(site: CallSite) -> str:
@@ -109,6 +111,9 @@ def _cure(site: CallSite) -> str:
     """The advice, by the use of the result."""
     tensor = _tensor(site)
     if tensor is not None and len(site.node.args) > 1 and use_of(site) in _NUMBERS:
+        if len(site.node.args) == 2 and all(site.value(arg).tensor is not None for arg in site.node.args):
+            on_gpu = _compared_on_gpu(site, tensor)
+            return f"Compare on the GPU: `{on_gpu}`. Read the result once, where a Python number is needed."
         if not isinstance(tensor, ast.Name):
             return "Convert it to a number once, before all such uses, or compute it on the CPU."
         below = site.model.destinations.later(tensor)
@@ -127,12 +132,34 @@ def _cure(site: CallSite) -> str:
             if is_tensor
             else f"Compare on the GPU: `torch.stack({shown}).{function}()`."
         )
-    if len(site.node.args) == 2 and tensor is not None and isinstance(tensor, ast.Name):
-        other = next(arg for arg in site.node.args if arg is not tensor)
-        if site.value(other).tensor is None:
-            return f"Compare on the GPU: `{tensor.id}.clamp({_BOUND[site.target]}={site.text(other)})`."
-        return f"Compare on the GPU: `{_BOTH[site.target]}`."
+    if len(site.node.args) == 2 and tensor is not None:
+        return f"Compare on the GPU: `{_compared_on_gpu(site, tensor)}`."
     return "Compare on the GPU: `torch.maximum`, `torch.minimum` or `clamp`."
+
+
+def _compared_on_gpu(site: CallSite, tensor: ast.expr) -> str:
+    """The call that compares a tensor and the other argument on the GPU; long operands are left out."""
+    other = next(arg for arg in site.node.args if arg is not tensor)
+    shown, bound = _short(site, tensor), _short(site, other)
+    if site.value(other).tensor is not None:
+        first, second = (shown, bound) if tensor is site.node.args[0] else (bound, shown)
+        return f"{_BOTH[site.target]}({first}, {second})"
+    if isinstance(tensor, ast.Call) and site.model.target(tensor) in _BOUND.keys() - {site.target}:
+        # The other bound stands inside: `max(low, min(high, x))`.
+        limits = [each for each in tensor.args if device_confidence(site.value(each)) is None]
+        inner = [each for each in tensor.args if each not in limits]
+        if len(limits) == len(inner) == 1:
+            is_lower = site.target == "builtins.max"
+            low, high = (bound, _short(site, limits[0])) if is_lower else (_short(site, limits[0]), bound)
+            return f"torch.clamp({_short(site, inner[0])}, {low}, {high})"
+    if isinstance(tensor, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and shown != "…":
+        return f"{shown}.clamp({_BOUND[site.target]}={bound})"
+    return f"torch.clamp({shown}, {_BOUND[site.target]}={bound})"
+
+
+def _short(site: CallSite, operand: ast.expr) -> str:
+    text = site.text(operand)
+    return text if len(text) <= _LONGEST and "\n" not in text else "…"
 
 
 def _tensor(site: CallSite) -> ast.expr | None:

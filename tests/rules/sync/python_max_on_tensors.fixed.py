@@ -58,3 +58,25 @@ def of_either_kind(x: torch.Tensor, margin: int, is_array: bool):
     low = x.cuda()[0] - margin
     low = max(low, 0)
     return low.item() if isinstance(low, torch.Tensor) else low
+
+
+class Running(nn.Module):
+    def __init__(self, most: float):
+        super().__init__()
+        self.most, self.scale = most, 1.0
+        self.register_buffer("decay", torch.tensor(0.9))
+        self.register_buffer("steps", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor, bounds: tuple[float, float]):
+        self.scale = x.abs().mean()
+        self.scale = torch.clamp(self.scale, max=self.most)
+        decay = torch.minimum(self.decay, (1 + self.steps) / (10 + self.steps))
+        inside = torch.clamp(torch.clamp(x.mean(), max=bounds[1]), min=bounds[0])
+        count = torch.minimum((x > 0).sum(), (x < 0).sum())
+        return x * self.scale * decay * inside, x.flatten().topk(int(count))
+
+
+def total_norm(parameters: list[nn.Parameter], order: float = 2.0):
+    if order == float("inf"):
+        return max(p.grad.abs().max() for p in parameters)
+    return torch.stack([p.grad.norm(order) for p in parameters]).norm(order)

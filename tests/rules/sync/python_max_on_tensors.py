@@ -58,3 +58,25 @@ def of_either_kind(x: torch.Tensor, margin: int, is_array: bool):
     low = x.cuda()[0] - margin
     low = max(low, 0)  # error: TPF120
     return low.item() if isinstance(low, torch.Tensor) else low
+
+
+class Running(nn.Module):
+    def __init__(self, most: float):
+        super().__init__()
+        self.most, self.scale = most, 1.0
+        self.register_buffer("decay", torch.tensor(0.9))
+        self.register_buffer("steps", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor, bounds: tuple[float, float]):
+        self.scale = x.abs().mean()
+        self.scale = min(self.scale, self.most)  # error: TPF120
+        decay = min(self.decay, (1 + self.steps) / (10 + self.steps))  # error: TPF120
+        inside = max(bounds[0], min(bounds[1], x.mean()))  # error: TPF120, TPF120
+        count = min((x > 0).sum(), (x < 0).sum())  # error: TPF120
+        return x * self.scale * decay * inside, x.flatten().topk(int(count))
+
+
+def total_norm(parameters: list[nn.Parameter], order: float = 2.0):
+    if order == float("inf"):
+        return max(p.grad.abs().max() for p in parameters)  # audit: TPF120
+    return torch.stack([p.grad.norm(order) for p in parameters]).norm(order)
