@@ -364,7 +364,7 @@ def test_copies_for_a_picture_are_left_to_audit_in_each_step(tmp_path: Path) -> 
     settings = Settings(profile=Profile.AUDIT)
     report = check_source(Source(str(file), DRAWN), Project([file]), rules, settings)
     found = [(finding.code, finding.severity.value) for finding in report.findings]
-    assert found == [("TPF201", "warning"), ("TPF117", "info"), ("TPF109", "info")]
+    assert found == [("TPF109", "info"), ("TPF201", "warning"), ("TPF117", "info")]
 
 
 DRAWN = """
@@ -374,9 +374,9 @@ import torch
 
 def draw(model: torch.nn.Module, batches):
     for x in batches:
-        y = model(x.cuda()) + torch.tensor([1, 2], device="cuda")
-        shown = y.cpu()
-        plt.plot(shown)
+        shown = model(x.cuda()).cpu()
+        weights = torch.tensor([1, 2], device="cuda")
+        plt.plot(shown, weights)
 """
 
 
