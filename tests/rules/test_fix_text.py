@@ -9,6 +9,7 @@ from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.pin_memory_off import PinMemoryOff
 from perflint.rules.sync.empty_cache_in_loop import EmptyCacheInLoop
+from perflint.rules.sync.manual_gradient_norm import ManualGradientNorm
 from perflint.rules.sync.redundant_any_guard import RedundantAnyGuard
 from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
 from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
@@ -225,6 +226,64 @@ def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """
 def added(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return(a + b)
+""",
+    ),
+    "a count of what is not known to be whole": (
+        ScalarReadInLoop,
+        """
+def evaluate(model: torch.nn.Module, loader, other):
+    same = 0
+    model.eval()
+    with torch.no_grad():
+        for x in loader:
+            same += (other(model(x)) == other(x)).sum().item()
+    return same
+""",
+        """
+def evaluate(model: torch.nn.Module, loader, other):
+    same = 0
+    model.eval()
+    with torch.no_grad():
+        for x in loader:
+            same += (other(model(x)) == other(x)).sum().item()
+    return same
+""",
+    ),
+    "the start of a norm": (
+        ManualGradientNorm,
+        """
+def norm(model: torch.nn.Module) -> float:
+    total = 0.0
+    for p in model.parameters():
+        total += p.grad.data.norm(2).item() ** 2
+    total = total ** 0.5
+    return total
+""",
+        """
+def norm(model: torch.nn.Module) -> float:
+    total = torch.nn.utils.get_total_norm(
+        [p.grad for p in model.parameters() if p.grad is not None]
+    )
+    return total
+""",
+    ),
+    "the start of a norm with a comment": (
+        ManualGradientNorm,
+        """
+def norm(model: torch.nn.Module) -> float:
+    total = 0.0  # of all gradients
+    for p in model.parameters():
+        total += p.grad.data.norm(2).item() ** 2
+    total = total ** 0.5
+    return total
+""",
+        """
+def norm(model: torch.nn.Module) -> float:
+    total = 0.0  # of all gradients
+    total = torch.nn.utils.get_total_norm(
+        [p.grad for p in model.parameters() if p.grad is not None]
+    )
+    return total
 """,
     ),
     "another name for torch": (

@@ -82,10 +82,21 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     start = _start(model, loop, name)
     if uses != [statement.target] or start is None:
         return None
+    kind = None if read.value.tensor is None else read.value.tensor.kind
+    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and _is_of_comparison(read.node):
+        # It may be a number of elements, which is to stay an `int`.
+        return None
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
     # Truth values add up to whole numbers in Python, to a truth value on the device.
-    counts = added == "int" and read.value.tensor is not None and read.value.tensor.kind is Kind.INT
+    counts = added == "int" and kind is Kind.INT
     return _Sum(name, loop, added) if added == "float" or counts else None
+
+
+def _is_of_comparison(node: ast.expr) -> bool:
+    """Whether methods make a number of the result of a comparison: `(a == b).sum().item()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return isinstance(node, ast.Compare)
 
 
 def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity, Span
+from perflint.fixes.edits import delete_statement
 from perflint.fixes.imports import spell
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
@@ -15,7 +16,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import names_in, walk
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -142,7 +143,19 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
         return None
     span = Span(start.line, start.column, end.end_line, end.end_column)
     edit = Edit(span, f"{found.name} = {function.text}({gradients})")
-    return Fix("Compute the norm on the GPU", Safety.UNSAFE, (edit,), function.imports, since=TOTAL_NORM)
+    edits = (*_without_start(model, loop, found.name), edit)
+    return Fix("Compute the norm on the GPU", Safety.UNSAFE, edits, function.imports, since=TOTAL_NORM)
+
+
+def _without_start(model: Model, loop: ast.For, name: str) -> tuple[Edit, ...]:
+    """The edit that deletes `total = 0` in the line above the loop, where nothing reads it any more."""
+    source, block = model.source, block_of(model, loop)
+    index = block.index(loop)
+    start = block[index - 1] if index else None
+    if not isinstance(start, ast.Assign) or not isinstance(start.value, ast.Constant) or not _binds(start, name):
+        return ()
+    alone = source.lines[loop.lineno - 2].strip() == source.segment(source.span(start))
+    return (delete_statement(source, start, block),) if alone and name not in names_in(loop.iter) else ()
 
 
 def _textbook(model: Model, loop: ast.For) -> _Textbook | None:

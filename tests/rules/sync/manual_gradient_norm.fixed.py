@@ -6,7 +6,6 @@ from torch.utils.data import DataLoader
 
 
 def textbook(model: nn.Module) -> float:
-    total_norm = 0.0
     total_norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     return total_norm
 
@@ -14,7 +13,6 @@ def textbook(model: nn.Module) -> float:
 def each_step(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer) -> None:
     for x in loader:
         model(x.cuda()).sum().backward()
-        total = 0
         total = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
         optimizer.step()
 
