@@ -67,13 +67,12 @@ class Running(nn.Module):
         self.register_buffer("decay", torch.tensor(0.9))
         self.register_buffer("steps", torch.tensor(0))
 
-    def forward(self, x: torch.Tensor, bounds: tuple[float, float]):
+    def forward(self, x: torch.Tensor):
         self.scale = x.abs().mean()
         self.scale = torch.clamp(self.scale, max=self.most)
         decay = torch.minimum(self.decay, (1 + self.steps) / (10 + self.steps))
-        inside = torch.clamp(torch.clamp(x.mean(), max=bounds[1]), min=bounds[0])
         count = torch.minimum((x > 0).sum(), (x < 0).sum())
-        return x * self.scale * decay * inside, x.flatten().topk(int(count))
+        return x * self.scale * decay, x.flatten().topk(int(count))
 
 
 def total_norm(parameters: list[nn.Parameter], order: float = 2.0):

@@ -67,13 +67,12 @@ class Running(nn.Module):
         self.register_buffer("decay", torch.tensor(0.9))
         self.register_buffer("steps", torch.tensor(0))
 
-    def forward(self, x: torch.Tensor, bounds: tuple[float, float]):
+    def forward(self, x: torch.Tensor):
         self.scale = x.abs().mean()
         self.scale = min(self.scale, self.most)  # error: TPF120
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps))  # error: TPF120
-        inside = max(bounds[0], min(bounds[1], x.mean()))  # error: TPF120, TPF120
         count = min((x > 0).sum(), (x < 0).sum())  # error: TPF120
-        return x * self.scale * decay * inside, x.flatten().topk(int(count))
+        return x * self.scale * decay, x.flatten().topk(int(count))
 
 
 def total_norm(parameters: list[nn.Parameter], order: float = 2.0):
