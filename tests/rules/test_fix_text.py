@@ -15,6 +15,7 @@ from perflint.rules.sync.scalar_read_in_loop import ScalarReadInLoop
 from perflint.rules.sync.scalar_to_cuda import ScalarToCuda
 from perflint.rules.sync.truth_of_tensor import TruthOfTensor
 from perflint.rules.transfer.copy_of_fresh_tensor import CopyOfFreshTensor
+from perflint.rules.transfer.create_then_move import CreateThenMove
 from tests.rules.harness import lint
 
 HEAD = "import torch\n\n\n"
@@ -284,6 +285,28 @@ def norm(model: torch.nn.Module) -> float:
         [p.grad for p in model.parameters() if p.grad is not None]
     )
     return total
+""",
+    ),
+    "brackets that a move does not need": (
+        CreateThenMove,
+        """
+def zeros(device: torch.device):
+    a = (torch.zeros(3)).to(device)
+    b = (
+        torch.zeros(3)
+        .unsqueeze(0)
+        .to(device)
+    )
+    return(torch.ones(3)).to(device), a, b
+""",
+        """
+def zeros(device: torch.device):
+    a = torch.zeros(3, device=device)
+    b = (
+        torch.zeros(3, device=device)
+        .unsqueeze(0)
+    )
+    return(torch.ones(3, device=device)), a, b
 """,
     ),
     "another name for torch": (

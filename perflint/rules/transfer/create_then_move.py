@@ -14,7 +14,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, keyword, move
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
-from perflint.source.concrete import cst
+from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
 _EXACT = frozenset(f"torch.{name}{like}" for name in ("zeros", "ones", "empty", "full") for like in ("", "_like")) | {
@@ -161,11 +161,16 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
         if not _IN_ORDER.isdisjoint(names):
             return None
         new, safe = cst.Call(cst.Attribute(new, cst.Name("contiguous"))), False
-    return Fix(
-        "Create the tensor on the GPU",
-        Safety.SAFE if safe else Safety.UNSAFE,
-        (replace(site.model.source, site.span, new),),
-    )
+    edit = replace(site.model.source, site.span, _without_brackets(site, new))
+    return Fix("Create the tensor on the GPU", Safety.SAFE if safe else Safety.UNSAFE, (edit,))
+
+
+def _without_brackets(site: CallSite, new: cst.BaseExpression) -> cst.BaseExpression:
+    """A call on one line without brackets around it; with them if they part it from a keyword: `return(zeros(3))`."""
+    before = site.model.source.lines[site.span.line - 1][: site.span.column - 1]
+    if before[-1:].isidentifier() or "\n" in code(new):
+        return new
+    return new.with_changes(lpar=(), rpar=())
 
 
 def _steps(site: CallSite, made: ast.Call) -> list[ast.Call] | None:
