@@ -290,6 +290,61 @@ def test_training_by_other_ways_than_the_result_is_silent(name: str) -> None:
     assert not _found(SILENT[name])
 
 
+ADVICE = {
+    "a method that trains in between": (
+        """
+        class Rollouts:
+            def __init__(self, policy):
+                self.policy = policy
+
+            def run(self, scenes):
+                self.policy.eval()
+                values = []
+                for scene in scenes:
+                    values.append(self.policy(scene).mean().item())
+                    self._update(scene)
+                return values
+
+            def _update(self, scene):
+                self._refresh(scene)
+
+            def _refresh(self, scene):
+                loss = self.policy(scene).mean()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.policy.parameters(), 1.0)
+        """,
+        "Call it under `with torch.no_grad():`.",
+    ),
+    "a method of another object that trains": (
+        """
+        class Rollouts:
+            def __init__(self, policy):
+                self.policy = policy
+
+            def run(self, scenes, other):
+                self.policy.eval()
+                values = []
+                for scene in scenes:
+                    values.append(self.policy(scene).mean().item())
+                    other.refresh(scene)
+                return values
+
+            def refresh(self, scene):
+                loss = self.policy(scene).mean()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.policy.parameters(), 1.0)
+        """,
+        "Decorate `run` with `@torch.no_grad()`.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_a_function_that_trains_in_a_call_is_not_decorated(name: str) -> None:
+    code, advice = ADVICE[name]
+    assert [each.help for each in lint(HEAD + textwrap.dedent(code), [EvalWithoutNoGrad], "default")] == [advice]
+
+
 AUDIT = {
     "the loss comes of code that is not seen": """
         def train(model, loader):

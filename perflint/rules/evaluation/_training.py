@@ -49,6 +49,24 @@ class Training:
                 if isinstance(node, ast.Call) and last_name(node) in _BACKPROPAGATING:
                     self._mark(node, self._backward)
 
+        self._mark_callers()
+
+    def _mark_callers(self) -> None:
+        """A call of a function of the file that calls `backward()`, directly or by others, asks for a gradient."""
+        survey = self._survey
+        waiting = [scope for scope in survey.scopes[1:] if scope.node in self._backward]
+        found = set(waiting)
+        while waiting:
+            scope = waiting.pop()
+            for caller, call in survey.callers.get(scope, ()):
+                if isinstance(call.func, ast.Attribute) and survey.own_method(call) is not scope:
+                    continue
+                self._mark(call, self._wanting)
+                for around in caller.chain:
+                    if around not in found:
+                        found.add(around)
+                        waiting.append(around)
+
     def wants_gradient(self, node: ast.AST) -> bool:
         """Whether code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
         return node in self._wanting
