@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
+from perflint.rules._once import once_per_node
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import whole_of
 from perflint.semantics import conventions
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
-from perflint.semantics.structure import names_in
+from perflint.semantics.structure import names_in, walk
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
@@ -156,6 +158,40 @@ def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
     return finding
 
 
+def _beside_the_steps(finding: Finding, site: Site) -> Finding:
+    """A selection before or after a loop over the steps runs once for all of them: information."""
+    if finding.code != _SELECTIONS or finding.heat is not Heat.WARM or isinstance(site, FileSite):
+        return finding
+    function = site.model.function(site.node)
+    is_beside = function is not None and not repeats(site) and _holds_steps(site.model, function)
+    return replace(finding, severity=Severity.INFO) if is_beside else finding
+
+
+@once_per_node
+def _holds_steps(model: Model, function: ast.AST) -> bool:
+    """True if a function holds a loop that runs a model in each turn, not one over the layers of a model."""
+    return any(
+        isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        and model.function(node) is function
+        and model.heat(node.body[0]) is Heat.HOT
+        and not _is_over_layers(node)
+        for node in walk(function)
+    )
+
+
+def _is_over_layers(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """True for `for layer in layers: x = layer(x)`, which is part of a step."""
+    if isinstance(loop, ast.While):
+        return False
+    names = names_in(loop.target) | names_in(loop.iter)
+    calls = (node.func for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
+    return any(
+        (isinstance(callee, ast.Name) and callee.id in names)
+        or (isinstance(callee, ast.Subscript) and not names.isdisjoint(names_in(callee.slice)))
+        for callee in calls
+    )
+
+
 _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _while_a_module_is_made,
     _where_data_are_prepared,
@@ -167,4 +203,5 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _on_the_way_to_cpu,
     _of_unknown_callers,
     _computed_in_numpy,
+    _beside_the_steps,
 )

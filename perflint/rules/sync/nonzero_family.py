@@ -48,7 +48,8 @@ class NonzeroFamily(Rule):
     `x[mask] = number` is `masked_fill_` and does not wait; so does three-argument `torch.where`.
     Preprocessing, masks on the CPU, and code that needs the smaller result to save much work.
     Results that are copied to the CPU at once, and functions that convert a model's results into
-    arrays: the copy waits anyway, so these are reported as info only.
+    arrays: the copy waits anyway, so these are reported as info only. So are selections before or
+    after a loop that runs a model: they run once for all of its steps.
     `cross_entropy(x[mask], y[mask])` is TPF111.
 
     ## Bad
