@@ -33,6 +33,10 @@ def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) ->
     written: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     given = sorted(written, key=lambda each: (each.lineno, each.col_offset))
     index, span = given.index(argument), source.span(argument)
+    rest = source.lines[span.end_line - 1][span.end_column - 1 :].strip().removeprefix(",").lstrip()
+    if len(given) > 1 and _starts_line(source, span) and rest.startswith("#"):
+        # Its comment goes with it: the argument above has its own.
+        return Edit(Span(span.line, 1, span.end_line + 1, 1), "")
     if index:
         before = source.span(given[index - 1])
         between = Span(before.end_line, before.end_column, span.line, span.column)
@@ -50,6 +54,10 @@ def dropped(source: Source, call: ast.Call, argument: ast.expr | ast.keyword) ->
         rest = source.segment(Span(span.end_line, span.end_column, end.end_line, end.end_column))
         span = Span(span.line, span.column, span.end_line, span.end_column + len(rest) - len(rest.lstrip(" ,")))
     return Edit(span, "")
+
+
+def _starts_line(source: Source, span: Span) -> bool:
+    return not source.lines[span.line - 1][: span.column - 1].strip()
 
 
 def _comma(text: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from perflint.findings import WRITABLE, Finding
 from perflint.fixes.apply import apply_fixes
 from perflint.rules.base import Rule
 from perflint.rules.data.pin_memory_off import PinMemoryOff
+from perflint.rules.legacy.pin_memory_device import PinMemoryDevice
 from perflint.rules.sync.empty_cache_in_loop import EmptyCacheInLoop
 from perflint.rules.sync.manual_gradient_norm import ManualGradientNorm
 from perflint.rules.sync.redundant_any_guard import RedundantAnyGuard
@@ -309,6 +310,49 @@ def zeros(device: torch.device):
     return(torch.ones(3, device=device)), a, b
 """,
     ),
+    "comments of arguments": (
+        PinMemoryDevice,
+        """
+from torch.utils.data import DataLoader
+
+
+def loader(data):
+    return DataLoader(
+        data,
+        pin_memory=True,  # faster
+        pin_memory_device="cuda",  # the device
+        batch_size=3,  # small
+    )
+
+
+def last(data):
+    return DataLoader(
+        data,
+        pin_memory=True,  # faster
+        pin_memory_device="cuda"  # the device
+    )
+""",
+        """
+from torch.utils.data import DataLoader
+
+
+def loader(data):
+    # the device
+    return DataLoader(
+        data,
+        pin_memory=True,  # faster
+        batch_size=3,  # small
+    )
+
+
+def last(data):
+    # the device
+    return DataLoader(
+        data,
+        pin_memory=True,  # faster
+    )
+""",
+    ),
     "another name for torch": (
         PinMemoryOff,
         """
@@ -340,6 +384,6 @@ def test_text(name: str) -> None:
     def relint(now: str) -> list[Finding]:
         return lint(now, [rule], "audit")
 
-    head = "" if "import torch" in before else HEAD
+    head = "" if "import torch" in before or "from torch" in before else HEAD
     text = head + before.lstrip("\n")
     assert apply_fixes(text, relint(text), relint, WRITABLE).text == head + after.lstrip("\n")
