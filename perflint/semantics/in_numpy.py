@@ -11,7 +11,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics import conventions
 from perflint.semantics.destinations import Use
-from perflint.semantics.structure import children, last_name, names_in, root_of, walk
+from perflint.semantics.structure import children, last_name, root_of, walk
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -206,4 +206,12 @@ def _bound_by(statement: ast.AST) -> set[str]:
         return {root_of(function)} - {"self"} if is_list else set()
     else:
         return set()
-    return {name for target in targets for name in names_in(target)} - {"self"}
+    bound: set[str] = set()
+    while targets:
+        target, *targets = targets
+        if isinstance(target, (ast.Tuple, ast.List)):
+            targets += target.elts
+        else:
+            # `xs[i] = …` adds to `xs`, and leaves `i` as it is.
+            bound.add(root_of(target.value if isinstance(target, ast.Starred) else target))
+    return bound - {"self", ""}

@@ -174,6 +174,10 @@ def evaluate(model: nn.Module, loader: DataLoader):
         x = model(torch.from_numpy(mask.copy()).cuda())
         mask = label(y.cpu().numpy())  # info
         x = model(torch.from_numpy(mask).cuda())
+        rows = {}
+        for i in range(3):
+            rows[i] = np.sort(y.cpu().numpy())  # info
+            x = x + torch.tensor(i)
         total = y.cpu().numpy()  # warning
         if total > 3:
             sums += total

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._advice import copied_later
+from perflint.rules._advice import copied_later, source_of
 from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
+from perflint.semantics.origins import Source
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value
@@ -123,7 +124,10 @@ def _confidence(site: CallSite) -> Confidence | None:
         source = site.argument("src", 0)
         if source is None or not _is_on_host(_receiver(site)):
             return None
-        return confidence_at(site, site.value(source))
+        confidence = confidence_at(site, site.value(source))
+        is_made = source_of(site, site.node.func.value).source is Source.MADE
+        is_sure = is_made or all(member.tensor is not None for member in _receiver(site).members)
+        return confidence if is_sure or confidence is None else Confidence.LOW
     if site.target == _NUMPY and not _is_true(site, "force"):
         # Without `force` it raises for a device tensor: so the tensor is none.
         return None

@@ -89,6 +89,17 @@ def by_rows(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
     return rows
 
 
+class Stated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.state = {"count": torch.zeros(3)}
+
+    def forward(self, x: torch.Tensor, other) -> None:
+        self.state["count"].copy_(x.sum(0))  # error: TPF109
+        kept = self.state["count"] if len(x) else other.moment
+        kept.copy_(x.sum(0))  # audit: TPF109
+
+
 class Assigned(nn.Module):
     def forward(self, x: torch.Tensor, device=torch.device("cpu")) -> torch.Tensor:  # noqa: B008
         return x.detach().to(device)  # audit: TPF109
