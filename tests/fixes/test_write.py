@@ -52,6 +52,21 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert leftovers(tmp_path / "real") == ["a.py"]
 
 
+def test_the_longest_name_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / ("n" * 252 + ".py")
+    file.write_bytes(b"old")
+    write_file(str(file), b"old", b"new")
+    assert file.read_bytes() == b"new"
+
+
+def test_other_hard_links_keep_the_old_text(tmp_path: Path) -> None:
+    file, other = tmp_path / "a.py", tmp_path / "b.py"
+    file.write_bytes(b"old")
+    os.link(file, other)
+    write_file(str(file), b"old", b"new")
+    assert (file.read_bytes(), other.read_bytes()) == (b"new", b"old")
+
+
 def test_a_changed_file_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"theirs")
