@@ -27,6 +27,7 @@ _MOST_FILES = 3000
 _MOST_ENTRIES = 30_000
 _QUOTED = re.compile(r"[\"']((?:\w++\.)++\w++)[\"']")
 """`patch("package.module.name")`."""
+_BASES = re.compile(r"^[ \t]*class \w++\(([^)]{0,1000}+)\)", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -37,6 +38,8 @@ class _Files:
     """The files that name a module, by the last part of the module's name."""
     packages: dict[Path, str] = field(default_factory=dict)
     """The last part of the name of the package that each file is in."""
+    by_base: dict[str, set[Path]] = field(default_factory=dict)
+    """The files that derive a class from one of a name."""
     are_all: bool = True
     """Whether there are not too many to read them all."""
 
@@ -47,18 +50,35 @@ _KNOWN: WeakKeyDictionary[Project, dict[Path, _Files]] = WeakKeyDictionary()
 
 def is_taken(model: Model, name: str) -> bool:
     """Whether another file may use a name of the top level of a file."""
-    path = model.module.path
-    if not path.is_file():
-        # Standard input, or a text that is nowhere.
+    files = _around(model)
+    if files is None:
         return False
+    path, module = model.module.path, model.module.name.split("~")[0].rpartition(".")[2]
+    if not files.are_all:
+        return True
+    return any(_takes(each, files, module, name) for each in files.by_module.get(module, ()) if each != path)
+
+
+def is_overridden(model: Model, cls: str, method: str) -> bool:
+    """True if another file may define a method in a subclass of a class of the file."""
+    files = _around(model)
+    if files is None:
+        return False
+    if not files.are_all:
+        return True
+    others = files.by_base.get(cls, set()) - {model.module.path}
+    return any(re.search(rf"\bdef {re.escape(method)}\b", text_of(path)) for path in others)
+
+
+def _around(model: Model) -> _Files | None:
+    """The files around a module; None for standard input, or a text without a file."""
+    if not model.module.path.is_file():
+        return None
     known = _KNOWN.setdefault(model.project.origin, {})
     root = model.module.root
     if root not in known:
         known[root] = _read(model.project, root)
-    files, module = known[root], model.module.name.split("~")[0].rpartition(".")[2]
-    if not files.are_all:
-        return True
-    return any(_takes(each, files, module, name) for each in files.by_module.get(module, ()) if each != path)
+    return known[root]
 
 
 def _read(project: Project, root: Path) -> _Files:
@@ -72,6 +92,9 @@ def _read(project: Project, root: Path) -> _Files:
     for path, key in paths.items():
         text, package = text_of(path), package_of(key.removesuffix(".__init__"), path)
         files.packages[path] = package.rpartition(".")[2]
+        for bases in _BASES.findall(text):
+            for name in re.findall(r"\w+", bases):
+                files.by_base.setdefault(name, set()).add(path)
         for full in (*imported(text, package), *_QUOTED.findall(text)):
             for module in full.split(".")[-2:]:
                 files.by_module.setdefault(module, set()).add(path)

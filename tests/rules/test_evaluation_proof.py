@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from perflint.config.settings import Profile, Settings
+from perflint.engine.file import check_source
 from perflint.findings import Safety
 from perflint.rules.evaluation.eval_without_no_grad import EvalWithoutNoGrad
+from perflint.rules.registry import RuleSet
+from perflint.semantics.project import Project
+from perflint.source.text import Source
 from tests.rules.harness import lint
 
 HEAD = """
@@ -477,3 +483,21 @@ MENDED = {
 def test_a_graph_that_nothing_uses_is_mended(name: str) -> None:
     found = _found(MENDED[name], "default")
     assert len(found) == 1 and (True in found.values() or "extracts" in name)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_mended"),
+    [
+        ("class Trainer(Runner):\n    def note(self, out):\n        out.sum().backward()\n", False),
+        ("class Trainer(\n    runner.Runner,\n):\n    def note(self, out): ...\n", False),
+        ("class Trainer(Runner):\n    def learn(self, out):\n        out.sum().backward()\n", True),
+        ("class Trainer:\n    def note(self, out):\n        out.sum().backward()\n", True),
+    ],
+)
+def test_a_subclass_in_another_file_may_train(tmp_path: Path, other: str, is_mended: bool) -> None:
+    path = tmp_path / "runner.py"
+    path.write_text(HEAD + textwrap.dedent(EVALUATES), encoding="utf-8")
+    (tmp_path / "trainer.py").write_text("import runner\nfrom runner import Runner\n\n" + other, encoding="utf-8")
+    source = Source(str(path), path.read_text(encoding="utf-8"))
+    checked = check_source(source, Project([path]), RuleSet([EvalWithoutNoGrad()]), Settings(profile=Profile.AUDIT))
+    assert [each.fix is not None for each in checked.findings] == [is_mended]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from perflint.rules._methods import is_self_or_cls
+from perflint.rules._takers import is_overridden
 from perflint.rules.evaluation._callees import MODULE_CALL, NO_RESULTS, Takes, arguments, has_hooks
 from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
@@ -34,6 +35,7 @@ class Proofs:
         self._survey, self._model = survey, survey.model
         self._flows, self._carriers, self._modules = flows(survey), carriers(survey), modules(survey)
         self._quiet: dict[Scope, bool] = {}
+        self._overridden: dict[Scope, bool] = {}
 
     def function(self, scope: Scope, is_evaluation: bool) -> bool:
         """Whether autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.
@@ -97,12 +99,21 @@ class Proofs:
         takes = self._flows.callees.takes(call)
         if takes is Takes.FOLLOWED:
             function = followed(self._survey, call)
-            return function is not None and self._is_quiet(function)
+            return function is not None and self._is_quiet(function) and not self._is_overridden(function)
         if takes is Takes.UNKNOWN:
             return not self._gets_model(call)
         if self._model.target(call) == MODULE_CALL:
             return not any(forward.asks for forward in self._flows.callees.classes(call.func))
         return takes is not Takes.GRADIENT
+
+    def _is_overridden(self, function: Scope) -> bool:
+        """True if a subclass in another file may have a method of its own instead."""
+        known = self._overridden.get(function)
+        if known is None:
+            owner = function.owner
+            known = owner is not None and is_overridden(self._model, owner.name, function.name)
+            self._overridden[function] = known
+        return known
 
     def _gets_model(self, call: ast.Call) -> bool:
         """Whether a call gets a model, or is a method of one or of the object itself."""

@@ -96,8 +96,8 @@ class EvalWithoutNoGrad(Rule):
     Risky: nothing can be trained through the code any more. So the fix is offered only with a
     proof: no value that may have a gradient leaves the code as a result, in an attribute, in a
     container from elsewhere, in a closure or as an argument of unknown code, and unknown code does
-    not get the model. Methods that a subclass in the file overrides, or that are only declared, count
-    as unknown code. A file that registers forward hooks gets no fix, since a hook may keep the output
+    not get the model. Methods that a subclass of the project overrides, or that are only declared,
+    count as unknown code. A file that registers forward hooks gets no fix, since a hook may keep the output
     of a layer. Then the fix decorates the function with `@torch.inference_mode()`, or with
     `@torch.no_grad()` if tensors leave it. A run in the middle of other code is put under
     `with torch.no_grad():` with its statement: a target network's parameters then get no gradient,
