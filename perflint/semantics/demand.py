@@ -19,6 +19,8 @@ _TO_CPU = frozenset("cpu numpy tolist".split())
 """Methods that copy a tensor to the CPU."""
 _LONGEST_WAY = 3
 """Names and methods that a tensor passes before it is copied."""
+_MOST_CALLS = 4
+"""Functions that call each other in a row, and help the first to turn results into arrays."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -28,7 +30,8 @@ class Demand:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
-        self._results: dict[ast.AST, bool] = {}
+        self._results: dict[tuple[ast.AST, int], bool] = {}
+        self._arrays: dict[ast.AST, bool] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
         """Whether the CPU needs the value of a read or copy, so that only its time could change."""
@@ -62,24 +65,26 @@ class Demand:
         after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
         return after is not None and self._is_copied(after, left - 1)
 
-    def _makes_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        known = self._results.get(function)
+    def _makes_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int = _MOST_CALLS) -> bool:
+        known = self._results.get((function, left))
         if known is None:
-            # A function that calls itself does not belong to another one for that reason.
-            self._results[function] = False
-            known = self._results[function] = self._turns_into_arrays(function) or self._helps_results(function)
+            known = self._turns_into_arrays(function) or (left > 0 and self._helps_results(function, left))
+            self._results[function, left] = known
         return known
 
     def _turns_into_arrays(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        if self._model.heat_map.work.of(function.body).any:
-            return False
-        return any(isinstance(node, ast.Attribute) and _copies_to_array(node) for node in walk(function))
+        known = self._arrays.get(function)
+        if known is None:
+            copies = (node for node in walk(function) if isinstance(node, ast.Attribute) and _copies_to_array(node))
+            known = not self._model.heat_map.work.of(function.body).any and any(True for _ in copies)
+            self._arrays[function] = known
+        return known
 
-    def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int) -> bool:
         info = self._model.module.function(function.lineno, function.col_offset)
         callers = self._model.heat_map.callers(info) if info is not None else []
         outer = [self._outermost(call) for call in callers]
-        return bool(outer) and all(caller is not None and self._makes_results(caller) for caller in outer)
+        return bool(outer) and all(caller is not None and self._makes_results(caller, left - 1) for caller in outer)
 
     def _outermost(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The outermost function around a node, or None."""
