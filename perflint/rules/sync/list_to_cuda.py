@@ -45,7 +45,8 @@ class ListToCuda(Rule):
     meanwhile, and the GPU runs dry if this happens each step.
 
     ## When it is fine
-    In constructors and set-up code. An empty list copies nothing.
+    In constructors and set-up code. An empty list copies nothing. Outside of code that runs each
+    step the copy is reported as info: once per call or image it takes microseconds.
 
     ## Bad
     ```python
