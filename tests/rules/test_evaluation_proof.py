@@ -257,6 +257,14 @@ SILENT = {
                 loss.backward()
                 optimizer.step()
         """,
+    "a row of the larger values": """
+        def step(net: Net, x, other):
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            row = torch.max(net(x), other)[1]
+            print(row.mean().item())
+            row.sum().backward()
+            optimizer.step()
+        """,
     "a model that is back in training mode": """
         def distill(student, teacher, tokens):
             student.eval()
@@ -435,6 +443,14 @@ def test_a_function_that_lets_a_graph_out_has_no_fix(name: str) -> None:
 
 
 MENDED = {
+    "indices along a dimension": """
+        def step(net: Net, x, dim):
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            best = torch.max(net(x), dim)[1]
+            loss = net(x).gather(1, best).sum()
+            loss.backward()
+            optimizer.step()
+        """,
     "a loss of a seen model, stored in between": """
         class Pair:
             def __init__(self, critic: Net, actor: Net):

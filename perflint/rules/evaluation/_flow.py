@@ -30,6 +30,7 @@ _ABOUT = frozenset(
      "ndimension", "numel", "shape", "size", "stride", "storage"}
 )  # fmt: skip
 _PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
+_DIMENSIONS = frozenset({"axis", "dim", "dimension"})
 _FRESH = frozenset(
     {"Counter", "OrderedDict", "clone", "defaultdict", "deque", "dict", "empty", "empty_like", "full", "full_like",
      "list", "new_empty", "new_full", "new_zeros", "ones", "ones_like", "set", "zeros", "zeros_like"}
@@ -420,11 +421,22 @@ def _has_star(node: ast.Tuple | ast.List) -> bool:
 
 
 def _is_pair(node: ast.AST) -> bool:
-    """Whether a call gives values and their indices: `x.max(1)`, `torch.max(x, 1)`."""
+    """True if a call gives values and their indices: `x.max(1)`, `torch.max(x, 1)`, but not `torch.max(x, y)`."""
     if not isinstance(node, ast.Call) or last_name(node) not in _PAIRS:
         return False
-    of_torch = dotted(node.func).startswith("torch.")
-    return len(node.args) + len(node.keywords) > of_torch or last_name(node) in ("sort", "topk", "mode")
+    of_torch, name = dotted(node.func).startswith("torch."), last_name(node)
+    if name in ("max", "min"):
+        given = [*node.args[of_torch:], *(each.value for each in node.keywords if each.arg == "dim")]
+        return bool(given) and _is_dimension(given[0])
+    return len(node.args) + len(node.keywords) > of_torch or name in ("sort", "topk", "mode")
+
+
+def _is_dimension(node: ast.expr) -> bool:
+    """True for a number, and for a variable that is named as a dimension."""
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(node, ast.Constant):
+        return True
+    return not _DIMENSIONS.isdisjoint(words(last_name(node)))
 
 
 def _is_fresh(node: ast.expr) -> bool:
