@@ -16,7 +16,7 @@ from perflint.rules._wholes import whole_of
 from perflint.semantics import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import last_name, names_in, walk
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
@@ -28,8 +28,8 @@ _SELECTIONS = "TPF110"
 """The rule about results whose size depends on the data."""
 _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
-_EACH_STEP = frozenset({"TPF117"})
-"""Those of them that matter only in code that runs each step: a loop in other code goes over what it is given once."""
+_LISTS = "TPF117"
+"""The one of them about lists and arrays: in a loop that does not step, these are data, and are copied once."""
 
 
 def weighed(finding: Finding, site: Site) -> Finding | None:
@@ -79,13 +79,17 @@ def _works_on_results(site: Site) -> bool:
 
 
 def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
-    """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image."""
-    if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite):
+    """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image.
+
+    Libraries do not know how often they are called. The functions of a program that are not known to run each step
+    run for a request, an image or a report.
+    """
+    if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
         return finding
-    is_seldom = finding.heat is not Heat.HOT and (finding.code in _EACH_STEP or _is_selected(site))
-    if repeats(site) and not is_seldom:
-        return finding
-    return replace(finding, severity=Severity.INFO)
+    is_data = finding.code == _LISTS and repeats(site)
+    if is_data or site.model.module.is_program or _is_selected(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
 
 
 def _is_selected(site: Site) -> bool:
@@ -126,11 +130,23 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
 def _as_text(finding: Finding, site: Site) -> Finding:
     """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
 
-    Of 30 findings that were read, all 11 in hot code were worth a change, and none of the 19 in other code.
+    Of 30 findings that were read, all 11 in hot code were worth a change, and none of the 19 in other code. An
+    innermost loop that counts, and certainly turns tensors of the GPU into text, is reported.
     """
-    if finding.code == _TEXT and finding.heat is Heat.WARM:
-        return replace(finding, severity=Severity.INFO)
-    return finding
+    if finding.code != _TEXT or finding.heat is not Heat.WARM:
+        return finding
+    loop = next(loops_around(site.model, site.node), None)
+    if finding.confidence is Confidence.HIGH and loop is not None and _counts(loop):
+        return finding
+    return replace(finding, severity=Severity.INFO)
+
+
+def _counts(loop: ast.AST) -> bool:
+    """Whether a loop goes over a range, without another loop in it."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return False
+    inner = (node for statement in loop.body for node in walk(statement))
+    return last_name(loop.iter.func) == "range" and not any(isinstance(node, (ast.For, ast.While)) for node in inner)
 
 
 def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
@@ -152,9 +168,11 @@ def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
 
 
 def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
-    """Outside of training, an array for NumPy must be copied: information, unless one copy serves for a whole loop."""
-    if finding.code == "TPF109" and isinstance(site, CallSite) and site.model.in_numpy.needs(site.node):
-        return finding if whole_of(site) is not None else replace(finding, severity=Severity.INFO)
+    """Outside of training, an array for NumPy must be copied: information, unless each step of an evaluation waits."""
+    if finding.code != "TPF109" or finding.heat is Heat.HOT or not isinstance(site, CallSite):
+        return finding
+    if whole_of(site) is None and site.model.in_numpy.needs(site.node):
+        return replace(finding, severity=Severity.INFO)
     return finding
 
 

@@ -85,7 +85,7 @@ def by_rows(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
             rows.append(row.detach().cpu().numpy() + 1)  # error: TPF109
         for i, row in enumerate(y):
             row = row[row > i]
-            rows.append(np.sort(row.cpu().numpy()))  # audit: TPF109
+            rows.append(np.sort(row.cpu().numpy()))  # error: TPF109
     return rows
 
 

@@ -25,13 +25,13 @@ class Boxes(nn.Module):
 def sampled(x: torch.Tensor, indices: np.ndarray):
     chosen = torch.randperm(100)[:10]
     y = x.cuda()
-    return y[chosen], y[indices]  # audit: TPF118, TPF118
+    return y[chosen], y[indices]  # error: TPF118, TPF118
 
 
 def host_mask(x: torch.Tensor):
     mask = torch.rand(10) > 0.5
     y = x.cuda()
-    y[mask] = 0.0  # audit: TPF118
+    y[mask] = 0.0  # error: TPF118
     return y
 
 

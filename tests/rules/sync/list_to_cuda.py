@@ -24,12 +24,12 @@ class Normalize(nn.Module):
 
 
 def arrays(x: torch.Tensor, values: np.ndarray):
-    first = torch.as_tensor(values, device=x.device)  # audit: TPF117
-    return first, torch.tensor(values, device=x.device)  # audit: TPF117
+    first = torch.as_tensor(values, device=x.device)  # error: TPF117
+    return first, torch.tensor(values, device=x.device)  # error: TPF117
 
 
 def library(values, device: torch.device):
-    return torch.tensor(values, device=device)  # audit: TPF117
+    return torch.tensor(values, device=device)  # error: TPF117
 
 
 def perhaps_a_tensor(values, device: torch.device):

@@ -34,7 +34,7 @@ class Loss(nn.Module):
 
 
 def library(x: torch.Tensor, device: torch.device):
-    return x * torch.tensor(2.0, device=device)  # audit: TPF116
+    return x * torch.tensor(2.0, device=device)  # error: TPF116
 
 
 def optional(x: torch.Tensor, device=None):
@@ -42,13 +42,13 @@ def optional(x: torch.Tensor, device=None):
 
 
 def on_some_gpu(gpu, known: int, other: int | None = None):
-    here = torch.tensor(3.0).cuda(gpu), torch.tensor(3.0).cuda(known)  # audit: TPF116, TPF116
-    return here, torch.tensor(3.0).cuda(other), torch.tensor(3.0).cuda(None)  # audit: TPF116, TPF116
+    here = torch.tensor(3.0).cuda(gpu), torch.tensor(3.0).cuda(known)  # error: TPF116, TPF116
+    return here, torch.tensor(3.0).cuda(other), torch.tensor(3.0).cuda(None)  # error: TPF116, TPF116
 
 
 @torch.jit.script
 def scripted(x: torch.Tensor):
-    return x * torch.tensor(2.0, device=x.device, requires_grad=True)  # audit: TPF116
+    return x * torch.tensor(2.0, device=x.device, requires_grad=True)  # error: TPF116
 
 
 # Look-alikes.
