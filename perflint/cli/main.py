@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "check": "find what slows PyTorch code down",
-    "fix": "rewrite what can be fixed; prints a diff unless told to write",
+    "fix": "rewrite what can be fixed; prints a diff unless asked to write",
     "explain": "say what perflint believes of a line, and why",
     "rule": "print the page of a rule",
     "rules": "list all rules",

@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--simulate",
         action="store_true",
-        help="without a GPU: run on the CPU, and tell where the host would wait for one; no times",
+        help="without a GPU: run on the CPU, and report where the CPU would wait for one; no times",
     )
     group = parser.add_argument_group("experiments")
     group.add_argument(

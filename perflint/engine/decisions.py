@@ -159,7 +159,7 @@ def _why_hidden(profile: Profile, finding: Finding) -> str:
         reasons.append("confidence is low")
     if profile is Profile.DEFAULT:
         if finding.heat is Heat.COLD:
-            reasons.append("the code seldom runs")
+            reasons.append("the code rarely runs")
         if finding.severity is Severity.INFO:
             reasons.append("severity is info")
     return " and ".join(reasons)
@@ -188,7 +188,7 @@ def _waits_for_tensors(site: Site) -> bool:
 
 
 def _nothing_to_wait_for(site: Site) -> str:
-    """Why the host waits for nothing at a site; empty where something may be on the device."""
+    """Why the CPU does not wait at a site; empty if a value in it may be on the GPU."""
     operands = list(_operands(site))
     if any(device_confidence(site.value(operand)) is not None for operand in operands):
         return ""
@@ -208,6 +208,6 @@ def _operands(site: Site) -> Iterable[ast.expr]:
 
 def _no_device_tensor(value: Value) -> str:
     if value.tensor is not None:
-        return "on the host"
+        return "on the CPU"
     is_open = any(isinstance(member, Unknown) for member in value.members)
     return "not known to be a tensor" if is_open else "no tensor"

@@ -1,4 +1,4 @@
-"""The mark `no_gpu_sync`: a test fails where it makes the host wait for the GPU.
+"""The mark `no_gpu_sync`: a test fails if it makes the CPU wait for the GPU.
 
 Syncs inside `perflint.allow_sync("reason")`, those of the compiler, and moving whole modules to the
 device are left alone. Without torch, and on machines without a GPU, the mark does nothing.
@@ -19,12 +19,12 @@ _MARK = "no_gpu_sync"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark known."""
-    config.addinivalue_line("markers", f"{_MARK}: fail where the test synchronises with the GPU (perflint)")
+    config.addinivalue_line("markers", f"{_MARK}: fail if the test synchronizes with the GPU (perflint)")
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Watch the test itself; fixtures may synchronise."""
+    """Watch the test itself; fixtures may synchronize."""
     if item.get_closest_marker(_MARK) is None or not ("torch" in sys.modules or find_spec("torch")):
         yield
         return
@@ -48,5 +48,5 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     found = [sync for sync in recording.syncs() if not sync.allowed and not sync.origin]
     if found and outcome.excinfo is None:  # type: ignore[attr-defined]
         lines = [f"{sync.place.file}:{sync.place.line}: {sync.place.text}" for sync in found]
-        text = "\n  ".join(["the test made the host wait for the GPU:", *lines])
+        text = "\n  ".join(["the test made the CPU wait for the GPU:", *lines])
         outcome.force_exception(pytest.fail.Exception(text, pytrace=False))  # type: ignore[attr-defined]

@@ -54,16 +54,16 @@ def _straggler(straggler: Straggler) -> str:
     if straggler.cause == "sync" and straggler.place is not None:
         place = straggler.place
         return f"{text}after {printable(f'{place.file}:{place.line}  {place.text}')}"
-    return text + ("waiting for data." if straggler.cause == "loader" else "because its host is late.")
+    return text + ("waiting for data." if straggler.cause == "loader" else "because its CPU is late.")
 
 
 def _syncs(report: RankReport) -> Iterator[str]:
     for sync in report.uneven[:SHOWN]:
         place = sync.place
-        verb = "synchronises" if len(sync.ranks) == 1 else "synchronise"
+        verb = "synchronizes" if len(sync.ranks) == 1 else "synchronize"
         yield f"Only {_named(sync.ranks)} {verb}: {printable(f'{place.file}:{place.line}  {place.text}')}"
     if len(report.uneven) > SHOWN:
-        yield f"{len(report.uneven) - SHOWN} more places synchronise on some ranks only."
+        yield f"{len(report.uneven) - SHOWN} more places synchronize on some ranks only."
 
 
 def _named(ranks: Sequence[int]) -> str:

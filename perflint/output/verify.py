@@ -112,7 +112,7 @@ def _times(result: Verification, style: Style) -> list[str]:
     trial = result.trial
     seen = trial.before[0].seen
     source = StepSource(seen.source).name.lower() if seen is not None else ""
-    clock = f"on the clock of {seen.device}" if seen is not None and seen.clock == "device" else "on the host's clock"
+    clock = f"on the clock of {seen.device if seen is not None and seen.clock == 'device' else 'the CPU'}"
     steps = len(seen.times) if seen is not None else 0
     runs = count(len(trial.after), "run")
     title = f"{style('perflint verify:', 'bold')} {runs} each, {count(steps, 'step')} after warm-up"

@@ -1,7 +1,7 @@
 """Values in words, for people who ask what perflint believes.
 
 `describe` gives a phrase without an article: "float tensor of rank 2, on the device (certain)",
-"list of host tensors", "object of torch.nn.Conv2d made at line 12".
+"list of CPU tensors", "object of torch.nn.Conv2d made at line 12".
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ EVIDENCE = {
 """Why a value is held to be a tensor, in a word or two."""
 
 _WHERE = {
-    Device.CPU: "on the host",
+    Device.CPU: "on the CPU",
     Device.CUDA: "on the device",
     Device.MODEL: "on the module's device",
     Device.CALLER: "where the caller put it",
     Device.UNKNOWN: "on an unknown device",
     Device.META: "on a device that is not CUDA's",
 }
-_BEFORE = {Device.CPU: "host ", Device.CUDA: "device ", Device.META: "non-CUDA "}
+_BEFORE = {Device.CPU: "CPU ", Device.CUDA: "device ", Device.META: "non-CUDA "}
 _AFTER = {Device.MODEL: " on the module's device", Device.CALLER: " where the caller put them"}
 _DEVICES = {
-    Device.CPU: "the host",
+    Device.CPU: "the CPU",
     Device.CUDA: "the device",
     Device.MODEL: "the module's device",
     Device.CALLER: "of the caller's choice",
@@ -108,7 +108,7 @@ class _Words:
         return self.whole(value)
 
     def several(self, value: Value) -> str:
-        """Many values of a kind: "host tensors", "ints"."""
+        """Many values of a kind: "CPU tensors", "ints"."""
         if isinstance(value, Tensor):
             return f"{_noun(value)}s{_AFTER.get(value.device, '')}"
         if isinstance(value, Union):
@@ -250,7 +250,7 @@ def _dtype(words: _Words, value: Dtype) -> str:
 def _array(words: _Words, value: Array) -> str:
     kind = "" if value.kind is Kind.UNKNOWN else f"{value.kind.value} "
     rank = "" if value.rank is None else f" of rank {value.rank}"
-    return f"{kind}array{rank} on the host (NumPy or alike)"
+    return f"{kind}array{rank} on the CPU (NumPy or similar)"
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "seldom runs"}
+OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "rarely runs"}
 """The words for each heat of a line."""
 
 
@@ -123,11 +123,11 @@ class HeatReasons:
         if not callers:
             return Step(f"in {name}", line), None
         if not alike:
-            seldom = f"{quote(self._model, callers[0])} in line {callers[0].lineno} seldom runs"
-            return Step(f"in {name}: {seldom}, but other files may call it", line), None
+            rare = f"{quote(self._model, callers[0])} in line {callers[0].lineno} rarely runs"
+            return Step(f"in {name}: {rare}, but other files may call it", line), None
         call = alike[0]
         if heat is Heat.COLD:
-            text = f"in {name}, which is only called from code that seldom runs"
+            text = f"in {name}, which is only called from code that rarely runs"
         else:
             verb = "is" if self._model.target(call) else "may be"
             text = f"in {name}, which {verb} called: {quote(self._model, call)} in line {call.lineno}"

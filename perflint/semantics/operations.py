@@ -148,9 +148,9 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
         return f"the result of {name}, where {quote(model, deciding)} is", deciding
     facts = torch_api.result(target)
     if facts is not None and facts.device == "cpu-factory" and tensor.device is Device.CPU:
-        return f"the result of {name} without `device=`, on the host", None
+        return f"the result of {name} without `device=`, on the CPU", None
     if tensor.device is Device.CPU and not any(model.value(operand).tensor for operand in operands):
-        return f"the result of {name}, on the host", None
+        return f"the result of {name}, on the CPU", None
     return f"the result of {name}", None
 
 

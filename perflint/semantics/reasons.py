@@ -214,7 +214,7 @@ class Reasons:
         source = quote(self._model, binding.value)
         if binding.how in (How.LOOP, How.COMPREHENSION):
             if self._yields_batches(binding.value):
-                return f"{'a batch' if binding.whole else 'part of a batch'}, on the host until it is moved"
+                return f"{'a batch' if binding.whole else 'part of a batch'}, on the CPU until it is moved"
             return f"{'an element' if binding.whole else 'part of an element'} of {source}"
         if binding.how is How.WITH:
             return f"what {source} enters with"

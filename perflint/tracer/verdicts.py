@@ -210,7 +210,7 @@ class _View:
 
     def _refuted(self, in_steps: bool) -> Verdict:
         where = "the code ran" if in_steps else "the code ran, in no recorded step,"
-        device = "the host would not have waited" if self._header.simulated else "the host did not wait"
+        device = "the CPU would not have waited" if self._header.simulated else "the CPU did not wait"
         return Verdict(Ruling.REFUTED, f"{where} and {device}")
 
     def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:

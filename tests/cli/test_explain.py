@@ -182,7 +182,7 @@ LOW = "import torch\ndef f(a):\n    b = a.item()\n    return torch.log(b).any().
 
 def test_hidden_by_heat(perflint: Command) -> None:
     found = decisions(perflint, COLD, "a.py:3")
-    assert found["TPF101"] == ("hidden", "the code seldom runs; `--profile pedantic` shows it")
+    assert found["TPF101"] == ("hidden", "the code rarely runs; `--profile pedantic` shows it")
 
 
 def test_hidden_by_confidence(perflint: Command) -> None:
@@ -238,7 +238,7 @@ def test_off_for_the_file(perflint: Command) -> None:
 NOTHING = [
     ("import torch\ndef f(n: int):\n    if n:\n        pass\n", "a.py:3", "`n` is no tensor"),
     ("import torch\ndef f(n):\n    if n:\n        pass\n", "a.py:3", "`n` is not known to be a tensor"),
-    ("import torch\nx = torch.ones(3)\nif x:\n    pass\n", "a.py:3", "`x` is on the host"),
+    ("import torch\nx = torch.ones(3)\nif x:\n    pass\n", "a.py:3", "`x` is on the CPU"),
 ]
 
 

@@ -72,7 +72,7 @@ def test_the_rank_that_the_others_wait_for(perflint: Command, form: str) -> None
     traces = [str(RECORDED.with_name(f"straggler-host.rank{rank}.jsonl.gz")) for rank in (1, 0)]
     ran = perflint("report", *traces, "--format", form, "-o", "-", "--no-check")
     assert ran.code == 0 and "Rank 1 makes the others wait, 10.40 ms per step" in ran.out
-    assert "Only rank 1 synchronises: ddp.py:54  loss.item()" in ran.out
+    assert "Only rank 1 synchronizes: ddp.py:54  loss.item()" in ran.out
     alone = perflint("report", traces[0], "--format", form, "-o", "-", "--no-check")
     assert "makes the others wait" not in alone.out
 
@@ -94,13 +94,13 @@ def test_what_the_trace_refutes_is_shown(perflint: Command) -> None:
     records = (*quiet.records, *ran)
     write_trace(perflint.folder / "a.gz", Trace(header(root=str(perflint.folder)), records))
     out = perflint("report", "a.gz", "-o", "-").out
-    assert "refuted" in out and "the host did not wait" in out
+    assert "refuted" in out and "the CPU did not wait" in out
 
 
 def test_without_the_source_nothing_is_checked(perflint: Command) -> None:
     write_trace(perflint.folder / "a.gz", TRACE)
     out = perflint("report", "a.gz", "-o", "-").out
-    assert "Findings of the linter" not in out and "Source not at hand" in out
+    assert "Findings of the linter" not in out and "Source not available" in out
 
 
 def test_the_root_may_be_elsewhere(perflint: Command, tmp_path: Path) -> None:

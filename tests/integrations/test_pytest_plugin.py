@@ -67,7 +67,7 @@ def test_marked_tests_that_synchronise_fail(tmp_path: Path) -> None:
     failed = {line.split("::")[1].split(" ")[0] for line in done.out.splitlines() if line.startswith("FAILED")}
     assert failed == {"test_waits", "test_fails_by_itself", "test_hides_warnings"}, done.out
     assert "3 failed, 3 passed" in done.out
-    assert "the test made the host wait for the GPU:\n  test_a.py:9: device.sync()\n" in done.out
+    assert "the test made the CPU wait for the GPU:\n  test_a.py:9: device.sync()\n" in done.out
     assert "of its own" in done.out and "UserWarning: mine" in done.out
 
 

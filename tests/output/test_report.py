@@ -142,7 +142,7 @@ def test_a_replay_knows_better_and_says_what_one_wait_alone_costs() -> None:
 def test_source_is_shown_where_it_is_what_was_traced(tmp_path: Path) -> None:
     html = page(root=project(tmp_path))
     assert "<mark>loss.item()</mark> + <mark>float(loss)</mark>" in html
-    assert "optimizer.step()" in html and "changed since" not in html and "not at hand" not in html
+    assert "optimizer.step()" in html and "changed since" not in html and "not available" not in html
 
 
 def test_source_that_has_changed_is_not_shown(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ REMARKS: list[tuple[Trace, str]] = [
     (replace(TRACE, header=header(ended="running")), "its end was not recorded"),
     (replace(TRACE, header=header(lines_recorded=False)), "not every line that ran was recorded"),
     (TRACE, "The tracer's compilation failed: no counters"),
-    (TRACE, "Source not at hand: train.py."),
+    (TRACE, "Source not available: train.py."),
     (TRACE, "The idle time that the profiler adds, 16 % of what it saw, is taken out."),
 ]
 

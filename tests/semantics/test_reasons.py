@@ -60,7 +60,7 @@ def reasons(code: str) -> list[str]:
 NAMES: dict[str, tuple[str, list[str]]] = {
     "assigned": (
         "import torch\nx = torch.zeros(3)\nx  # ?\n",
-        ["2: `x = torch.zeros(3)`: the result of torch.zeros without `device=`, on the host"],
+        ["2: `x = torch.zeros(3)`: the result of torch.zeros without `device=`, on the CPU"],
     ),
     "assigned again": (
         "import torch\nx = torch.zeros(3)\nx = x.cuda()\nx  # ?\n",
@@ -71,14 +71,14 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         "import torch\nx, y = torch.rand(2).max(0)  # ? y\n",
         [
             "part of `torch.rand(2).max(0)`",
-            "2: the result of torch.rand without `device=`, on the host",
+            "2: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "one of two branches": (
         "import torch\nif input():\n    x = torch.zeros(3)\nelse:\n    x = torch.ones(3)\nx  # ?\n",
         [
-            "3: `x = torch.zeros(3)`: the result of torch.zeros without `device=`, on the host",
-            "5: `x = torch.ones(3)`: the result of torch.ones without `device=`, on the host",
+            "3: `x = torch.zeros(3)`: the result of torch.zeros without `device=`, on the CPU",
+            "5: `x = torch.ones(3)`: the result of torch.ones without `device=`, on the CPU",
         ],
     ),
     "a branch that returns": (
@@ -114,21 +114,21 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         "import torch\nx, y = torch.rand(2).max(0)\ny  # ?\n",
         [
             "2: `x, y = torch.rand(2).max(0)`: a part of it: the result of torch.Tensor.max, where `torch.rand(2)` is",
-            "2: the result of torch.rand without `device=`, on the host",
+            "2: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "loop": (
         "import torch\nfor x in torch.rand(3):\n    x  # ?\n",
         [
             "2: `for x in torch.rand(3)`: an element of `torch.rand(3)`",
-            "2: the result of torch.rand without `device=`, on the host",
+            "2: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "loop over batches": (
         "from torch.utils.data import DataLoader\nloader = DataLoader([])\n"
         "for i, (x, y) in enumerate(loader):\n    x  # ?\n",
         [
-            "3: `for i, (x, y) in enumerate(loader)`: part of a batch, on the host until it is moved",
+            "3: `for i, (x, y) in enumerate(loader)`: part of a batch, on the CPU until it is moved",
             "2: `loader = DataLoader([])`: an object made here",
         ],
     ),
@@ -137,7 +137,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         [
             "3: `[x.sum() for x in xs]`: an element of `xs`",
             "2: `xs = [torch.rand(1)]`",
-            "2: the result of torch.rand without `device=`, on the host",
+            "2: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "with": (
@@ -163,7 +163,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         "import torch\nxs = []\nxs.append(torch.rand(1))\nxs  # ?\n",
         [
             "2: `xs = []`",
-            "3: `xs.append(torch.rand(1))`: the result of torch.rand without `device=`, on the host",
+            "3: `xs.append(torch.rand(1))`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "import": ("from math import pi\npi  # ?\n", ["1: `from math import pi`"]),
@@ -203,7 +203,7 @@ NAMES: dict[str, tuple[str, list[str]]] = {
         "import torch\nx = y = torch.rand(1)\nwhile True:\n    x = y\n    y = x\n    x  # ?\n",
         [
             "4: `x = y`",
-            "2: `x = y = torch.rand(1)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = y = torch.rand(1)`: the result of torch.rand without `device=`, on the CPU",
             "5: `y = x`",
         ],
     ),
@@ -255,14 +255,14 @@ PARAMETERS: dict[str, tuple[str, list[str]]] = {
         "import torch\ndef f(x):\n    x  # ?\na = torch.rand(3)\nf(a)\n",
         [
             "5: parameter `x`: the call passes `a`",
-            "4: `a = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "4: `a = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "call with a keyword": (
         "import torch\ndef f(n, x=None):\n    x  # ?\nf(1, x=torch.rand(3))\n",
         [
             "4: parameter `x`: the call passes `torch.rand(3)`",
-            "4: the result of torch.rand without `device=`, on the host",
+            "4: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "method called": (
@@ -270,7 +270,7 @@ PARAMETERS: dict[str, tuple[str, list[str]]] = {
         "    def f(self):\n        self.g(torch.rand(3))\n",
         [
             "6: parameter `x`: the call passes `torch.rand(3)`",
-            "6: the result of torch.rand without `device=`, on the host",
+            "6: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "self": ("class A:\n    def f(self):\n        self  # ?\n", ["2: parameter `self`: the object itself"]),
@@ -289,7 +289,7 @@ ATTRIBUTES: dict[str, tuple[str, list[str]]] = {
     "set in the constructor": (
         "import torch\nclass A:\n    def __init__(self):\n        self.x = torch.rand(3)\n    def f(self):\n"
         "        self.x  # ? self.x\n",
-        ["4: `self.x = torch.rand(3)`: the result of torch.rand without `device=`, on the host"],
+        ["4: `self.x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU"],
     ),
     "set from a parameter": (
         "class A:\n    def __init__(self, n: int):\n        self.n = n\n    def f(self):\n        self.n  # ? self.n\n",
@@ -309,7 +309,7 @@ ATTRIBUTES: dict[str, tuple[str, list[str]]] = {
         "import torch\nclass A(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.register_buffer('m', torch.zeros(3))\n    def forward(self):\n        self.m  # ? self.m\n",
         [
-            "5: `self.register_buffer('m', torch.zeros(3))`: the result of torch.zeros without `device=`, on the host",
+            "5: `self.register_buffer('m', torch.zeros(3))`: the result of torch.zeros without `device=`, on the CPU",
         ],
     ),
     "parameter of a torch module": (
@@ -338,7 +338,7 @@ ATTRIBUTES: dict[str, tuple[str, list[str]]] = {
         "import torch\nx = torch.rand(3)\nx.T  # ? x.T\n",
         [
             "an attribute of the tensor `x`",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "of something unknown": (
@@ -401,7 +401,7 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
         "import torch\nx = torch.rand(3)\nx.to(torch.half)  # ? x.to(torch.half)\n",
         [
             "what `.to(torch.half)` gives of `x`",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "chained": (
@@ -409,14 +409,14 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
         [
             "3: `y = x.exp().sum().sqrt()`: the result of torch.Tensor.sqrt, where `x.exp().sum()` is",
             "3: the result of torch.Tensor.exp, where `x` is",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "comparison": (
         "import torch\nx = torch.rand(3)\nx > 0  # ? x > 0\n",
         [
             "a comparison with the tensor `x`",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "operator with something unknown": (
@@ -430,7 +430,7 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
         "import torch\nx = torch.rand(3)\nx[0]  # ? x[0]\n",
         [
             "an index of the tensor `x`",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "element": ("xs = [1, 'a']\nxs[0]  # ? xs[0]\n", ["an element of `xs`"]),
@@ -438,7 +438,7 @@ OPERATIONS: dict[str, tuple[str, list[str]]] = {
         "import torch\nx = torch.rand(3)\nx if input() else None  # ? x if input() else None\n",
         [
             "one of `x` or `None`",
-            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the host",
+            "2: `x = torch.rand(3)`: the result of torch.rand without `device=`, on the CPU",
         ],
     ),
     "read": (
@@ -463,7 +463,7 @@ def test_reasons_in_other_files(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(text)
     model = Model(Source(str(tmp_path / "own.py"), text), Project([tmp_path / "own.py"]))
     node = expression(model, 4, "self.x")
-    assert describe(model.value(node)) == "float tensor of rank 1, on the host (certain)"
+    assert describe(model.value(node)) == "float tensor of rank 1, on the CPU (certain)"
     assert shown(Reasons(model).of(node)) == ["base.py:4: `self.x = torch.rand(3)`"]
 
 
@@ -516,14 +516,14 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     "only called from set-up": (
         "class A:\n    def __init__(self):\n        self._g()\n    def _g(self):\n        self.x = 1  # ?\n",
         [
-            "4: in `A._g`, which is only called from code that seldom runs",
+            "4: in `A._g`, which is only called from code that rarely runs",
             "2: in `A.__init__`: by its name, it makes, shows, copies or compares an object",
         ],
     ),
     "nobody calls": ("def f():\n    return 1  # ?\n", ["1: in `f`, which nothing in this file calls"]),
     "called once, and perhaps elsewhere": (
         "def f():\n    return 1  # ?\nf()\n",
-        ["1: in `f`: `f()` in line 3 seldom runs, but other files may call it"],
+        ["1: in `f`: `f()` in line 3 rarely runs, but other files may call it"],
     ),
     "raise": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if x is None:\n"

@@ -75,7 +75,7 @@ def test_what_cannot_be_captured_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
 
     trace = trained(monkeypatch, Reads().cuda(), torch.randn(8, 8, device="cuda"))
     assert [failure.message for failure in trace.of(Failure)] == [
-        "forward and backward in one CUDA graph of the whole model: the model cannot be captured: it synchronises"
+        "forward and backward in one CUDA graph of the whole model: the model cannot be captured: it synchronizes"
     ]
     (graphed,) = (each for each in trace.of(Experiment) if each.name == "graphed-callables")
     assert graphed.note == "of blocks.0, blocks.1" and graphed.ratio > 1

@@ -49,10 +49,10 @@ def test_the_rank_with_the_shortest_collectives_keeps_the_others_waiting() -> No
 @pytest.mark.parametrize(
     ("gaps", "reason"),
     [
-        ((Gap(1, "host", None, 1, 6.0), Gap(1, "sync", PLACE, 1, 1.0)), "because its host is late."),
+        ((Gap(1, "host", None, 1, 6.0), Gap(1, "sync", PLACE, 1, 1.0)), "because its CPU is late."),
         ((Gap(1, "loader", None, 1, 6.0),), "waiting for data."),
         ((Gap(1, "sync", PLACE, 1, 6.0), Gap(1, "host", None, 1, 1.0)), "after a.py:7  loss.item()"),
-        ((Gap(1, "sync", None, 1, 6.0),), "because its host is late."),
+        ((Gap(1, "sync", None, 1, 6.0),), "because its CPU is late."),
     ],
 )
 def test_a_rank_that_idles(gaps: tuple[Gap, ...], reason: str) -> None:
@@ -93,7 +93,7 @@ def test_syncs_of_some_ranks() -> None:
     everywhere = replace(sync, place=replace(PLACE, line=8))
     report = join_ranks([rank(0, 2, 4, 0, 2, sync, once, move, everywhere), rank(1, 2, 4, 0, 2, everywhere)])
     assert [(found.place, found.ranks) for found in report.uneven] == [(PLACE, (0,))]
-    assert "Only rank 0 synchronises: a.py:7  loss.item()\n" in ranks_text(report, Style(False))
+    assert "Only rank 0 synchronizes: a.py:7  loss.item()\n" in ranks_text(report, Style(False))
 
 
 def test_a_step_that_is_cut_off_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def recorded(kind: str) -> list[Trace]:
 
 
 def test_a_slow_host_of_two_gpus() -> None:
-    """Rank 1 reads its loss and then works 8 ms on the host, in each step."""
+    """Rank 1 reads its loss and then works 8 ms on the CPU, in each step."""
     report = join_ranks(recorded("host"))
     found = report.straggler
     assert found is not None and (found.rank, found.steps, found.compared) == (1, 3, 3)

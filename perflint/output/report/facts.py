@@ -14,7 +14,7 @@ from perflint.tracer.ranks import is_collective
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of code at which the host waited for the GPU in recorded steps."""
+    """A line of code at which the CPU waited for the GPU in recorded steps."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""The lines that make the host wait, with what they cost and their source."""
+"""The lines that make the CPU wait, with their cost and their source."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def copies(facts: Facts, names: Names) -> Section | None:
         )
         for copy in found[:SHOWN]
     ]
-    lead = "Copies with non_blocking=True from or to memory that is not pinned: the host may wait all the same."
+    lead = "Copies with non_blocking=True from or to memory that is not pinned: the CPU may wait all the same."
     return section(
         names,
         "copies",

@@ -173,7 +173,7 @@ def remarks(facts: Facts, code: Code) -> Iterator[tuple[str, str]]:
         yield "Source changed since the trace", f"{files}. Its lines are shown as they were recorded."
     if code.missing:
         files = ", ".join(code.missing[:3]) + (" …" if len(code.missing) > 3 else "")
-        yield "Source not at hand", f"{files}. Its lines are shown as they were recorded."
+        yield "Source not available", f"{files}. Its lines are shown as they were recorded."
     for failure in facts.trace.of(Failure)[:10]:
         yield f"The tracer's {failure.part} failed", failure.message
 

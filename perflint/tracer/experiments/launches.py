@@ -85,7 +85,7 @@ def check_capturable(run: Run) -> None:
             seen.append(kind)
 
     if any(not tensor.is_cuda for tensor in tensors((run.arguments, run.named))):
-        raise NotPossible("the model takes tensors of the host, which a CUDA graph cannot")
+        raise NotPossible("the model takes CPU tensors, which a CUDA graph cannot read")
     run()
     end = syncs.listen(note)
     try:
@@ -94,7 +94,7 @@ def check_capturable(run: Run) -> None:
             run()
     finally:
         end()
-    reason = "it synchronises" if seen else copies.found
+    reason = "it synchronizes" if seen else copies.found
     if reason:
         raise NotPossible(f"the model cannot be captured: {reason}")
 
