@@ -89,6 +89,8 @@ def _kind(node: ast.expr, value: Value) -> Index:
     if tensor is not None:
         kind = _tensor_kind(tensor)
         return Index.MASK if kind is Index.TENSOR and _is_called_mask(node) else kind
+    if scalar_type(value) == "slice":
+        return Index.VIEW
     if scalar_type(value) in ("int", "bool") or (isinstance(value, Array) and value.rank == 0):
         return Index.INTEGER
     if isinstance(value, Array) or (isinstance(value, Sequence) and value.type in ("list", "range")):
