@@ -76,7 +76,7 @@ def ids(batch: int, tokens: int, vocabulary: int = 50000) -> torch.Tensor:
 def gpt_step(
     model: GPT, batch: torch.Tensor, *, layer: Hook | None = None, end: Hook | None = None, ms: float = 0
 ) -> Run:
-    """A training step under bfloat16 autocast; `end` sees the loss, and `ms` of host work follow it."""
+    """A training step under bfloat16 autocast; `end` sees the loss, and `ms` of CPU work follow it."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
     def step() -> None:
@@ -163,7 +163,7 @@ def images(batch: int, device: str = "") -> torch.Tensor:
 def resnet_step(
     model: nn.Module, fetch: Callable[[], torch.Tensor], dtype: torch.dtype | None, last: bool, ms: float = 0
 ) -> Run:
-    """A training step on what `fetch` gives, which `ms` of host work came before."""
+    """A training step on the result of `fetch`, after `ms` of CPU work."""
     layout = torch.channels_last if last else torch.contiguous_format
     model = model.to(memory_format=layout)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, fused=True)

@@ -22,7 +22,7 @@ Make = Callable[[float], tuple[Run, Run]]
 
 
 def with_host_work(name: str, rule: str, words: str, dtype: str, shape: str, make: Make) -> Iterator[Pair]:
-    """A pair of whole steps, and the same with host work between a step's end and the next."""
+    """A pair of whole steps, and the same with CPU work between a step's end and the next."""
     yield Pair(name, rule, words, dtype, shape, lambda: make(0), "step")
     behind = f"{words}, {HOST_WORK_MS:g} ms of CPU work after it"
     yield Pair(f"{name}-host-work", rule, behind, dtype, shape, lambda: make(HOST_WORK_MS), "step")

@@ -1,6 +1,6 @@
 """What each pattern that makes the host wait costs: alone, and in the steps of three programs.
 
-A GPT-2 of 124 M parameters that keeps the GPU busy, the same with 2 ms of host work between the
+A GPT-2 of 124 M parameters that keeps the GPU busy, the same with 2 ms of CPU work between the
 pattern and the next step, and a policy network that is bound by its launches. Prints the rows of
 `perflint/rules/worth.toml`.
 Usage: python benchmarks/rules/syncs.py [--device cpu --quick] [PREFIX …]  (only the rows whose name starts so)

@@ -199,7 +199,7 @@ def then_launches() -> Step:
 
 
 def several() -> Step:
-    """Three syncs in a step, each before host work of its own."""
+    """Three syncs in a step, each before CPU work of its own."""
     x = torch.randn(BIG, BIG, device=DEVICE)
 
     def step(plants: frozenset[str]) -> None:
@@ -297,7 +297,7 @@ def side_stream() -> Step:
 
 
 def step_before() -> Step:
-    """The host waits for the step before while this one is queued."""
+    """The CPU waits for the previous step while this one is queued."""
     x = torch.randn(BIG, BIG, device=DEVICE)
     events = [torch.cuda.Event() for _ in range(2)]
     count = 0

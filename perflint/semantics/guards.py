@@ -46,7 +46,7 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         return not outcome
     if not outcome:
         return False
-    return _is_seldom_true(test.func if isinstance(test, ast.Call) else test) or _asks_numbers(
+    return _is_rarely_true(test.func if isinstance(test, ast.Call) else test) or _asks_numbers(
         test, conventions.is_not_finite
     )
 
@@ -96,7 +96,7 @@ def _means_gpu(test: ast.expr, outcome: bool) -> bool:
     return (name == "is_cuda" and outcome) or (name == "is_cpu" and not outcome)
 
 
-def _is_seldom_true(node: ast.expr) -> bool:
+def _is_rarely_true(node: ast.expr) -> bool:
     return bool(conventions.is_rarely_true(_name_of(node)))
 
 
@@ -130,7 +130,7 @@ def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
     if ast.unparse(left) == ast.unparse(right) and isinstance(operator, (ast.NotEq, ast.Eq)):
         # NaN alone differs from itself.
         return isinstance(operator, ast.NotEq)
-    if _is_seldom_true(left) or _asks_numbers(left, conventions.is_not_finite):
+    if _is_rarely_true(left) or _asks_numbers(left, conventions.is_not_finite):
         is_off = isinstance(right, ast.Constant) and not right.value
         if isinstance(operator, (ast.NotEq, ast.IsNot)):
             return is_off

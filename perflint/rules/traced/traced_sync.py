@@ -28,7 +28,7 @@ class TracedSync(TracedRule):
     import torch
 
     def reward(env, actions: torch.Tensor):
-        return env.step(actions)  # an extension that reads `actions` on the host
+        return env.step(actions)  # an extension that reads `actions` on the CPU
     ```
 
     ## Good

@@ -110,12 +110,12 @@ class IndexLoop(Rule):
     def _finding(self, site: FileSite, found: Rows, span: Span, heat: Heat | None = None) -> Finding:
         at = Site(site.model, found.made)
         of = "" if found.read is None else f" from {quoted(site.text(found.read))}"
-        seldom = "" if heat is Heat.COLD else often(at)
+        frequency = "" if heat is Heat.COLD else often(at)
         made = quoted(site.text(found.made))
         by_row = f"is computed{of} row by row: each turn of the loop launches its own kernels"
         return self.finding(
             at,
-            f"{made} {_BY_NUMBER if found.by_number else by_row}{seldom}",
+            f"{made} {_BY_NUMBER if found.by_number else by_row}{frequency}",
             confidence=found.confidence,
             severity=_severity(found),
             heat=heat,
