@@ -12,7 +12,7 @@ from dataclasses import replace
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._once import once_per_node
 from perflint.rules._places import inside, loops_around, repeats
-from perflint.rules._wholes import whole_of
+from perflint.rules._wholes import is_same_each_turn, whole_of
 from perflint.semantics import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
@@ -162,7 +162,9 @@ def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
     Not where one copy before a loop would do.
     """
     is_guess = finding.heat is Heat.WARM and finding.confidence is not Confidence.HIGH
-    if finding.code == "TPF109" and is_guess and isinstance(site, CallSite) and whole_of(site) is None:
+    if finding.code != "TPF109" or not is_guess or not isinstance(site, CallSite):
+        return finding
+    if whole_of(site) is None and not is_same_each_turn(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._wholes import whole_of
+from perflint.rules._wholes import is_same_each_turn, whole_of
 from perflint.semantics import torch_api
 from perflint.semantics.destinations import Use
 from perflint.semantics.origins import Origin, Source
@@ -58,6 +58,8 @@ def copied_later(site: Site) -> str:
     whole = whole_of(site) if isinstance(site, CallSite) else None
     if whole is not None:
         return f"Copy all of {quoted(site.text(whole))} at once before the loop."
+    if isinstance(site, CallSite) and is_same_each_turn(site):
+        return "Copy it once before the loop: it is the same in each turn."
     use = use_of(site)
     return _WAITS_HERE if use is Use.LIST and not _repeats(site) else _COPIED.get(use, _WAITS_HERE)
 

@@ -1,4 +1,4 @@
-"""Copies of the parts of a tensor, one in each turn of a loop, where one copy of the whole before the loop would do."""
+"""Copies in each turn of a loop, of a tensor or one of its parts, where one copy before the loop would do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from perflint.rules._places import Loop, loops_around, targets
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import last_name, names_in, root_of, walk
 
 _PAIRS = frozenset({"enumerate", "zip", "tqdm", "reversed", "list", "trange"})
 """Functions whose elements are, or hold, the elements of their arguments."""
@@ -32,6 +32,18 @@ def whole_of(site: CallSite) -> ast.expr | None:
         is_part = site.value(base).tensor is not None and not indices.isdisjoint(changing)
         return base if is_part else None
     return next(_gone_over(site, loop, base.id), None) if base.id not in _assigned_in(loop) else None
+
+
+def is_same_each_turn(site: CallSite) -> bool:
+    """Whether a copy takes a tensor that the innermost loop around it leaves as it is."""
+    loop = next(loops_around(site.model, site.node), None)
+    if loop is None or not isinstance(site.node.func, ast.Attribute):
+        return False
+    copied = site.node.func.value
+    base, _ = _part(copied)
+    if not isinstance(base, ast.Name) or site.value(base).tensor is None:
+        return False
+    return names_in(copied).isdisjoint(_bound_in(loop)) and base.id not in _written_in(loop)
 
 
 def _part(node: ast.expr) -> tuple[ast.expr, set[str]]:
@@ -89,3 +101,18 @@ def _assigned_in(loop: Loop) -> frozenset[str]:
     body = loop.body if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) else []
     found = (node for statement in body for node in walk(statement))
     return frozenset(node.id for node in found if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+
+
+@lru_cache(maxsize=64)
+def _written_in(loop: Loop) -> frozenset[str]:
+    """The names whose tensors a loop may write in place: `x[0] = y`, `x.add_(y)`, `f(x)` as a statement."""
+    found: set[str] = set()
+    for node in walk(loop):
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+            found |= names_in(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            given = [node.value.func, *node.value.args, *(keyword.value for keyword in node.value.keywords)]
+            found |= {root_of(each) for each in given if isinstance(each, (ast.Name, ast.Attribute))}
+        elif isinstance(node, ast.Call) and last_name(node).endswith("_"):
+            found |= names_in(node)
+    return frozenset(found)

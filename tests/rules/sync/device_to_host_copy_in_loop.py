@@ -75,6 +75,16 @@ def of_unknown_callers(x: torch.Tensor, n: int) -> list[float]:
     return found
 
 
+def of_the_same_tensor(mask: torch.Tensor, grown: torch.Tensor, n: int) -> list[list[float]]:
+    found = []
+    for i in range(n):
+        found.append(mask.sum(dim=1).tolist())  # error: TPF109
+        found.append(mask.sum(dim=i).tolist())  # audit: TPF109
+        grown[i] = 1
+        found.append(grown.sum(dim=1).tolist())  # audit: TPF109
+    return found
+
+
 def by_rows(model: nn.Module, loader: DataLoader) -> list[np.ndarray]:
     rows = []
     for x, _ in loader:
