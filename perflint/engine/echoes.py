@@ -1,7 +1,7 @@
 """Findings that repeat the claim of another finding at the same place.
 
 A read of a tensor makes the CPU wait. In compiled code the read also breaks the graph, and a CUDA graph cannot
-capture it at all. The graver claim stays and takes over the fix of the other. Some rules describe one wait more
+capture it at all. The more severe claim stays, with the fix of the other. Some rules describe one wait more
 precisely than a general rule does: the precise claim stays.
 """
 

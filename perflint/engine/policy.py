@@ -20,7 +20,9 @@ from perflint.semantics.structure import last_name, names_in, walk
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
-_READS = frozenset({"TPF101", "TPF109"})
+_COPIES = "TPF109"
+"""The rule about copies to the CPU."""
+_READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
 _TEXT = "TPF108"
 """The rule about tensors that are turned into text or logged."""
@@ -162,7 +164,7 @@ def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
     Not where one copy before a loop would do.
     """
     is_guess = finding.heat is Heat.WARM and finding.confidence is not Confidence.HIGH
-    if finding.code != "TPF109" or not is_guess or not isinstance(site, CallSite):
+    if finding.code != _COPIES or not is_guess or not isinstance(site, CallSite):
         return finding
     if whole_of(site) is None and not is_same_each_turn(site):
         return replace(finding, severity=Severity.INFO)
@@ -171,7 +173,7 @@ def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
 
 def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
     """Outside of training, an array for NumPy must be copied: information, unless each step of an evaluation waits."""
-    if finding.code != "TPF109" or finding.heat is Heat.HOT or not isinstance(site, CallSite):
+    if finding.code != _COPIES or finding.heat is Heat.HOT or not isinstance(site, CallSite):
         return finding
     if whole_of(site) is None and site.model.in_numpy.needs(site.node):
         return replace(finding, severity=Severity.INFO)

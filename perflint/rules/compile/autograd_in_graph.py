@@ -26,7 +26,7 @@ class AutogradInGraph(BreakRule):
     `torch.compile` builds the backward graph together with the forward graph, and calls it when
     autograd does. It cannot trace autograd's own work: the graph ends there. A train step that is
     compiled as a whole breaks at `backward()`, so that the optimizer's step begins another graph.
-    This is no slower than compiling the model and the step separately, but no faster either.
+    This takes as long as compiling the model and the step separately.
 
     ## When it is fine
     In a train step that is compiled as a whole on purpose: one break per step. With

@@ -59,8 +59,8 @@ class PythonMaxOnTensors(Rule):
     ## Fix safety
     `max(a, b)` of two tensors becomes `torch.maximum(a, b)`, and `max(t, number)`
     `torch.clamp(t, min=number)`. Unsafe: the result is always a tensor, of the promoted dtype, NaN
-    wins, and gradients of ties are shared. There is no fix where
-    the code around it asks if one of them is a tensor, because it may be a number too.
+    wins, and gradients of ties are shared. Code that
+    asks if one of them is a tensor gets no fix, because it may be a number too.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each comparison; a trace

@@ -35,8 +35,8 @@ class ScalarReadInLoop(Rule):
     ## When it is fine
     It runs rarely: after the loop, once per epoch, under `if step % 100 == 0`, in set-up and
     checkpointing. The tensor is on the CPU: a batch of a `DataLoader` before it is moved, a random
-    permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). The number decides
-    what runs next and there is no other way. The queue of the GPU never runs dry.
+    permutation, a NumPy scalar, the result of `.cpu()` (that copy is the sync). The next
+    steps depend on the number, and only the GPU can compute it. The queue of the GPU never runs dry.
 
     ## Bad
     ```python
