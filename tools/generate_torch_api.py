@@ -1,4 +1,4 @@
-"""Writes `perflint/semantics/torch_api/*.toml` from the torch that is installed.
+"""Writes `perflint/semantics/facts/torch_api/*.toml` from the torch that is installed.
 
     python tools/generate_torch_api.py            # rewrite the files
     python tools/generate_torch_api.py --check    # exit 1 if they would change
@@ -25,7 +25,7 @@ import numpy
 import torch
 from torch_api import kinds, modules, operands, probes, signatures, syncs, waits
 
-TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "torch_api"
+TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "facts" / "torch_api"
 
 
 def head(title: str, date: str) -> list[str]:

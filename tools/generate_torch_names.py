@@ -2,7 +2,7 @@
 
     python tools/generate_torch_names.py [--check]
 
-`perflint/semantics/torch_api/names.toml` lists the public names of the modules that articles and tutorials
+`perflint/semantics/facts/torch_api/names.toml` lists the public names of the modules that articles and tutorials
 speak of. With `--check` nothing is written, and the exit status is 1 where the file differs.
 """
 
@@ -17,7 +17,7 @@ from types import ModuleType
 
 import torch
 
-FILE = Path(__file__).parents[1] / "perflint" / "semantics" / "torch_api" / "names.toml"
+FILE = Path(__file__).parents[1] / "perflint" / "semantics" / "facts" / "torch_api" / "names.toml"
 MODULES = """
     torch torch.amp torch.autograd torch.autograd.profiler torch.backends torch.backends.cuda torch.backends.cudnn
     torch.compiler torch.cuda torch.cuda.amp torch.cuda.nvtx torch.distributed torch.fft torch.func torch.jit

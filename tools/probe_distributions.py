@@ -1,7 +1,7 @@
 """Asks a GPU where torch's distributions make the host wait.
 
     python tools/probe_distributions.py run FILE        # the table, as TOML
-    python tools/probe_distributions.py run             # to perflint/semantics/torch_api/distributions.toml
+    python tools/probe_distributions.py run             # to perflint/semantics/facts/torch_api/distributions.toml
 
 Needs a CUDA device. Each distribution is made of small tensors on the device, as its users make it: with
 the default validation and with `validate_args=False`. What its constructor, its properties and its
@@ -23,7 +23,7 @@ import torch
 from torch import distributions
 
 MESSAGE = "called a synchronizing CUDA operation"
-TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "torch_api" / "distributions.toml"
+TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "facts" / "torch_api" / "distributions.toml"
 SIZE = 4
 OPTIONS: tuple[dict[str, Any], dict[str, Any]] = ({}, {"validate_args": False})
 

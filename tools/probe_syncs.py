@@ -1,7 +1,7 @@
 """Asks a GPU which operations synchronise.
 
     python tools/probe_syncs.py run --output FILE [--seconds N] [--processes N]
-    python tools/probe_syncs.py table FILE          # writes perflint/semantics/torch_api/measured.toml
+    python tools/probe_syncs.py table FILE          # writes perflint/semantics/facts/torch_api/measured.toml
 
 `run` needs a CUDA device, and gives two things as JSON:
 
@@ -52,7 +52,7 @@ import torch.utils._pytree
 from probe_snippets import DETERMINISTIC, DISTRIBUTED, ENVIRONMENT, SNIPPETS, Snippet, parse
 
 MESSAGE = "called a synchronizing CUDA operation"
-TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "torch_api" / "measured.toml"
+TARGET = Path(__file__).parent.parent / "perflint" / "semantics" / "facts" / "torch_api" / "measured.toml"
 KIND = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPES = (torch.float32, torch.int64, torch.bool)
 SAMPLES = 16

@@ -12,11 +12,11 @@ from perflint.engine.decisions import Decision, decisions
 from perflint.findings import Heat, Problem, Span
 from perflint.frozen import dataclass
 from perflint.semantics.depth import deep_stack
-from perflint.semantics.describe import describe
-from perflint.semantics.heat_reasons import HeatReasons
+from perflint.semantics.explain.describe import describe
+from perflint.semantics.explain.reasons import Reasons, Step
+from perflint.semantics.heat.reasons import HeatReasons
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.reasons import Reasons, Step
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
     UNKNOWN,

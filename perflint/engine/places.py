@@ -10,8 +10,8 @@ from perflint.engine.severity import severity_at
 from perflint.engine.why import Whys
 from perflint.findings import Effect, Finding, Heat, Span
 from perflint.rules.base import Rule
+from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.model import Model
-from perflint.semantics.origins import Source
 
 
 def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> list[Finding]:

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat
-from perflint.semantics.heat import HeatMap
+from perflint.semantics.dataflow.origins import Origin, Source
+from perflint.semantics.explain.phrases import quote
+from perflint.semantics.explain.reasons import Reasons
+from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.heat.steps import by_name
 from perflint.semantics.model import FunctionNode, Model
-from perflint.semantics.operations import quote
-from perflint.semantics.origins import Origin, Source
-from perflint.semantics.reasons import Reasons
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 from perflint.semantics.values import Device, Evidence, Tensor
-from perflint.semantics.work import by_name
 from perflint.source.quoting import quoted
 
 _OF_TENSORS = frozenset(

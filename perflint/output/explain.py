@@ -13,9 +13,9 @@ from perflint.findings import Heat, Report, Span
 from perflint.output.json import document
 from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, width
-from perflint.semantics.describe import EVIDENCE
-from perflint.semantics.heat_reasons import OFTEN
-from perflint.semantics.reasons import Step
+from perflint.semantics.explain.describe import EVIDENCE
+from perflint.semantics.explain.reasons import Step
+from perflint.semantics.heat.reasons import OFTEN
 from perflint.semantics.sites import device_confidence
 from perflint.source.quoting import quoted
 

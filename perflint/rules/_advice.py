@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._wholes import is_same_each_turn, whole_of
-from perflint.semantics import torch_api
-from perflint.semantics.destinations import Use
-from perflint.semantics.origins import Origin, Source
+from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.origins import Origin, Source
+from perflint.semantics.facts import torch_api
 from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.values import Instance
 from perflint.source.quoting import quoted

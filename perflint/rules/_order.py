@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics import torch_api
-from perflint.semantics.bindings import definitions
+from perflint.semantics.dataflow.definitions import definitions
+from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import scalar_type

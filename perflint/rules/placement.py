@@ -7,7 +7,7 @@ from enum import Enum
 
 from perflint.findings import Confidence, lowered, surest, weakest
 from perflint.frozen import dataclass
-from perflint.semantics.devices import same_place
+from perflint.semantics.facts.devices import same_place
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
 from perflint.semantics.structure import last_name

@@ -8,26 +8,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
-from perflint.semantics import classes, nominate, regions
-from perflint.semantics.analysis import analyse, parameters
-from perflint.semantics.capturing import Captures
-from perflint.semantics.compiling import is_skipped
-from perflint.semantics.frame import Budget, Frame
-from perflint.semantics.heat import HeatMap
-from perflint.semantics.scripting import scripted_lines
+from perflint.semantics import nominate
+from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.interpreter import classes
+from perflint.semantics.interpreter.analysis import analyse, parameters
+from perflint.semantics.interpreter.frame import Budget, Frame
+from perflint.semantics.regions import compiled
+from perflint.semantics.regions.captured import Captures
+from perflint.semantics.regions.compile_calls import is_skipped
+from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 
 if TYPE_CHECKING:
-    from perflint.semantics.compiling import Place
-    from perflint.semantics.demand import Demand
-    from perflint.semantics.destinations import Destinations
-    from perflint.semantics.frame import Names, Recorder
-    from perflint.semantics.host_code import HostCode
-    from perflint.semantics.in_numpy import InNumpy
-    from perflint.semantics.origins import Origins
+    from perflint.semantics.dataflow.demand import Demand
+    from perflint.semantics.dataflow.destinations import Destinations
+    from perflint.semantics.dataflow.in_numpy import InNumpy
+    from perflint.semantics.dataflow.origins import Origins
+    from perflint.semantics.interpreter.frame import Names, Recorder
     from perflint.semantics.project import Module, Project
-    from perflint.semantics.regions import Compiled
+    from perflint.semantics.regions.compile_calls import Place
+    from perflint.semantics.regions.compiled import Compiled
+    from perflint.semantics.regions.cpu_code import HostCode
     from perflint.semantics.sites import Site
     from perflint.source.text import Source
 
@@ -83,7 +85,7 @@ class Model:
 
     @cached_property
     def _compiled(self) -> Mapping[Place, Compiled]:
-        return regions.compiled_functions(self.project, self.module, self._recorder, self.source.text)
+        return compiled.compiled_functions(self.project, self.module, self._recorder, self.source.text)
 
     @property
     def steps(self) -> int:
@@ -176,35 +178,35 @@ class Model:
     @cached_property
     def origins(self) -> Origins:
         """Where the tensors of the file come from."""
-        from perflint.semantics.origins import Origins
+        from perflint.semantics.dataflow.origins import Origins
 
         return Origins(self)
 
     @cached_property
     def destinations(self) -> Destinations:
         """Where the values of the file go."""
-        from perflint.semantics.destinations import Destinations
+        from perflint.semantics.dataflow.destinations import Destinations
 
         return Destinations(self)
 
     @cached_property
     def host_code(self) -> HostCode:
         """The functions of the file that work on the CPU."""
-        from perflint.semantics.host_code import HostCode
+        from perflint.semantics.regions.cpu_code import HostCode
 
         return HostCode(self)
 
     @cached_property
     def demand(self) -> Demand:
         """Who needs the values of the file."""
-        from perflint.semantics.demand import Demand
+        from perflint.semantics.dataflow.demand import Demand
 
         return Demand(self)
 
     @cached_property
     def in_numpy(self) -> InNumpy:
         """The copies of the file whose values NumPy works on."""
-        from perflint.semantics.in_numpy import InNumpy
+        from perflint.semantics.dataflow.in_numpy import InNumpy
 
         return InNumpy(self)
 

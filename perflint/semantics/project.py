@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from perflint.semantics.heat.test_files import is_test_file
 from perflint.semantics.importers import Importers
-from perflint.semantics.knowledge import Knowledge
+from perflint.semantics.interpreter.memory import Knowledge
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
-from perflint.semantics.test_files import is_test_file
 from perflint.semantics.values import Value
 from perflint.source.text import Source, parse
 

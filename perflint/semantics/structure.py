@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.semantics import by_use
+from perflint.semantics.facts import by_use
 
 CONSTRUCTORS = frozenset({"__init__", "reset_parameters", "_init_weights", "init_weights", "_reset_parameters"})
 """Methods that make a module, or the values of its parameters."""

@@ -6,7 +6,7 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.rules._advice import _READ
 from perflint.rules.registry import RuleSet, all_rules
-from perflint.semantics.destinations import Use
+from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 

@@ -9,8 +9,8 @@ from perflint.rules.base import Calls
 from perflint.rules.registry import all_rules
 from perflint.rules.sync.transformer_causal_detect import TransformerCausalDetect
 from perflint.rules.sync.waiting_operator import WaitingOperator
-from perflint.semantics import torch_api
-from perflint.semantics.torch_api.waits import Argument, Requirement, waits
+from perflint.semantics.facts import torch_api
+from perflint.semantics.facts.torch_api.waits import Argument, Requirement, waits
 
 MEASURED = torch_api.table("measured")
 COPIES = frozenset({"TPF134"})

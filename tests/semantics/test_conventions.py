@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from perflint.semantics import conventions
-from perflint.semantics.conventions import concept, concept_of, tables
+from perflint.semantics.facts import conventions
+from perflint.semantics.facts.conventions import concept, concept_of, tables
 
 HOT = ("each-step-method", "each-step-part", "each-step-function", "each-step-stand-in")
 COLD = ("set-up", "rarely")
@@ -47,21 +47,39 @@ def test_words_of_names() -> None:
     assert not conventions.is_model("get_model") and not conventions.is_model("model_name")
     assert conventions.counts_steps("global_step") and not conventions.counts_steps("micro_step")
     assert conventions.prepares_data("project.data.images") and not conventions.prepares_data("project.metadata")
-    assert conventions.draws("tools.viz_lanes", ["torch", "matplotlib"]) and conventions.draws("p.grpo_viz~3", ["plotly"])
+    assert conventions.draws("tools.viz_lanes", ["torch", "matplotlib"]) and conventions.draws(
+        "p.grpo_viz~3", ["plotly"]
+    )
     assert not conventions.draws("tools.viz_lanes", ["torch"]) and not conventions.draws("p.vision", ["matplotlib"])
     assert conventions.is_optimizer("Optimizer_G") and not conventions.is_optimizer("option")
 
 
 WORDS = [
     (conventions.is_device, "device DEVICE base_device", "device_map devices"),
-    (conventions.gives_device, "dev get_device_id _get_device current_device device", "to_device get_device_name is_device"),
+    (
+        conventions.gives_device,
+        "dev get_device_id _get_device current_device device",
+        "to_device get_device_name is_device",
+    ),
     (conventions.is_loader, "loader data_loader loader_eval dataloader_train", "loader_name loaders image_loader_fn"),
     (conventions.holds_loaders, "loaders dataloaders", "loader"),
-    (conventions.gives_loader, "get_train_loader build_dataloader val_dataloader", "image_loader loader get_loader_name"),
+    (
+        conventions.gives_loader,
+        "get_train_loader build_dataloader val_dataloader",
+        "image_loader loader get_loader_name",
+    ),
     (conventions.belongs_to_training, "DETRLoss HungarianMatcher train_epoch", "Trainee lossless Decoder"),
-    (conventions.makes_bytes, "save_image write_volume_slices imshow plot_mask_pairs", "show image save_state draw_samples"),
+    (
+        conventions.makes_bytes,
+        "save_image write_volume_slices imshow plot_mask_pairs",
+        "show image save_state draw_samples",
+    ),
     (conventions.is_on_cpu, "cpu_x x_cpu CPU", "is_cpu to_cpu cpu_or_gpu num_cpus cpuset"),
-    (conventions.works_on_cpu, "compute_cpu_loss adam_cpu cpu_nms", "to_cpu copy_cpu cpu_offload get_cpu_state x_to_cpu"),
+    (
+        conventions.works_on_cpu,
+        "compute_cpu_loss adam_cpu cpu_nms",
+        "to_cpu copy_cpu cpu_offload get_cpu_state x_to_cpu",
+    ),
 ]
 
 

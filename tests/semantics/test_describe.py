@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perflint.semantics.describe import describe
+from perflint.semantics.explain.describe import describe
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     NEVER,

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from perflint.semantics.flow import flow_of
+from perflint.semantics.dataflow.scope_flow import flow_of
 from tests.growth import calls, is_linear
 
 NAMES = ("a", "b", "c")
@@ -221,7 +221,11 @@ def grown(kind: str, size: int) -> str:
             "names": [f"    a{i} = x", f"    use(a{i})"],
             "rebound": ["    x = f(x)"],
             "branches": ["    if c: x = f(x)", "    use(x)"],
-            "jumps": [*(["    for y in x:"] if i == 0 else []), f"        if y: z{i} = y; continue", f"        use(z{i})"],
+            "jumps": [
+                *(["    for y in x:"] if i == 0 else []),
+                f"        if y: z{i} = y; continue",
+                f"        use(z{i})",
+            ],
             "chain": [f"    {'el' if i else ''}if c == {i}: y{i} = x"],
             "tries": ["    try: x = f(x)", "    except E: use(x)"],
             "withs": ["    with c: x = f(x)", "    use(x)"],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perflint.semantics.reaching import Definition, reaching
+from perflint.semantics.dataflow.reaching import Definition, reaching
 
 
 def function(text: str) -> ast.FunctionDef:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from perflint.semantics.bindings import How, definitions
-from perflint.semantics.describe import describe
-from perflint.semantics.heat_reasons import HeatReasons
+from perflint.semantics.dataflow.definitions import How, definitions
+from perflint.semantics.explain.describe import describe
+from perflint.semantics.explain.reasons import Reasons, Step
+from perflint.semantics.heat.reasons import HeatReasons
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.reasons import Reasons, Step
 from perflint.source.text import Source
 
 _MARKER = re.compile(r"\s*# \?(?: (?P<text>.*))?$", re.MULTILINE)

@@ -26,11 +26,11 @@ from perflint.engine.active import active_rules
 from perflint.engine.explain import explain
 from perflint.engine.file import check_source
 from perflint.semantics.depth import deep_stack
-from perflint.semantics.describe import describe
-from perflint.semantics.heat_reasons import HeatReasons
+from perflint.semantics.explain.describe import describe
+from perflint.semantics.explain.reasons import Reasons
+from perflint.semantics.heat.reasons import HeatReasons
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.reasons import Reasons
 from perflint.source.text import Source
 from tests.cli.command import python
 from tests.semantics.hostile import GROWING, ODD, UNPARSABLE, Program

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 
 ROOT = Path(__file__).parents[2]
 with_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")

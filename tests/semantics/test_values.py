@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from perflint.semantics.describe import describe
-from perflint.semantics.devices import operand_in_charge, same_place
+from perflint.semantics.explain.describe import describe
+from perflint.semantics.facts.devices import operand_in_charge, same_place
 from perflint.semantics.lattice import MOST_KEYS, join, union, widen, with_key, without
 from perflint.semantics.values import (
     HEAVIEST,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perflint.semantics.destinations import Use
+from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.dataflow.origins import Source as Origin
 from perflint.semantics.model import Model
-from perflint.semantics.origins import Source as Origin
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from tests.tools.loading import load_tool
 
 torch = pytest.importorskip("torch")

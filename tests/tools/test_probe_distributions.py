@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from tests.tools.loading import load_tool
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")

@@ -27,7 +27,7 @@ from probe_snippets import ENVIRONMENT
 from perflint.tracer import simulation, syncs
 
 ROOT = Path(__file__).parents[2]
-MEASURED = ROOT / "perflint" / "semantics" / "torch_api" / "measured.toml"
+MEASURED = ROOT / "perflint" / "semantics" / "facts" / "torch_api" / "measured.toml"
 LEFT_OUT = ("Distributed", "Deterministic", "Explicit")
 """Groups that need a mode or processes, or that the debug mode does not report as the tracer does."""
 

@@ -15,9 +15,9 @@ from typing import Any
 from perflint.findings import Effect
 from perflint.rules.base import Calls
 from perflint.rules.registry import all_rules
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 
-_MEASURED = Path(__file__).parents[2] / "perflint" / "semantics" / "torch_api" / "measured.toml"
+_MEASURED = Path(__file__).parents[2] / "perflint" / "semantics" / "facts" / "torch_api" / "measured.toml"
 _READER = "waiting-operator"
 
 # Functions that torch has removed; calling them raises.

@@ -13,7 +13,7 @@ from perflint.rules._memory import operators
 from perflint.rules._memory.flows import Body, body_around, flow_around
 from perflint.rules._memory.uses import Fate, Position, handed
 from perflint.rules._visible import is_local
-from perflint.semantics.flow import Bound, Loop
+from perflint.semantics.dataflow.scope_flow import Bound, Loop
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name
 from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Scalar, Sequence, Tensor, Value

@@ -6,7 +6,7 @@ import ast
 from weakref import WeakKeyDictionary
 
 from perflint.rules._statements import lets_pass
-from perflint.semantics.flow import Flow, flow_of
+from perflint.semantics.dataflow.scope_flow import Flow, flow_of
 from perflint.semantics.model import FunctionNode, Model
 
 Body = FunctionNode | ast.Module

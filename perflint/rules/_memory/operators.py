@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._methods import is_false
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.values import Array, Const, Evidence, Instance, Scalar, Tensor
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered, weakest
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
-from perflint.semantics.compiling import gives_up
-from perflint.semantics.regions import Compiled
+from perflint.semantics.regions.compile_calls import gives_up
+from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.sites import Site
 
 if TYPE_CHECKING:

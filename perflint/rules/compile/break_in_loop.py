@@ -18,7 +18,7 @@ from perflint.rules.compile import (
 )
 from perflint.rules.compile._breaks import Break, BreakRule, loses_function, report
 from perflint.rules.registry import RuleSet
-from perflint.semantics.regions import Compiled
+from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.sites import Site
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.semantics.capturing import Capture
 from perflint.semantics.model import Model
+from perflint.semantics.regions.captured import Capture
 from perflint.semantics.structure import path_of, walk
 
 REPLAY = "torch.cuda.CUDAGraph.replay"

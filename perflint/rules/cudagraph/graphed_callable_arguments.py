@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.rules.cudagraph._replays import is_global
-from perflint.semantics.capturing import GRAPHED
 from perflint.semantics.model import Model
+from perflint.semantics.regions.captured import GRAPHED
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, Instance, Unknown, Value, scalar_type

@@ -9,8 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace
 from perflint.rules.base import Files, Rule
 from perflint.rules.cudagraph._replays import is_visible, loop_around, recorded, replays
-from perflint.semantics.compiling import options_of
 from perflint.semantics.model import Model
+from perflint.semantics.regions.compile_calls import options_of
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import Function

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Files, Rule
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode

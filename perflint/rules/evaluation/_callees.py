@@ -13,7 +13,7 @@ from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 

@@ -21,7 +21,7 @@ from perflint.rules.evaluation._callees import (
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
-from perflint.semantics.reaching import Definition
+from perflint.semantics.dataflow.reaching import Definition
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 

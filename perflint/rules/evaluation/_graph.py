@@ -8,7 +8,7 @@ from enum import Flag, auto
 from functools import cached_property
 
 from perflint.frozen import dataclass
-from perflint.semantics.reaching import Definition
+from perflint.semantics.dataflow.reaching import Definition
 
 
 class Fate(Flag):

@@ -10,7 +10,7 @@ from perflint.rules.evaluation._callees import is_host
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate, Flow
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
-from perflint.semantics.reaching import Definition
+from perflint.semantics.dataflow.reaching import Definition
 from perflint.semantics.structure import last_name, walk
 
 _HOST_BUILTINS = frozenset({"bool", "float", "int", "len", "range", "repr", "round", "str", "time"})

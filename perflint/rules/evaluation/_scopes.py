@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
-from perflint.semantics.bindings import parameters
+from perflint.semantics.dataflow.definitions import parameters
+from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.model import Model
-from perflint.semantics.reaching import Reaching, reaching
 from perflint.semantics.structure import children, last_name, walk
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

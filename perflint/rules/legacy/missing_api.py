@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import stands_in, walk

@@ -14,10 +14,10 @@ from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._graphs import captures
 from perflint.rules.optimizer._parameters import goes_over_parameters
+from perflint.semantics.facts.torch_api import is_optimizer
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
-from perflint.semantics.torch_api import is_optimizer
 from perflint.semantics.values import Instance
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted

@@ -8,7 +8,7 @@ from perflint.rules._bindings import alone
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._visible import is_local
-from perflint.semantics.bindings import definitions
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, path_of, walk
 from perflint.semantics.values import scalar_type

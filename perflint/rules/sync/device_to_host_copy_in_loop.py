@@ -14,7 +14,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import leaves_to_be_drawn
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
-from perflint.semantics.origins import Source
+from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value

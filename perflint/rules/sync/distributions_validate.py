@@ -11,7 +11,7 @@ from perflint.rules._statements import swallows
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.sync._validation import is_switched_off
-from perflint.semantics import distributions
+from perflint.semantics.facts import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
 from perflint.source.concrete import cst

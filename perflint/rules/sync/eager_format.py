@@ -12,7 +12,7 @@ from perflint.fixes.edits import replace
 from perflint.rules._places import inside
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.semantics import conventions
+from perflint.semantics.facts import conventions
 from perflint.semantics.sites import CallSite, FormatSite, Site, device_confidence
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import UNKNOWN, Evidence, Mapping, Value

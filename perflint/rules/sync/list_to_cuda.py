@@ -19,7 +19,7 @@ from perflint.rules.placement import (
     keyword,
     move,
 )
-from perflint.semantics.origins import Source
+from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.concrete import cst

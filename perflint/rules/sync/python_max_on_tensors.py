@@ -13,7 +13,7 @@ from perflint.rules._once import once_per_node
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.semantics.destinations import Use
+from perflint.semantics.dataflow.destinations import Use
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk

@@ -12,7 +12,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
-from perflint.semantics.compiling import is_skipped
+from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
 from perflint.source.quoting import quoted
 

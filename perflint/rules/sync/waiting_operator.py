@@ -11,9 +11,9 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import place_confidence
 from perflint.rules.worth import sentence
-from perflint.semantics import distributions
+from perflint.semantics.facts import distributions
+from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted

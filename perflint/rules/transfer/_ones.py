@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.frozen import dataclass
 from perflint.rules._memory.flows import flow_around
 from perflint.rules.model._flow import attributes
-from perflint.semantics import torch_api
+from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.values import NONE, Array, Const, Tensor, scalar_type
 

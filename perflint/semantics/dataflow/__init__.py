@@ -1,0 +1,1 @@
+"""Where a value in a function comes from, and where it goes."""

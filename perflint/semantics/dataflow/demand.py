@@ -1,0 +1,153 @@
+"""Whether a value must be on the CPU: an environment, another process or a decision of all processes needs it."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.semantics.dataflow.destinations import Use
+from perflint.semantics.facts import conventions
+from perflint.semantics.structure import last_name, names_in, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+_COLLECTIVES = frozenset("all_reduce broadcast reduce".split())
+_TO_CPU = frozenset("cpu numpy tolist".split())
+"""Methods that copy a tensor to the CPU."""
+_LONGEST_WAY = 3
+"""Names and methods that a tensor passes before it is copied."""
+_MOST_CALLS = 4
+"""Functions that call each other in a row, and help the first to turn results into arrays."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Demand:
+    """Who needs the values of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model: Model = weakref.proxy(model)
+        self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
+        self._results: dict[tuple[ast.AST, int], bool] = {}
+        self._arrays: dict[ast.AST, bool] = {}
+
+    def is_on_cpu(self, node: ast.expr) -> bool:
+        """Whether the CPU needs the value of a read or copy, so that only its time could change."""
+        if self._is_asked_for(node):
+            return True
+        use = self._model.destinations.of(node)
+        return use in (Use.ACTION, Use.BYTES) or (use is Use.TEST and self._decides_for_all(node))
+
+    def is_result(self, node: ast.expr) -> bool:
+        """True if a tensor is copied to the CPU at once, or belongs to a function that turns results into arrays.
+
+        Such a function runs no model and copies tensors to NumPy. Functions that only it calls belong to it.
+        """
+        if self._is_copied(node):
+            return True
+        function = self._outermost(node)
+        return function is not None and self._makes_results(function)
+
+    def _is_copied(self, node: ast.expr, left: int = _LONGEST_WAY) -> bool:
+        """True if the first thing that happens to a tensor is its copy to the CPU."""
+        outer = self._model.parent(node)
+        if isinstance(outer, ast.Attribute):
+            if outer.attr != "detach":
+                return outer.attr in _TO_CPU
+            call = self._model.parent(outer)
+            return bool(left) and isinstance(call, ast.Call) and self._is_copied(call, left - 1)
+        if not left or not isinstance(outer, ast.Assign) or not isinstance(outer.targets[0], ast.Name):
+            return False
+        end = (outer.end_lineno or 0, outer.end_col_offset or 0)
+        loads = self._model.destinations.later(outer.targets[0])
+        after = next((load for load in loads if (load.lineno, load.col_offset) > end), None)
+        return after is not None and self._is_copied(after, left - 1)
+
+    def _makes_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int = _MOST_CALLS) -> bool:
+        known = self._results.get((function, left))
+        if known is None:
+            known = self._turns_into_arrays(function) or (left > 0 and self._helps_results(function, left))
+            self._results[function, left] = known
+        return known
+
+    def _turns_into_arrays(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        known = self._arrays.get(function)
+        if known is None:
+            copies = (node for node in walk(function) if isinstance(node, ast.Attribute) and _copies_to_array(node))
+            known = not self._model.heat_map.work.of(function.body).any and any(True for _ in copies)
+            self._arrays[function] = known
+        return known
+
+    def _helps_results(self, function: ast.FunctionDef | ast.AsyncFunctionDef, left: int) -> bool:
+        info = self._model.module.function(function.lineno, function.col_offset)
+        callers = self._model.heat_map.callers(info) if info is not None else []
+        outer = [self._outermost(call) for call in callers]
+        return bool(outer) and all(caller is not None and self._makes_results(caller, left - 1) for caller in outer)
+
+    def _outermost(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The outermost function around a node, or None."""
+        found = None
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, _FUNCTIONS):
+                found = outer
+        return found
+
+    def _is_asked_for(self, node: ast.expr) -> bool:
+        """Whether a test around a copy asks for the CPU: `if self.cpu_offload: x = x.cpu()`."""
+        inner: ast.AST = node
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                return False
+            if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
+                is_body = inner is outer.body or (isinstance(outer.body, list) and inner in outer.body)
+                if any(map(conventions.asks_for_cpu, _flags(outer.test, is_body))) or _is_cpu(outer.test, is_body):
+                    return True
+            inner = outer
+        return False
+
+    def _decides_for_all(self, node: ast.expr) -> bool:
+        """Whether a collective has filled a tensor, so that its value decides for all processes.
+
+        `all_reduce(flag)`, then `if flag.item(): break`.
+        """
+        function, names = self._model.function(node), names_in(node)
+        if function is None:
+            return False
+        known = self._shared.get(function)
+        if known is None:
+            calls = (call for call in walk(function) if isinstance(call, ast.Call) and call.args)
+            shared = [call for call in calls if last_name(call) in _COLLECTIVES]
+            known = self._shared[function] = [(call.lineno, names_in(call.args[0])) for call in shared]
+        return any(line < node.lineno and not names.isdisjoint(given) for line, given in known)
+
+
+def _copies_to_array(method: ast.Attribute) -> bool:
+    """True for `x.cpu().numpy` and `x.cpu().detach().numpy`."""
+    inner: ast.expr = method.value
+    while method.attr == "numpy" and isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        if inner.func.attr == "cpu":
+            return True
+        inner = inner.func.value
+    return False
+
+
+def _is_cpu(test: ast.expr, outcome: bool) -> bool:
+    """True if a setting is "cpu" where a test comes out as `outcome`: `if backend == "cpu"`, not `x.device.type`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1 or last_name(test.left) in ("type", "device"):
+        return False
+    value = test.comparators[0]
+    is_equal = isinstance(test.ops[0], ast.Eq) is outcome and isinstance(test.ops[0], (ast.Eq, ast.NotEq))
+    return is_equal and isinstance(value, ast.Constant) and value.value == "cpu"
+
+
+def _flags(test: ast.expr, outcome: bool) -> Iterator[str]:
+    """The last names of the flags that are set if a test comes out as `outcome`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _flags(test.operand, not outcome)
+    elif isinstance(test, ast.BoolOp) and outcome is isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _flags(value, outcome)
+    elif outcome and isinstance(test, (ast.Name, ast.Attribute)):
+        yield last_name(test)

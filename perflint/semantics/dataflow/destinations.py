@@ -1,0 +1,196 @@
+"""Where the value of an expression goes: into a log, a test, a size, an index, a sum."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from perflint.semantics.facts import conventions
+from perflint.semantics.structure import last_name, path_of, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+_LONGEST_WAY = 3
+"""Names that a value is bound to, one after the other."""
+_MOST_LOADS = 12
+"""Loads of one name that are looked at."""
+
+
+class Use(Enum):
+    """The use of a value; of several uses, the first of these counts."""
+
+    ACTION = "action"
+    """The environment of an agent takes it."""
+    BYTES = "bytes"
+    """It is pickled, sent to another process as an object, or written to a file."""
+    TEST = "test"
+    """It decides what runs next."""
+    SIZE = "size"
+    """It is a size of a tensor, the bound of a slice or the number of turns of a loop."""
+    INDEX = "index"
+    """It selects an element."""
+    SUM = "sum"
+    """It is added to a running sum."""
+    LOG = "log"
+    """It is printed, logged, or put into a running statistic."""
+    LIST = "list"
+    """It is put into a list."""
+    KEPT = "kept"
+    """It is kept in an object."""
+    RETURNED = "returned"
+    """The function returns it."""
+    OTHER = "other"
+    """Anything else, or unknown."""
+
+
+_ORDER = list(Use)
+_PASSES = frozenset(
+    """float int bool abs round min max str repr list tuple sum len asarray array Decimal format sorted reversed zip
+    enumerate exp log sqrt log10 log2 isnan isinf isfinite numpy tolist item""".split()
+)
+"""Functions whose result is used in place of their argument."""
+_SIZES = frozenset(
+    """range zeros ones full empty arange linspace eye rand randn randint randperm new_zeros new_ones new_full new_empty
+    view reshape expand repeat narrow split chunk unflatten pad unfold resize tile broadcast_to topk""".split()
+)
+_LISTS = frozenset({"append", "extend", "appendleft", "insert", "add", "put"})
+
+
+class Destinations:
+    """The uses of the values of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model: Model = weakref.proxy(model)
+        self._loads: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._uses: dict[tuple[ast.AST, int], Use] = {}
+
+    def of(self, node: ast.expr) -> Use:
+        """The use of the value of an expression."""
+        return self._of(node, _LONGEST_WAY)
+
+    def near(self, node: ast.expr) -> set[Use]:
+        """All uses of the value of an expression, followed through one name at most."""
+        statement = self._model.parent(node)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(target, ast.Name) and not conventions.is_action(target.id):
+            return {self._of(load, 0) for load in self._loads_of(target)}
+        return {self._of(node, 0)}
+
+    def later(self, name: ast.Name) -> list[ast.Name]:
+        """The first uses of a name in its function that stand behind a place."""
+        return self._loads_of(name)
+
+    def _of(self, node: ast.AST, left: int) -> Use:
+        # Many values go into the same names: without the memory, each would be followed along all ways again.
+        known = self._uses.get((node, left))
+        if known is None:
+            known = self._uses[node, left] = self._followed(node, left)
+        return known
+
+    def _followed(self, node: ast.AST, left: int) -> Use:
+        inner = node
+        for outer in self._model.ancestors(node):
+            if isinstance(outer, ast.Call) and inner is not outer.func:
+                use = self._argument(outer)
+            else:
+                use = self._part(outer, inner, left)
+            if use is not None:
+                return use
+            inner = outer
+        return Use.OTHER
+
+    def _part(self, outer: ast.AST, inner: ast.AST, left: int) -> Use | None:
+        """The use of a part of an expression or statement there; None if the whole is passed on."""
+        if isinstance(outer, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+            if inner is outer.test:
+                return Use.TEST
+            return None if isinstance(outer, ast.IfExp) else Use.OTHER
+        if isinstance(outer, ast.comprehension):
+            return Use.TEST if inner in outer.ifs else None
+        if isinstance(outer, ast.Subscript) and inner is outer.slice:
+            return Use.INDEX
+        if isinstance(outer, ast.Slice):
+            return Use.SIZE
+        if isinstance(outer, ast.Attribute) and conventions.makes_bytes(outer.attr):
+            return Use.BYTES
+        if isinstance(outer, ast.JoinedStr):
+            return Use.LOG
+        if isinstance(outer, ast.stmt):
+            return self._statement(outer, inner, left)
+        if isinstance(outer, ast.NamedExpr):
+            return self._bound([outer.target], left)
+        return Use.OTHER if isinstance(outer, (ast.Lambda, ast.Yield, ast.YieldFrom)) else None
+
+    def _argument(self, call: ast.Call) -> Use | None:
+        name = last_name(call)
+        receiver = path_of(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        holder = receiver.rpartition(".")[2]
+        if name in _PASSES and not conventions.logs(holder):
+            return None
+        if name == "step" and conventions.is_environment(holder):
+            return Use.ACTION
+        if conventions.makes_bytes(name):
+            return Use.BYTES
+        if name in _LISTS:
+            return Use.LOG if conventions.holds_log(holder) else Use.LIST
+        if conventions.writes_log(name) or (name == "update" and conventions.holds_log(holder)):
+            return Use.LOG
+        return Use.SIZE if name in _SIZES else Use.OTHER
+
+    def _statement(self, statement: ast.stmt, inner: ast.AST, left: int) -> Use:
+        if isinstance(statement, ast.AugAssign) and inner is statement.value:
+            holder = path_of(statement.target)
+            if isinstance(statement.op, ast.Add) and isinstance(inner, (ast.List, ast.ListComp)):
+                return Use.LIST
+            return Use.SUM if isinstance(statement.op, (ast.Add, ast.Sub)) or not holder else Use.OTHER
+        if isinstance(statement, ast.Assign):
+            return self._bound(statement.targets, left)
+        if isinstance(statement, ast.AnnAssign):
+            return self._bound([statement.target], left)
+        if isinstance(statement, ast.Return):
+            function = self._model.function(statement)
+            chooses = isinstance(function, ast.FunctionDef) and conventions.chooses_action(function.name)
+            return Use.ACTION if chooses else Use.RETURNED
+        if isinstance(statement, (ast.For, ast.AsyncFor)) and inner is statement.iter:
+            return self._bound([statement.target], left)
+        return Use.OTHER
+
+    def _bound(self, targets: list[ast.expr], left: int) -> Use:
+        """The use of a value that is assigned to targets."""
+        found = [use for target in targets for use in self._target(target, left)]
+        return min(found, key=_ORDER.index, default=Use.OTHER)
+
+    def _target(self, target: ast.expr, left: int) -> list[Use]:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return [use for element in target.elts for use in self._target(element, left)]
+        if isinstance(target, ast.Starred):
+            return self._target(target.value, left)
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            holder = target.value if isinstance(target, ast.Subscript) else target
+            name = path_of(holder).rpartition(".")[2]
+            return [Use.LOG if conventions.holds_log(name) else Use.KEPT]
+        if not isinstance(target, ast.Name):
+            return []
+        if conventions.is_action(target.id):
+            return [Use.ACTION]
+        return [self._of(load, left - 1) for load in self._loads_of(target)] if left else []
+
+    def _loads_of(self, target: ast.Name) -> list[ast.Name]:
+        """The loads of a name in its function, those behind a binding of it first."""
+        scope: ast.AST | None = self._model.function(target)
+        if scope is None:
+            scope = next((outer for outer in self._model.ancestors(target) if isinstance(outer, ast.Module)), None)
+        if scope is None:
+            return []
+        known = self._loads.get(scope)
+        if known is None:
+            known = self._loads[scope] = {}
+            for node in walk(scope):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    known.setdefault(node.id, []).append(node)
+        here = (target.lineno, target.col_offset)
+        loads = [load for load in known.get(target.id, ())[:200] if (load.lineno, load.col_offset) > here]
+        return loads[:_MOST_LOADS]

@@ -1,0 +1,1 @@
+"""What the model believes, and why, in words for people."""

@@ -1,0 +1,1 @@
+"""Facts about torch, other libraries and the names of the field, without any analysed code."""

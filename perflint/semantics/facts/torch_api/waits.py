@@ -1,0 +1,75 @@
+"""The operators that make the host wait by themselves, read from the generated `waits.toml`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from perflint.frozen import dataclass
+from perflint.semantics.facts import torch_api
+
+
+class Argument(NamedTuple):
+    """An argument of a call, by keyword or by position; "self" is the object of the call."""
+
+    name: str
+    position: int | None = None
+
+
+class Requirement(NamedTuple):
+    """A condition on an argument of a call.
+
+    absent: the argument is not passed, or is None; otherwise it is passed, and is neither None nor False.
+    field: what was passed when the argument, an object, was made is meant.
+    value: the literal that it must be, as code; empty where any will do.
+    """
+
+    argument: Argument
+    absent: bool = False
+    field: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An operator that makes the host wait.
+
+    name: its full name.
+    of: the class of the object that it is a method of, where that matters.
+    operand: the argument whose being on the device makes it wait; None where there is no such argument.
+    when: all that a call must pass besides.
+    why: "size" (only the device knows the size of the result), "check" (it looks whether its arguments are
+        allowed), "copy" (it copies between host and device) or "read" (it reads while it works).
+    """
+
+    name: str
+    of: str
+    operand: Argument | None
+    when: tuple[Requirement, ...]
+    why: str
+
+
+@cache
+def waits() -> dict[str, tuple[Wait, ...]]:
+    """The operators by full name, each with all the ways in which it may wait."""
+    found: dict[str, list[Wait]] = {}
+    for row in torch_api.table("waits")["operators"]:
+        found.setdefault(row["name"], []).append(_wait(row))
+    return {name: tuple(rows) for name, rows in found.items()}
+
+
+def _wait(row: dict[str, Any]) -> Wait:
+    operand = _argument(row["operand"]) if "operand" in row else None
+    return Wait(row["name"], row.get("of", ""), operand, tuple(map(_requirement, row.get("when", ()))), row["why"])
+
+
+def _requirement(text: str) -> Requirement:
+    """Read "mask@1", "!size@2", "enforce_sorted@3=False" and "self.momentum=None"."""
+    text, _, value = text.partition("=")
+    argument, _, field = text.removeprefix("!").partition(".")
+    return Requirement(_argument(argument), text.startswith("!"), field, value)
+
+
+def _argument(text: str) -> Argument:
+    name, _, position = text.partition("@")
+    return Argument(name, int(position) if position else None)

@@ -1,0 +1,1 @@
+"""How often a line runs, and why."""

@@ -1,0 +1,77 @@
+"""Functions that a process runs once, or a few times: they warm up, convert, restore, read a file, gather objects."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from perflint.findings import Heat
+from perflint.semantics.facts import conventions
+from perflint.semantics.heat.steps import Named
+from perflint.semantics.structure import last_name, names_in, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.semantics.structure import FunctionInfo, FunctionNode
+
+
+def runs_once(model: Model, info: FunctionInfo) -> Named | None:
+    """How often a function runs that works on a program's model or files, not on its data; None for all others."""
+    if isinstance(info.node, ast.Lambda) or info.is_generator:
+        return None
+    why = conventions.runs_once(info.name)
+    if not why and not _gets_tensor(model, info.node):
+        why = conventions.runs_once_without_data(info.name)
+    if not why and not conventions.is_item(info.name) and _loops_over_file(model, info.node):
+        return Named(Heat.COLD, "reads a file and loops over its contents", is_name=False)
+    if not why and _gathers_objects(model, info.node):
+        return Named(Heat.COLD, "gathers pickled objects of all processes", is_name=False)
+    return Named(Heat.COLD, why) if why else None
+
+
+def _gathers_objects(model: Model, node: FunctionNode) -> bool:
+    """Whether a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
+    if not {"dumps", "loads"} & {last_name(inner) for inner in walk(node) if isinstance(inner, ast.Call)}:
+        return False
+    targets = {model.target(inner) for inner in walk(node) if isinstance(inner, ast.Call)}
+    return not targets.isdisjoint(_PICKLES) and any(target.startswith("torch.distributed.") for target in targets)
+
+
+_PICKLES = frozenset({"pickle.dumps", "pickle.loads"})
+
+
+def _gets_tensor(model: Model, node: FunctionNode) -> bool:
+    """Whether a parameter of a function is a tensor, by annotation, default, callers or use."""
+    own, _ = model.parameters(node)
+    return any(value.tensor is not None for value in own.values())
+
+
+def _loops_over_file(model: Model, node: FunctionNode) -> bool:
+    """Whether a function opens a file and loops over its contents: `for line in open(path)`."""
+    contents: set[str] = set()
+    for inner in walk(node):
+        if isinstance(inner, (ast.withitem, ast.Assign, ast.AnnAssign)):
+            source = inner.context_expr if isinstance(inner, ast.withitem) else inner.value
+            if source is not None and _gives_contents(model, source, contents):
+                contents.update(_bound(inner))
+        elif isinstance(inner, (ast.For, ast.AsyncFor, ast.comprehension)):
+            if _gives_contents(model, inner.iter, contents):
+                return True
+    return False
+
+
+def _gives_contents(model: Model, source: ast.expr, contents: set[str]) -> bool:
+    """Whether an expression opens a file, or uses the contents of one."""
+    if contents and not contents.isdisjoint(names_in(source)):
+        return True
+    calls = (node for node in walk(source) if isinstance(node, ast.Call))
+    return any(conventions.opens_file(model.target(call) or last_name(call)) for call in calls)
+
+
+def _bound(binding: ast.withitem | ast.Assign | ast.AnnAssign) -> set[str]:
+    """The plain names that a statement binds."""
+    if isinstance(binding, ast.withitem):
+        targets: list[ast.expr] = [binding.optional_vars] if binding.optional_vars is not None else []
+    else:
+        targets = binding.targets if isinstance(binding, ast.Assign) else [binding.target]
+    return {node.id for target in targets for node in walk(target) if isinstance(node, ast.Name)}

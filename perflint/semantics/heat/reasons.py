@@ -1,0 +1,134 @@
+"""Why a line runs as often as the model believes, found afterwards.
+
+`heat` decides; here the place is looked for where its decision changes: a loop, a guard, a function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.findings import Heat
+from perflint.semantics.explain.phrases import quote
+from perflint.semantics.explain.reasons import Step
+from perflint.semantics.heat.heat_map import HeatMap
+from perflint.semantics.model import Model
+from perflint.semantics.structure import FunctionInfo, stands_in, walk
+
+_MOST_STEPS = 4
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "rarely runs"}
+"""The words for each heat of a line."""
+
+
+class HeatReasons:
+    """The reasons behind the heat of the lines of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._heat = HeatMap(model)
+
+    def of(self, node: ast.AST) -> list[Step]:
+        """Why a node runs as often as it does, nearest step first."""
+        steps: list[Step] = []
+        seen: set[ast.AST] = set()
+        current: ast.AST | None = node
+        while current is not None and current not in seen and len(steps) < _MOST_STEPS:
+            seen.add(current)
+            step, current = self._step(current)
+            if step not in steps:
+                steps.append(step)
+        return steps
+
+    def _step(self, node: ast.AST) -> tuple[Step, ast.AST | None]:
+        heat = self._heat.of(node)
+        inner = node
+        for outer in self._model.ancestors(node):
+            test = self._heat.guard(outer, inner) if heat is Heat.COLD else None
+            if test is not None:
+                return self._guarded(outer, test), None
+            if self._heat.tests.holds(outer):
+                return self._test_code(outer), None
+            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and stands_in(outer.body, inner):
+                return self._function(outer, heat)
+            if self._heat.of(outer) is not heat:
+                return self._construct(outer, inner, heat), None
+            inner = outer
+        return Step("top level of the module: it runs once, on import"), None
+
+    # What stands around
+
+    def _construct(self, outer: ast.AST, inner: ast.AST, heat: Heat) -> Step:
+        line = getattr(outer, "lineno", None)
+        if isinstance(inner, ast.Raise):
+            return Step("it only raises an exception", inner.lineno)
+        if isinstance(inner, ast.ExceptHandler):
+            return Step("in an `except` block", inner.lineno)
+        if isinstance(outer, ast.Assert):
+            return Step("it is needed only where the assertion fails", line)
+        if not isinstance(outer, ast.stmt):
+            return Step("by what stands around it", line)
+        code = quote(self._model, outer)
+        if isinstance(outer, _LOOPS):
+            return Step(f"in the loop {code}{self._work(outer) if heat is Heat.HOT else ''}", line)
+        return Step(f"inside {code}", line)
+
+    def _test_code(self, outer: ast.AST) -> Step:
+        name = f"in `{outer.name}`, which" if isinstance(outer, _DEFINITIONS) else "in a block that"
+        return Step(f"{name} only tests, benchmarks or demonstrations run", getattr(outer, "lineno", None))
+
+    def _guarded(self, outer: ast.AST, test: ast.expr) -> Step:
+        branch = self._model.parent(test)
+        if isinstance(branch, ast.If) and branch is not outer:
+            return Step(f"after {quote(self._model, branch)}, which mostly leaves", branch.lineno)
+        shown = quote(self._model, branch if branch is outer else test)
+        return Step(f"behind {shown}, which lets it run only now and then", test.lineno)
+
+    def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
+        """The reason why a loop is one over steps."""
+        if not isinstance(loop, ast.While) and self._heat.work.is_over_batches(loop.iter):
+            return ", which goes over the batches of a loader"
+        for call in self._calls_in(loop):
+            if self._heat.work.is_work(call):
+                return f", which steps: {quote(self._model, call)} in line {call.lineno}"
+        return ""
+
+    def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
+        for node in walk(loop):
+            if isinstance(node, ast.Call):
+                between = next(a for a in self._model.ancestors(node) if isinstance(a, (*_LOOPS, *_DEFINITIONS)))
+                if between is loop:
+                    yield node
+
+    # The function
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, heat: Heat) -> tuple[Step, ast.AST | None]:
+        info = self._model.module.function(node.lineno, node.col_offset)
+        if info is None:
+            return Step(f"in `{node.name}`", node.lineno), None
+        named = self._heat.named(info)
+        if named is not None and named.heat is heat:
+            reason = f": by its name, it {named.why}" if named.is_name else f", which {named.why}"
+            return Step(f"in `{info.qualname}`{reason}", node.lineno), None
+        return self._called(info, heat)
+
+    def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:
+        name, line = f"`{info.qualname}`", info.node.lineno
+        callers = self._heat.callers(info)
+        alike = [call for call in callers if self._heat.of(call) is heat]
+        if heat is Heat.WARM and not callers:
+            return Step(f"in {name}, which nothing in this file calls", line), None
+        if not callers:
+            return Step(f"in {name}", line), None
+        if not alike:
+            rare = f"{quote(self._model, callers[0])} in line {callers[0].lineno} rarely runs"
+            return Step(f"in {name}: {rare}, but other files may call it", line), None
+        call = alike[0]
+        if heat is Heat.COLD:
+            text = f"in {name}, which is only called from code that rarely runs"
+        else:
+            verb = "is" if self._model.target(call) else "may be"
+            text = f"in {name}, which {verb} called: {quote(self._model, call)} in line {call.lineno}"
+        return Step(text, line), call

@@ -1,0 +1,312 @@
+"""Classifies calls, loops and functions: does this code step an optimizer, run a model, or loop over either?"""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from perflint.findings import Heat
+from perflint.frozen import dataclass
+from perflint.semantics.facts import conventions
+from perflint.semantics.heat.guards import fails, turns_once
+from perflint.semantics.structure import children, last_name, names_in, path_of, walk
+from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+    from perflint.semantics.structure import FunctionInfo
+
+_LONGEST_CHAIN = 40
+"""Functions that call each other in a row, and are followed to the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The parts of training or evaluation that a stretch of code does.
+
+    `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
+    loop that does either. `calls_run` and `calls_loop` say so of the functions of this file that it calls.
+    """
+
+    steps: bool = False
+    runs: bool = False
+    loops: bool = False
+    calls_run: bool = False
+    calls_loop: bool = False
+
+    def __or__(self, other: Work) -> Work:
+        return Work(
+            self.steps or other.steps,
+            self.runs or other.runs,
+            self.loops or other.loops,
+            self.calls_run or other.calls_run,
+            self.calls_loop or other.calls_loop,
+        )
+
+    def called(self) -> Work:
+        """The work as seen by the code that calls it."""
+        return Work(self.steps, calls_run=self.runs or self.calls_run, calls_loop=self.loops or self.calls_loop)
+
+    @property
+    def any(self) -> bool:
+        """Whether it does any of it."""
+        return self != NO_WORK
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether a loop that repeats it steps each time, rather than once an epoch."""
+        return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
+
+
+NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
+
+
+class WorkMap:
+    """The work of the blocks and calls of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model: Model = weakref.proxy(model)
+        self._runs_model: dict[FunctionInfo, bool] = {}
+        self._work: dict[ast.stmt, Work] = {}
+        """By the first statement of a block."""
+        self._depth = 0
+        """Functions, one called by the other, whose work is looked for."""
+
+    def of(self, body: list[ast.stmt]) -> Work:
+        """The work in the statements of a block, and the functions of this file that they call."""
+        if not body:
+            return NO_WORK
+        known = self._work.get(body[0])
+        if known is None:
+            # A function that calls itself does nothing more by that.
+            self._work[body[0]] = NO_WORK
+            known = NO_WORK
+            for statement in body:
+                known = known | self.inside(statement)
+            self._work[body[0]] = known
+        return known
+
+    def inside(self, root: ast.AST) -> Work:
+        work = NO_WORK
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                continue
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
+                over = not isinstance(node, ast.While) and self.is_over_batches(node.iter)
+                inner = self.of(node.body)
+                if over or inner.any:
+                    # One that does nothing but step goes over several optimizers.
+                    work = work | (_STEPS if inner == _STEPS and not over else _LOOPS)
+                continue
+            if isinstance(node, ast.Call):
+                work = work | self.of_call(node)
+            stack += children(node)
+        return work
+
+    def is_work(self, call: ast.Call) -> bool:
+        """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
+        work = self.of_call(call)
+        return work.steps or work.runs or work.calls_run
+
+    def of_call(self, call: ast.Call) -> Work:
+        """The part of training or evaluation that a call does."""
+        target = self._model.target(call)
+        if target == "torch.optim.Optimizer.step" or _is_step(call):
+            return _STEPS
+        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
+            return _RUNS
+        if isinstance(call.func, ast.Attribute) and conventions.runs_model(call.func.attr):
+            return _RUNS
+        callee = self._model.value(call.func)
+        if isinstance(callee, Unknown) and _is_named_model(call.func):
+            return _RUNS
+        if not isinstance(callee, Function):
+            return NO_WORK
+        work = self._of_function(callee).called()
+        name = callee.qualname.rpartition(".")[2]
+        if isinstance(callee.receiver, Instance) and not conventions.sets_up(name):
+            # A method of a model: `model.generate(ids)`, `agent.act(state)`.
+            # One that gives a module only looks it up: `self.get_base_layer()`.
+            runs = self._model.is_module(callee.receiver) and not self._gives_module(call)
+            changes = conventions.changes_model(name) and not self._gets_tensor(call)
+            prepares = conventions.prepares_model(name) or changes
+            return work | _RUNS if runs and not prepares and self._may_run(callee) else work
+        return work
+
+    def _gives_module(self, call: ast.Call) -> bool:
+        members = self._model.value(call).members
+        return any(isinstance(member, Instance) and self._model.is_module(member) for member in members)
+
+    def _gets_tensor(self, call: ast.Call) -> bool:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        tensors = [self._model.value(argument).tensor for argument in given]
+        return any(tensor is not None and tensor.leaf != "parameter" for tensor in tensors)
+
+    def _may_run(self, function: Function) -> bool:
+        """Whether a method of a model may run it: not where its body calls no part of it.
+
+        `self._fuse_batch_norm(layer)` works on weights alone.
+        """
+        module = self._model.project.loaded(function.module)
+        info = None if module is None else module.function(function.line, function.column)
+        if module is None or info is None:
+            return True
+        return self._runs_part(info, module.structure.methods)
+
+    def _runs_part(self, info: FunctionInfo, methods: dict[str, list[FunctionInfo]]) -> bool:
+        known = self._runs_model.get(info)
+        if isinstance(info.node, ast.Lambda):
+            return True
+        if known is None and (self._depth >= _LONGEST_CHAIN or not info.node.args.args):
+            return True
+        if known is None:
+            # A method that calls itself runs nothing more by that.
+            self._runs_model[info] = False
+            own = info.node.args.args[0].arg
+            self._depth += 1
+            # What only fails is for other classes to define.
+            known = self._runs_model[info] = fails(info.node.body) or any(
+                isinstance(node, ast.Call)
+                and not names_in(node.func).isdisjoint((own, "super"))
+                and self._calls_part(node, own, methods)
+                for node in walk(info.node)
+            )
+            self._depth -= 1
+        return known
+
+    def _calls_part(self, call: ast.Call, own: str, methods: dict[str, list[FunctionInfo]]) -> bool:
+        """Whether a call of something that belongs to a model runs it; `methods` are those of its file."""
+        name, callee = last_name(call), self._model.value(call.func)
+        if conventions.looks_up(name) or conventions.changes_model(name):
+            return False
+        if isinstance(callee, Function):
+            return self._may_run(callee)
+        if path_of(call.func) == f"{own}.{name}" and name in methods:
+            return any(self._runs_part(info, methods) for info in methods[name])
+        holder = self._model.value(call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
+        return not isinstance(holder, (Tensor, Sequence, Mapping, Scalar, Const))
+
+    def _of_function(self, function: Function) -> Work:
+        """The work in the body of a function of this file, unless its name shows that it runs rarely."""
+        module = self._model.module
+        info = module.function(function.line, function.column) if function.module == module.name else None
+        if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(info):
+            return NO_WORK
+        if self._depth >= _LONGEST_CHAIN:
+            return NO_WORK
+        self._depth += 1
+        work = self.of(info.node.body)
+        self._depth -= 1
+        return work
+
+    def is_whole_training(self, info: FunctionInfo) -> bool:
+        """Whether a function makes an optimizer and has the loop that steps it: all else in it runs once."""
+        if isinstance(info.node, ast.Lambda):
+            return False
+        loops = [node for node in info.node.body if isinstance(node, (ast.For, ast.While))]
+        return any(map(self.steps, loops)) and any(map(self._makes_optimizer, walk(info.node)))
+
+    def _makes_optimizer(self, node: ast.AST) -> bool:
+        target = self._model.target(node) if isinstance(node, ast.Call) else ""
+        return target.startswith("torch.optim.") and target.count(".") == 2 and target[12].isupper()
+
+    def steps(self, loop: ast.AST) -> bool:
+        """True if a stretch of code steps an optimizer or calls `backward()`."""
+        return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
+
+    def trains_or_loads(self, root: ast.AST) -> bool:
+        """Whether a stretch of code steps an optimizer, or loops over the batches of a loader."""
+        return self.steps(root) or any(
+            isinstance(node, (ast.For, ast.AsyncFor)) and self.is_over_batches(node.iter) for node in walk(root)
+        )
+
+    def is_over_batches(self, node: ast.expr) -> bool:
+        """Whether a loop over something goes over the batches of a loader."""
+        value = self._model.value(node)
+        for member in value.members:
+            if isinstance(member, Instance) and member.cls.endswith("DataLoader"):
+                return True
+            if isinstance(member, Sequence):
+                elements = member.element.items if isinstance(member.element, Sequence) else None
+                parts = (member.element, *(elements or ()))
+                if any(isinstance(part, Sequence) and part.type == "batch" for part in parts):
+                    return True
+        return False
+
+
+class Named(NamedTuple):
+    """How often a function runs by its name or its work, and the reason as a clause that follows "it"."""
+
+    heat: Heat
+    why: str
+    is_name: bool = True
+
+
+def by_name(info: FunctionInfo) -> Named | None:
+    """How often a function runs by its name, or None if the name says nothing.
+
+    A function that is cold by its name is hot if code that runs each step calls it.
+    """
+    name = info.name
+    hot = conventions.runs_each_step(name, bool(info.owner))
+    if hot:
+        return Named(Heat.HOT, hot)
+    cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
+    cold = cold or (conventions.checks_results(name) if checks(info.node) else "")
+    if cold:
+        return Named(Heat.COLD, cold)
+    meter = conventions.is_meter(info.owner) if name.startswith("update") else ""
+    hot = meter or conventions.stands_in(name)
+    return Named(Heat.HOT, hot) if hot else None
+
+
+def _is_cold_by_name(info: FunctionInfo) -> bool:
+    known = by_name(info)
+    return known is not None and known.heat is Heat.COLD
+
+
+def _joins_parts(info: FunctionInfo) -> str:
+    """Why a method changes the weights of its object: it is given nothing to run on."""
+    why = conventions.joins_parts(info.name) if info.owner else ""
+    given = info.node.args
+    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return why if required <= 1 and None not in given.kw_defaults and given.vararg is None else ""
+
+
+@lru_cache(maxsize=256)
+def checks(node: ast.AST) -> bool:
+    """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
+    return any(map(_asserts_closeness, walk(node)))
+
+
+def _asserts_closeness(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return bool(conventions.asserts(last_name(node)))
+    asked = walk(node.test) if isinstance(node, ast.Assert) else ()
+    return any(isinstance(call, ast.Call) and last_name(call) in ("allclose", "isclose") for call in asked)
+
+
+def keeps_results(info: FunctionInfo) -> bool:
+    """Whether a function runs once for the same arguments, as its decorator keeps what it returns."""
+    return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
+
+
+def _is_named_model(node: ast.expr) -> bool:
+    """Whether an unknown callable has the name of a model: `model`, `self.ema_model`, `netG`."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and bool(conventions.is_model(last_name(node)))
+
+
+def _is_step(call: ast.Call) -> bool:
+    """`optimizer.step()` of something that is only called so, `scaler.step(optimizer)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    return any(map(_is_optimizer, (call.func.value, *call.args)))
+
+
+def _is_optimizer(node: ast.expr) -> bool:
+    words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
+    return any(isinstance(word, str) and conventions.is_optimizer(word) for word in words)

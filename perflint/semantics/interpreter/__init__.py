@@ -1,0 +1,1 @@
+"""The abstract interpreter: runs the code of a project over the lattice of values."""

@@ -1,0 +1,306 @@
+"""The run of the interpreter over one file that is to be checked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from perflint.semantics.depth import deep_stack
+from perflint.semantics.facts.named import LOADER, parameter_placed
+from perflint.semantics.interpreter import classes, functions, statements
+from perflint.semantics.interpreter.annotations import says_nothing
+from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
+from perflint.semantics.interpreter.resolve import class_at
+from perflint.semantics.lattice import join, union
+from perflint.semantics.project import Module, Project
+from perflint.semantics.structure import FunctionInfo, last_name, root_of
+from perflint.semantics.values import (
+    Class,
+    Device,
+    DeviceValue,
+    Evidence,
+    Function,
+    Instance,
+    Kind,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+_STEPS_PER_NODE = 40
+"""Nodes of called functions that may be run for each node of the file."""
+
+
+def analyse(project: Project, module: Module, any_caller: bool = False) -> Recorder:
+    """Run a file's top level, then each of its functions once, and record what is seen.
+
+    With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
+    """
+    recorder = Recorder(any_caller=any_caller)
+    with deep_stack():
+        budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
+        top = Frame(project, module, budget, names={}, recorder=recorder)
+        module.names = top.names
+        _run(lambda: statements.run(top, module.tree.body))
+        module.names = top.names or {}
+        module.is_run = True
+        for info in _order(module):
+            _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
+    recorder.steps = budget.steps
+    return recorder
+
+
+def _run(part: Callable[[], None]) -> None:
+    try:
+        part()
+    except RecursionError:
+        # Nested deeper than the stack: the rest of this part stays unknown, which is an answer.
+        return
+
+
+_MOST_CALLERS = 64
+"""Functions that are run before the one that they call."""
+
+
+def _order(module: Module) -> Iterator[FunctionInfo]:
+    """Functions whose parameters are known by themselves first, then callers before callees."""
+    every = list(module.structure.functions.values())
+    waiting = {info for info in every if _needs_callers(info)}
+    for info in every:
+        if info.outer in waiting:
+            waiting.add(info)
+    yield from (info for info in every if info not in waiting)
+    by_name: dict[str, list[FunctionInfo]] = {}
+    for info in every:
+        by_name.setdefault(info.name, []).append(info)
+    done: set[FunctionInfo] = set()
+    callers: dict[str, list[FunctionInfo]] = {}
+    for caller in every:
+        for name in caller.calls | caller.asks:
+            if name in by_name and len(callers.setdefault(name, [])) < _MOST_CALLERS:
+                callers[name].append(caller)
+    called_by = {
+        callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
+        for callee in every
+    }
+    # Names do not show what calls a model: each `forward` comes last, those of outer modules first.
+    forwards = [info for info in every if info.owner and info.name == "forward"]
+    others = [info for info in every if not (info.owner and info.name == "forward")]
+    for info in (*others, *reversed(forwards)):
+        if info in waiting:
+            yield from _callers_first(info, called_by, waiting, done)
+
+
+def _callers_first(
+    info: FunctionInfo,
+    called_by: dict[FunctionInfo, list[FunctionInfo]],
+    waiting: set[FunctionInfo],
+    done: set[FunctionInfo],
+) -> Iterator[FunctionInfo]:
+    stack = [info]
+    entered: set[FunctionInfo] = set()
+    while stack:
+        current = stack[-1]
+        if current in done:
+            stack.pop()
+            continue
+        before = [] if current in entered else [
+            other for other in (*called_by.get(current, ()), current.outer)
+            if other is not None and other in waiting and other not in done and other not in entered
+        ]  # fmt: skip
+        entered.add(current)
+        if before:
+            stack.extend(before)
+            continue
+        stack.pop()
+        done.add(current)
+        yield current
+
+
+def _needs_callers(info: FunctionInfo) -> bool:
+    args = info.node.args
+    ordered = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    if info.owner and ordered and ordered[0].arg in ("self", "cls"):
+        ordered = ordered[1:]
+    return any(arg.annotation is None or _is_any(arg.annotation) or _is_tensor(arg.annotation) for arg in ordered)
+
+
+def _is_any(annotation: ast.expr | None) -> bool:
+    return _called(annotation) in _OPEN
+
+
+_OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
+"""Annotations that say nothing of what is passed."""
+
+
+def _is_tensor(annotation: ast.expr | None) -> bool:
+    return _called(annotation) == "Tensor"
+
+
+def _called(annotation: ast.expr | None) -> str:
+    """The last name of a plain annotation."""
+    return annotation.attr if isinstance(annotation, ast.Attribute) else getattr(annotation, "id", "")
+
+
+def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
+    inner = _activation(top, info)
+    _take_observed(inner, info, recorder)
+    inner.recorder = recorder
+    if inner.constructs:
+        recorder.constructing.add((info.node.lineno, info.node.col_offset))
+    if inner.owner == "" and info.outer is not None:
+        _inherit_self(inner, info)
+    functions.run_body(inner, info)
+
+
+def parameters(project: Project, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
+    """The parameters of a function by themselves, and with the arguments of the file's calls."""
+    with deep_stack():
+        top = Frame(project, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=module.names or {})
+        inner = _activation(top, info)
+        alone = dict(inner.names or {})
+        _take_observed(inner, info, recorder)
+    return alone, inner.names or {}
+
+
+def _activation(top: Frame, info: FunctionInfo) -> Frame:
+    """The frame of a function without known callers."""
+    module, node = top.module, info.node
+    receiver = _receiver(module, info)
+    owner = f"{module.name}.{info.owner}" if info.owner else ""
+    function = Function(module.name, info.qualname, node.lineno, node.col_offset, owner, receiver)
+    if owner and owner not in top.project.knowledge.classes:
+        klass = module.klass(info.owner)
+        if klass is not None:
+            class_at(top.project, module, klass.node)
+    return functions.enter(top, module, info, function, None)
+
+
+def _inherit_self(inner: Frame, info: FunctionInfo) -> None:
+    """A function nested in a method sees its `self`."""
+    outer = info.outer
+    while outer is not None and not outer.owner:
+        outer = outer.outer
+    if outer is not None:
+        inner.owner = f"{inner.module.name}.{outer.owner}"
+        inner.receiver = Instance(inner.owner)
+
+
+def _receiver(module: Module, info: FunctionInfo) -> Value | None:
+    if not info.owner:
+        return None
+    decorators = classes.decorator_names(info.node)
+    if "staticmethod" in decorators:
+        return None
+    name = f"{module.name}.{info.owner}"
+    return Class(name) if "classmethod" in decorators else Instance(name)
+
+
+def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
+    """Parameters without an annotation get the arguments of the calls in this file."""
+    seen = recorder.arguments.get((info.node.lineno, info.node.col_offset))
+    if not seen or inner.names is None:
+        return
+    if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
+        return
+    recorder.informed.add((info.node.lineno, info.node.col_offset))
+    args = info.node.args
+    ordered = [*args.posonlyargs, *args.args]
+    if inner.receiver is not None:
+        ordered = ordered[1:]
+    device = functions.parameter_device(inner, info)
+    for index, arg in enumerate((*ordered, *args.kwonlyargs)):
+        says_all = arg.annotation is not None and not _is_any(arg.annotation)
+        if says_all and not _is_tensor(arg.annotation):
+            continue
+        passed = [dict(keywords).get(arg.arg, positional[index] if index < min(len(positional), len(ordered)) else None)
+                  for positional, keywords in seen]  # fmt: skip
+        if says_all:
+            _number_or_not(inner, arg, passed)
+            _on_host(inner, info, arg, passed)
+            continue
+        known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
+        if known and len(known) == len([value for value in passed if value is not None]):
+            value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
+            _refine(inner, arg, value, len(known) < len(passed))
+            inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
+
+
+def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
+    """A parameter annotated as a tensor is a number's if that is what all calls pass: `for t in times: step(x, t)`."""
+    assumed = (inner.names or {}).get(arg.arg)
+    kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
+    if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
+        inner.names[arg.arg] = assumed.with_(kind=Kind.INT, rank=0)
+
+
+def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
+    """A tensor of a function that is this file's own is on the host if that is where all calls have it."""
+    assumed = (inner.names or {}).get(arg.arg)
+    if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
+        return
+    if all(isinstance(value, Tensor) and value.device is Device.CPU for value in passed) and _is_own(inner, info):
+        inner.names[arg.arg] = assumed.with_(device=Device.CPU, place="")
+
+
+def _is_own(inner: Frame, info: FunctionInfo) -> bool:
+    """True if a function is called only in its file, and not passed to other code."""
+    private = info.outer is not None or (info.name.startswith("_") and not info.name.endswith("_"))
+    if not private:
+        return False
+    structure = inner.module.structure
+    for node in (*structure.nodes.get(ast.Name, ()), *structure.nodes.get(ast.Attribute, ())):
+        if last_name(node) == info.name and isinstance(node.ctx, ast.Load):
+            around = structure.parents.get(node)
+            called = isinstance(around, ast.Call) and around.func is node
+            if not called or (isinstance(node, ast.Attribute) and root_of(node) not in ("self", "cls")):
+                return False
+    return True
+
+
+def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
+    """Whether a function belongs to a file that is run as a program, and no checked file imports it."""
+    module, name = inner.module, info.qualname.partition(".")[0]
+    return module.is_program and not inner.project.importers.of(module.name, name)
+
+
+def _agreed(values: list[Value]) -> list[Value]:
+    """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
+    devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
+    device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
+    if device not in (Device.CUDA, Device.MODEL):
+        return values
+    return [
+        value.with_(device=device, place="") if isinstance(value, Tensor) and value.device in _ELSEWHERE else value
+        for value in values
+    ]
+
+
+_ELSEWHERE = frozenset({Device.UNKNOWN, Device.CALLER})
+
+
+def _placed(value: Value, device: Device) -> Value:
+    """The arguments of `forward` are on the module's device, if nothing else is known."""
+    if device is Device.MODEL and isinstance(value, Tensor) and value.device in (Device.UNKNOWN, Device.CALLER):
+        return value.with_(device=device, place="")
+    return value
+
+
+def _yields_batches(value: Value) -> bool:
+    return isinstance(value, Sequence) or (isinstance(value, Instance) and value.cls == LOADER.cls)
+
+
+def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None:
+    assert inner.names is not None
+    assumed = inner.names[arg.arg]
+    tensor = assumed.tensor
+    is_guess = isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE)
+    # Loaders by their names, and lists of anything.
+    is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
+    # The name of a device by default, where the file passes devices.
+    if is_guess or (isinstance(value, DeviceValue) and scalar_type(assumed) == "str"):
+        inner.names[arg.arg] = value
+    elif may_default or not isinstance(assumed, Tensor):
+        inner.names[arg.arg] = join(assumed, value) if value.tensor is not None else assumed

@@ -1,0 +1,364 @@
+"""The value of a parameter by its annotation, default, docstring and the conventions."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from perflint.semantics.facts import by_use, conventions, torch_api
+from perflint.semantics.facts.named import LOADER, by_name
+from perflint.semantics.interpreter import classes
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.lattice import union
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Array,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Partial,
+    Scalar,
+    Sequence,
+    Tensor,
+    TypeForm,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+_SEQUENCES = {
+    "list": "list",
+    "List": "list",
+    "Sequence": "list",
+    "MutableSequence": "list",
+    "Iterable": "list",
+    "Collection": "list",
+    "set": "set",
+    "Set": "set",
+    "frozenset": "set",
+    "tuple": "tuple",
+    "Tuple": "tuple",
+    "Iterator": "iterator",
+    "Generator": "iterator",
+}
+_MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"})
+_WRAPPERS = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired", "Awaitable", "Coroutine"})
+_TENSOR_TYPES = frozenset({"FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "HalfTensor", "ByteTensor"})
+
+
+def annotated(frame: Frame, node: ast.expr | None, device: Device = Device.CALLER) -> Value:
+    """The value that an annotation promises; UNKNOWN where it says nothing."""
+    if node is None:
+        return UNKNOWN
+    if isinstance(node, ast.Constant):
+        if node.value is None:
+            return NONE
+        return _quoted(frame, node.value, device) if isinstance(node.value, str) else UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return union([annotated(frame, node.left, device), annotated(frame, node.right, device)])
+    if isinstance(node, ast.Subscript):
+        return _generic(frame, node, device)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _plain(frame, frame.evaluate(node), device)
+    return UNKNOWN
+
+
+def _quoted(frame: Frame, text: str, device: Device) -> Value:
+    try:
+        return annotated(frame, _parsed(text), device)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return UNKNOWN
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def spelled(frame: Frame, node: ast.expr, base: Value = UNKNOWN) -> TypeForm:
+    """The type that an expression spells out, for where it is bound to a name: an alias."""
+    return TypeForm(annotated(frame, node), base)
+
+
+def _plain(frame: Frame, value: Value, device: Device) -> Value:
+    if isinstance(value, Class):
+        return instance_of(frame, value.name, device)
+    if isinstance(value, TypeForm):
+        return _placed(value.promised, device)
+    if isinstance(value, Instance) and value.cls in ("typing.TypeVar", "typing_extensions.TypeVar"):
+        return _plain(frame, value.argument("bound") or UNKNOWN, device)
+    if isinstance(value, Partial) and value.function == Name("typing.cast"):
+        # A `NewType`: at run time it returns its argument.
+        return _plain(frame, value.positional[0], device)
+    if not isinstance(value, Name):
+        return value if isinstance(value, (Sequence, Mapping, Tensor)) else UNKNOWN
+    name = value.name
+    last = name.rpartition(".")[2]
+    if name.startswith("torch."):
+        return _torch_type(name, last, device)
+    if name.startswith("builtins."):
+        return _builtin(last)
+    if name in ("numpy.ndarray", "PIL.Image.Image", "pandas.DataFrame", "pandas.Series", "numpy.typing.NDArray"):
+        return Array()
+    if last in _SEQUENCES and name.startswith(("typing.", "collections.")):
+        return Sequence(_SEQUENCES[last])
+    if last in _MAPPINGS and name.startswith(("typing.", "collections.")):
+        return Mapping()
+    if name in ("typing.Any", "typing.Callable") or name.startswith(("typing.", "collections.")):
+        return UNKNOWN
+    if name.startswith("jaxtyping."):
+        return UNKNOWN
+    if name == "torchtyping.TensorType":
+        return Tensor(device, evidence=Evidence.ANNOTATION)
+    if last in _ALIASES and name.partition(".")[0] not in by_use.OTHER_TENSORS:
+        return _aliased(last, device)
+    return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+_ALIASES = (
+    frozenset("Tensor OptTensor OptionalTensor PairTensor OptPairTensor PairOptTensor Adj".split()) | _TENSOR_TYPES
+)
+"""Names for types of tensors that packages export; `Adj` is a tensor or a sparse one of a class of its own."""
+
+
+def _aliased(alias: str, device: Device) -> Value:
+    """The value that a name without a known definition stands for, if the name itself shows it."""
+    if alias in _TENSOR_TYPES:
+        return _torch_type(f"torch.{alias}", alias, device)
+    tensor = Tensor(device, evidence=Evidence.ANNOTATION)
+    optional = union([tensor, NONE])
+    if alias == "Adj":
+        return union([tensor, UNKNOWN])
+    pairs = {"PairTensor": (tensor, tensor), "OptPairTensor": (tensor, optional), "PairOptTensor": (optional, optional)}
+    if alias in pairs:
+        return Sequence("tuple", union(pairs[alias]), pairs[alias])
+    return optional if alias.startswith("Opt") else tensor
+
+
+def _placed(value: Value, device: Device) -> Value:
+    """The value of an alias, with its tensors on the device of this annotation."""
+    if device is Device.CALLER:
+        return value
+    if isinstance(value, Tensor):
+        return value.with_(device=device) if value.device is Device.CALLER else value
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple([_placed(item, device) for item in value.items])
+        return Sequence(value.type, _placed(value.element, device), items)
+    if isinstance(value, Mapping):
+        return Mapping(_placed(value.element, device), tuple([(k, _placed(v, device)) for k, v in value.items]))
+    return union(_placed(member, device) for member in value.members) if isinstance(value, Union) else value
+
+
+def _builtin(name: str) -> Value:
+    if name in ("int", "float", "bool", "str", "bytes", "complex", "slice"):
+        return Scalar(name)
+    if name in _SEQUENCES:
+        return Sequence(_SEQUENCES[name])
+    return Mapping() if name == "dict" else UNKNOWN
+
+
+def _torch_type(name: str, last: str, device: Device) -> Value:
+    if name in ("torch.Tensor", "torch.nn.Parameter", "torch.autograd.Variable"):
+        leaf = "parameter" if last == "Parameter" else ""
+        return Tensor(Device.MODEL if leaf else device, evidence=Evidence.ANNOTATION, leaf=leaf)
+    if last in _TENSOR_TYPES:
+        kind = {"Bool": Kind.BOOL, "Long": Kind.INT, "Int": Kind.INT, "Byte": Kind.INT}
+        return Tensor(device, kind.get(last.removesuffix("Tensor"), Kind.FLOAT), evidence=Evidence.ANNOTATION)
+    if name == "torch.device":
+        return DeviceValue(Device.CALLER)
+    if name == "torch.dtype":
+        return Dtype()
+    if name == "torch.Size":
+        return Sequence("size", Scalar("int"))
+    return Instance(name) if last[:1].isupper() else UNKNOWN
+
+
+def instance_of(frame: Frame, name: str, device: Device) -> Value:
+    """An object of a class; a tensor where the class is one."""
+    if classes.is_tensor_class(frame, name):
+        return Tensor(device, evidence=Evidence.ANNOTATION)
+    if not _TYPED_DICTS.isdisjoint(classes.lineage(frame, name)):
+        held = tuple(classes.body_of(frame, name).items())
+        return Mapping(UNKNOWN, tuple([(key, _placed(value, device)) for key, value in held]))
+    return Instance(name)
+
+
+_TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
+
+
+def _generic(frame: Frame, node: ast.Subscript, device: Device) -> Value:
+    base = frame.evaluate(node.value)
+    name = base.name if isinstance(base, (Name, Class)) else ""
+    last = name.rpartition(".")[2]
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not inner and last not in ("tuple", "Tuple"):
+        return _plain(frame, base, device)
+    if name == "typing.Optional":
+        return union([annotated(frame, inner[0], device), NONE])
+    if name == "typing.Union":
+        return union(annotated(frame, part, device) for part in inner)
+    if last in _WRAPPERS:
+        return annotated(frame, inner[-1 if last == "Coroutine" else 0], device)
+    if name.startswith("jaxtyping."):
+        return annotated(frame, inner[0], device)
+    if last == "Literal":
+        return _literal(inner)
+    if last in ("tuple", "Tuple"):
+        if len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is ...:
+            return Sequence("tuple", annotated(frame, inner[0], device))
+        items = tuple(annotated(frame, part, device) for part in inner)
+        return Sequence("tuple", union(items), items)
+    if last in _SEQUENCES and (name.startswith(("builtins.", "typing.", "collections."))):
+        return Sequence(_SEQUENCES[last], annotated(frame, inner[0], device))
+    if last in _MAPPINGS:
+        return Mapping(annotated(frame, inner[-1], device))
+    if isinstance(base, Class):
+        return instance_of(frame, base.name, device)
+    return _plain(frame, base, device)
+
+
+def _literal(parts: list[ast.expr]) -> Value:
+    return union(
+        Scalar(scalar_type(Const(part.value))) if part.value is not None else NONE
+        for part in parts
+        if isinstance(part, ast.Constant)
+    )
+
+
+def says_nothing(value: Value) -> bool:
+    """Whether an annotation leaves open what a value holds: `Iterable`, `list[dict]`."""
+    if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
+        held = value.element
+        return isinstance(held, Unknown) or held == Mapping() or says_nothing(held)
+    return False
+
+
+# Parameters
+
+
+def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | None, device: Device) -> Value:
+    """The value of a parameter if it is not known what is passed."""
+    if _is_kernel(frame, info):
+        return UNKNOWN
+    value = annotated(frame, arg.annotation, device)
+    if any(isinstance(member, Sequence) for member in value.members) and conventions.is_loader(arg.arg):
+        held = annotated(frame, arg.annotation, Device.CPU)
+        value = union(LOADER if says_nothing(member) else member for member in held.members)
+    if isinstance(value, Unknown):
+        value = _from_docstring(frame, info, arg.arg, device)
+    if isinstance(value, Unknown) and default is not None and default != NONE:
+        return _defaulted(default)
+    if isinstance(value, Unknown):
+        value = _by_use(info, arg.arg, device)
+    if isinstance(value, Scalar) and isinstance(default, Const) and scalar_type(default) == value.type:
+        return Scalar(value.type, default)
+    if default == NONE and not isinstance(value, Unknown):
+        return union([value, NONE])
+    return value
+
+
+_COMPILERS = frozenset({"numba", "taichi", "triton", "warp"})
+"""Compilers of kernels, whose functions get arrays and pointers of their own."""
+
+
+def _is_kernel(frame: Frame, info: FunctionInfo) -> bool:
+    for node in getattr(info.node, "decorator_list", ()):
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Name):
+            full = frame.module.imports.get(node.id, node.id)
+            if full.partition(".")[0] in _COMPILERS:
+                return True
+    return False
+
+
+def _defaulted(default: Value) -> Value:
+    if isinstance(default, Const):
+        kind = scalar_type(default)
+        return Scalar(kind, default) if kind in ("int", "float", "bool", "str") else UNKNOWN
+    if isinstance(default, Sequence):
+        return Sequence(default.type, _defaulted(default.element) if default.element.members else UNKNOWN)
+    return default
+
+
+_OF_ARRAYS = frozenset(
+    "shape ndim reshape transpose squeeze flatten mean sum std var max min argmax argmin any all".split()
+)
+"""Attributes that tensors and arrays have, and no other objects."""
+
+_BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)")
+"""Hooks of Lightning, which get a batch that is on the device, and what the step returned for it."""
+
+
+def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
+    uses = info.uses.get(name, set())
+    if uses & torch_api.tensor_only_methods() or by_use.TENSOR in uses or uses >= {"shape", "device"}:
+        return Tensor(device, evidence=Evidence.USE)
+    if device is Device.MODEL and (uses & (_OF_ARRAYS | torch_api.tensor_only_calls()) or by_use.ARRAY in uses):
+        # Arrays have these too, but modules do not get arrays.
+        return Tensor(device, evidence=Evidence.USE)
+    if by_use.is_module(uses):
+        return Instance("torch.nn.Module")
+    if name == "accelerator" and not uses.isdisjoint(by_use.OF_ACCELERATOR):
+        return Instance("accelerate.Accelerator")
+    if uses >= {"scale", "step", "update"}:
+        return Instance("torch.amp.GradScaler")
+    if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):
+        return Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION))
+    if name == "batch" and device is Device.MODEL:
+        return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))
+    return by_name(name)
+
+
+_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*\(([^()]*(?:\([^()]*\))?[^()]*)\)\s*:", re.MULTILINE)
+_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*([\w.\[\], |`~:]+?)(?:, optional.*)?\s*$", re.MULTILINE)
+_SPHINX = re.compile(r":type\s+(\w+):\s*([^\n]+)|:param\s+([\w.]+)\s+(\w+):")
+_IS_TENSOR = re.compile(r"(?:^|[\s`~.:|(])(?:torch\.)?(?:Float|Long|Bool|Int)?Tensor\b")
+_IS_OTHER = re.compile(
+    r"\b(?:list|tuple|dict|sequence|iterable|array|ndarray|str|bool|callable|path|image|module|set)\b", re.IGNORECASE
+)
+
+
+def _from_docstring(frame: Frame, info: FunctionInfo, name: str, device: Device) -> Value:
+    text = _documented(frame, info).get(name)
+    if text is None:
+        return UNKNOWN
+    if _IS_TENSOR.search(text) and not _IS_OTHER.search(text):
+        tensor = Tensor(device, evidence=Evidence.CONVENTION)
+        return union([tensor, NONE]) if "None" in text else tensor
+    head = text.split(",")[0].strip(" `")
+    return Scalar(head) if head in ("int", "float", "bool", "str") else UNKNOWN
+
+
+def _documented(frame: Frame, info: FunctionInfo) -> dict[str, str]:
+    """The types that a function's docstring gives, or its class's for `__init__`."""
+    if info.documented is None:
+        text = "" if isinstance(info.node, ast.Lambda) else ast.get_docstring(info.node, clean=False) or ""
+        if info.name == "__init__" and info.owner:
+            owner = frame.module.klass(info.owner)
+            text += "\n" + (ast.get_docstring(owner.node, clean=False) or "" if owner is not None else "")
+        info.documented = _types(text) if "ensor" in text or ":type" in text else {}
+    return info.documented
+
+
+def _types(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for match in _GOOGLE.finditer(text):
+        found.setdefault(match.group(1), match.group(2))
+    for match in _NUMPY.finditer(text):
+        found.setdefault(match.group(1), match.group(2))
+    for match in _SPHINX.finditer(text):
+        name, kind = (match.group(1), match.group(2)) if match.group(1) else (match.group(4), match.group(3))
+        found.setdefault(name, kind)
+    return found

@@ -1,0 +1,245 @@
+"""Attributes, by the kind of value that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from perflint.semantics.facts import arrays, containers, named, tensors, torch_api
+from perflint.semantics.facts.conventions import is_device
+from perflint.semantics.interpreter import autograd
+from perflint.semantics.interpreter.classes import (
+    below,
+    facts_of,
+    is_enumeration,
+    is_member,
+    is_module,
+    is_tensor_class,
+    lineage,
+    member,
+    values_of,
+)
+from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.resolve import resolve
+from perflint.semantics.interpreter.self_attributes import set_by_name
+from perflint.semantics.lattice import union
+from perflint.semantics.values import (
+    INT,
+    NEVER,
+    STR,
+    UNKNOWN,
+    Array,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Dtype,
+    Evidence,
+    Instance,
+    Mapping,
+    Name,
+    Partial,
+    Scalar,
+    Sequence,
+    Super,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+
+def attribute(frame: Frame, value: Value, name: str) -> Value:
+    """The value of `value.name`."""
+    if value is NEVER:
+        return NEVER
+    handler = _ATTRIBUTES.get(type(value))
+    return UNKNOWN if handler is None else handler(frame, value, name)
+
+
+def _of_tensor(frame: Frame, value: Tensor, name: str) -> Value:
+    return tensors.attribute(value, name)
+
+
+def _of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
+    if name in torch_api.tensor_only_methods():
+        return tensors.attribute(Tensor(value.near, evidence=Evidence.USE), name)
+    if name == "dtype":
+        return Dtype()
+    if name == "grad" and "torch" in frame.module.packages:
+        # Of a parameter: little else has a gradient.
+        return Tensor(value.near, evidence=Evidence.USE)
+    return Unknown(Device.CALLER) if name == "cuda" else named.by_name(name, value)
+
+
+def _of_name(frame: Frame, value: Name, name: str) -> Value:
+    if value.receiver is not None or value.name.count(".") > _LONGEST_NAME:
+        return UNKNOWN
+    if value.name == "torch.Tensor" and name not in torch_api.tensor_methods():
+        # Its properties are read from tensors, and it holds no classes.
+        return UNKNOWN
+    found = resolve(frame, frame.module, Name(f"{value.name}.{name}"))
+    if isinstance(found, Name) and found.receiver is None and is_device(name) and not found.name.startswith("torch."):
+        # A package, or an object that it exports, says where its tensors are: `settings.device`.
+        return DeviceValue(Device.CALLER)
+    return found
+
+
+_LONGEST_NAME = 16
+"""Attributes of attributes of a module that are looked up."""
+
+
+def _of_class(frame: Frame, value: Class, name: str) -> Value:
+    found = member(frame, Instance(value.name), name, bind=False)
+    if is_member(frame, value.name, name):
+        return Instance(value.name)
+    if found is None and name == "apply" and autograd.is_function(frame, value.name):
+        # It passes `forward` a context first.
+        return Partial(_of_class(frame, value, "forward"), (UNKNOWN,))
+    return UNKNOWN if found is None else found
+
+
+def _of_super(frame: Frame, value: Super, name: str) -> Value:
+    receiver = value.receiver
+    if not isinstance(receiver, Instance):
+        return UNKNOWN
+    order = lineage(frame, receiver.cls)
+    after = order[order.index(value.owner) + 1 :] if value.owner in order else order[1:]
+    found = member(frame, receiver, name, order=after)
+    outside = next((cls for cls in after if facts_of(frame, cls) is None), None)
+    if found is None and outside is not None:
+        if is_tensor_class(frame, outside):
+            return tensors.attribute(Tensor(Device.CALLER), name)
+        return Name(f"{outside}.{name}", receiver)
+    return UNKNOWN if found is None else found
+
+
+def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
+    found = autograd.attribute(frame, value, name) if value.cls == autograd.CONTEXT else member(frame, value, name)
+    if found is not None:
+        return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, named.placed(name, found))
+    if name in ("value", "name") and is_enumeration(frame, value.cls):
+        return STR if name == "name" else values_of(frame, value.cls)
+    if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):
+        return Name(f"typing.NamedTuple.{name}", value)
+    if value.cls == "torch.nn.ModuleDict":
+        held = dict(containers.as_mapping(value).items)
+        return held[name] if name in held else Name(f"{value.cls}.{name}", value)
+    if name == "device" and is_module(frame, value.cls):
+        return DeviceValue(Device.MODEL)
+    if name == "module" and is_module(frame, value.cls):
+        # What makes a module parallel is seen as the module itself.
+        return value
+    if value.cls == "collections.namedtuple" and value.argument(name) is not None:
+        return value.argument(name) or UNKNOWN
+    if facts_of(frame, value.cls) is not None:
+        given = set_by_name(frame, value, name)
+        if given is not None:
+            return as_seen(frame, given)
+        given = below(frame, value, name)
+        if given is not None:
+            return as_seen(frame, given)
+        if is_tensor_class(frame, value.cls):
+            return tensors.attribute(Tensor(Device.CALLER, evidence=Evidence.ANNOTATION), name)
+        return named.by_name(name)
+    return DeviceValue(Device.CALLER) if name == "device" else Name(f"{value.cls}.{name}", value)
+
+
+def as_seen(frame: Frame, value: Value) -> Value:
+    """An attribute as the code sees it: to a constructor, parameters and buffers are on the host still."""
+    if not frame.constructs:
+        return value
+    if isinstance(value, Union):
+        return union(as_seen(frame, inner) for inner in value.members)
+    if isinstance(value, Tensor) and value.device is Device.MODEL:
+        return value.with_(device=Device.CPU)
+    return DeviceValue(Device.CPU) if value == DeviceValue(Device.MODEL) else value
+
+
+def _of_sequence(frame: Frame, value: Sequence, name: str) -> Value:
+    if value.type == "batch" and isinstance(value.element, Tensor):
+        if name in ("keys", "items", "values", "get", "pop", "copy", "update"):
+            return Name(f"builtins.dict.{name}", Mapping(value.element))
+        if name in ("to", "cuda", "cpu"):
+            return Name(f"torch.Tensor.{name}", value)
+        known = tensors.attribute(value.element, name)
+        return value.element if isinstance(known, Unknown) else known
+    if value.type == "named":
+        return value.element
+    if value.type == "tuple" and value.items and not hasattr(tuple, name):
+        return _field_of(value, name)
+    if value.type in _TYPES and not hasattr(_TYPES[value.type], name):
+        return Name("builtins.size.numel", value) if name == "numel" else NEVER
+    return Name(f"builtins.{value.type}.{name}", value)
+
+
+def _field_of(value: Sequence, name: str) -> Value:
+    """A field of the named tuples that torch returns: `x.max(1).values`, `torch.linalg.svd(x).S`."""
+    assert value.items is not None
+    if not all(isinstance(item, Tensor) for item in value.items):
+        return NEVER
+    if isinstance(value.items[0], Tensor):
+        # What has a shape is a tensor, not a tuple: an annotation `tuple[torch.FloatTensor]` that is wrong.
+        known = tensors.attribute(value.items[0], name)
+        if not isinstance(known, Unknown) and (len(value.items) == 1 or not isinstance(known, Name)):
+            return known
+    position = {"values": 0, "indices": 1}.get(name, len(value.items))
+    return value.items[position] if position < len(value.items) else union(value.items)
+
+
+_TYPES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "size": tuple, "range": range, "str": str,
+                           "int": int, "float": float, "bool": bool, "bytes": bytes, "complex": complex}  # fmt: skip
+
+
+def _of_mapping(frame: Frame, value: Mapping, name: str) -> Value:
+    # A config that is annotated as a dict is often an object that has attributes, too.
+    return Name(f"builtins.dict.{name}", value) if hasattr(dict, name) else UNKNOWN
+
+
+def _of_scalar(frame: Frame, value: Value, name: str) -> Value:
+    kind = scalar_type(value)
+    if kind == "None" or (kind in _TYPES and not hasattr(_TYPES[kind], name)):
+        return NEVER
+    return Name(f"builtins.{kind}.{name}", value)
+
+
+def _of_array(frame: Frame, value: Array, name: str) -> Value:
+    return arrays.attribute(value, name)
+
+
+def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
+    return STR if name == "type" else INT if name == "index" else UNKNOWN
+
+
+def _of_union(frame: Frame, value: Union, name: str) -> Value:
+    known = [inner for inner in value.members if not isinstance(inner, Unknown)]
+    if name in torch_api.tensor_only_methods() and any(isinstance(inner, Tensor) for inner in known):
+        # What is not known is used as a tensor, and is where the tensor is that it might be.
+        return union(attribute(frame, inner, name) for inner in known)
+    return union(attribute(frame, inner, name) for inner in value.members)
+
+
+def _of_partial(frame: Frame, value: Partial, name: str) -> Value:
+    return value.function if name == "func" else UNKNOWN
+
+
+_ATTRIBUTES: dict[type[Value], Callable[[Frame, Any, str], Value]] = {
+    Tensor: _of_tensor,
+    Unknown: _of_unknown,
+    Name: _of_name,
+    Class: _of_class,
+    Super: _of_super,
+    Instance: _of_instance,
+    Sequence: _of_sequence,
+    Mapping: _of_mapping,
+    Const: _of_scalar,
+    Scalar: _of_scalar,
+    Array: _of_array,
+    DeviceValue: _of_device,
+    Union: _of_union,
+    Partial: _of_partial,
+}
+
+
+parts.attribute = attribute

@@ -1,0 +1,73 @@
+"""Loops that go over batches: they run a model on what they move to its device."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts import conventions
+from perflint.semantics.lattice import union
+from perflint.semantics.structure import FunctionNode, Structure, last_name, names_in, root_of
+from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Unknown, Value
+
+Moves = dict[ast.AST, set[str]]
+"""The names that loops move to a device and run a model on."""
+
+_BATCH = Sequence("batch", Tensor(Device.CPU, evidence=Evidence.CONVENTION))
+
+
+def element(structure: Structure, loop: ast.For | ast.AsyncFor, value: Value) -> Value:
+    """The element of a loop: a batch on the CPU where nothing else is known and the body says so."""
+    if structure.batches is None:
+        structure.batches = _batches(structure)
+    moved = structure.batches.get(loop)
+    return value if moved is None else _element(loop.target, value, moved)
+
+
+def _element(target: ast.expr, value: Value, moved: set[str]) -> Value:
+    if isinstance(value, Unknown):
+        return value if moved.isdisjoint(names_in(target)) else _BATCH
+    if isinstance(target, ast.Tuple) and isinstance(value, Sequence) and value.items is not None:
+        if len(value.items) == len(target.elts):
+            # `enumerate`, `zip`
+            pairs = zip(target.elts, value.items, strict=True)
+            items = tuple([_element(part, item, moved) for part, item in pairs])
+            return Sequence(value.type, union(items), items)
+    return value
+
+
+def _batches(structure: Structure) -> Moves:
+    runs, moves = Moves(), Moves()
+    moving: set[ast.AST] = set()
+    for call in structure.nodes.get(ast.Call, ()):
+        assert isinstance(call, ast.Call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
+            moving.add(_statement(structure, call))
+        elif conventions.is_model(last_name(call.func)):
+            _note(structure, call, _passed(call), runs)
+    for statement in moving if runs else ():
+        _note(structure, statement, names_in(statement), moves)
+    return {loop: names & moves[loop] for loop, names in runs.items() if loop in moves}
+
+
+def _passed(call: ast.Call) -> set[str]:
+    """The names of what a call passes, or passes parts of."""
+    starred = [arg.value if isinstance(arg, ast.Starred) else arg for arg in call.args]
+    return {root_of(part) for part in (*starred, *[keyword.value for keyword in call.keywords])}
+
+
+def _statement(structure: Structure, node: ast.AST) -> ast.AST:
+    """The simple statement around an expression, or the expression itself in the head of a compound one."""
+    around = structure.parents.get(node)
+    while isinstance(around, ast.expr | ast.keyword | ast.comprehension):
+        node, around = around, structure.parents.get(around)
+    simple = isinstance(around, ast.stmt) and not hasattr(around, "body")
+    return around if simple and around is not None else node
+
+
+def _note(structure: Structure, node: ast.AST, names: set[str], found: Moves) -> None:
+    """Enter names for all loops around a node, in its function."""
+    around = structure.parents.get(node)
+    while around is not None and not isinstance(around, FunctionNode | ast.ClassDef):
+        if isinstance(around, ast.For | ast.AsyncFor):
+            found.setdefault(around, set()).update(names)
+        around = structure.parents.get(around)

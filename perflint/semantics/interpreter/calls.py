@@ -1,0 +1,233 @@
+"""Calls: which function is meant, what it is passed, what it returns."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts import by_use, containers, frameworks, named, tensors, torch_api
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.devices import made_of
+from perflint.semantics.interpreter import (
+    builtin_calls,
+    classes,
+    constructions,
+    functions,
+    module_calls,
+    narrowed,
+    outside_calls,
+    records,
+)
+from perflint.semantics.interpreter.frame import Frame, Outcome, parts
+from perflint.semantics.lattice import join, union, widen
+from perflint.semantics.structure import GROWS, last_name, name_in, path_of
+from perflint.semantics.values import (
+    NEVER,
+    UNKNOWN,
+    Class,
+    Const,
+    Device,
+    Evidence,
+    Function,
+    Instance,
+    Mapping,
+    Name,
+    Partial,
+    Sequence,
+    Tensor,
+    TypeForm,
+    Union,
+    Unknown,
+    Value,
+)
+
+_RESHAPING = frozenset({"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"})
+"""Methods after which a tensor has other dimensions than before."""
+
+
+def call(frame: Frame, node: ast.Call) -> Value:
+    """The value of a call, whose target is recorded when the frame records."""
+    callee = frame.evaluate(node.func)
+    if callee == named.LOADER:
+        # What is called is a function: one that makes a loader, or that loads a file.
+        callee = UNKNOWN
+    arguments = _arguments(frame, node)
+    if isinstance(callee, Name) and callee.name in _NAMING:
+        arguments = _with_name(node, arguments, _NAMING[callee.name])
+    target, value = apply(frame, callee, arguments, node)
+    if frame.narrowed:
+        narrowed.forget_written(frame, node)
+    if isinstance(node.func, ast.Attribute):
+        _grow(frame, callee, node.func, arguments)
+        if node.func.attr in _RESHAPING and isinstance(node.func.value, ast.Name) and isinstance(value, Tensor):
+            frame.rebind(node.func.value, value)
+    if not target and isinstance(node.func, ast.Attribute):
+        if frame.recorder is not None:
+            _note_by_name(frame, node.func.attr, arguments)
+        target, value = _by_name_alone(frame, node, callee, arguments, value)
+    if target and frame.recorder is not None:
+        frame.recorder.targets[node] = target
+    if not isinstance(value, Unknown):
+        return value
+    made = value if target.startswith("torch.") else named.made_by(last_name(node.func), value)
+    return made_of((callee, *arguments.values())) if made == UNKNOWN else made
+
+
+_NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {
+    f"torch.nn.Module.{name}": 0 for name in ("register_buffer", "register_parameter", "register_module", "add_module")
+}
+"""Functions that set or get an attribute by its name, and which argument that is."""
+
+
+def _with_name(node: ast.Call, arguments: Arguments, position: int) -> Arguments:
+    """Arguments in which `f"layer_{i}"` is the pattern "layer_*"."""
+    if position >= len(node.args) or not isinstance(node.args[position], ast.JoinedStr) or arguments.unpacked:
+        return arguments
+    given = list(arguments.positional)
+    given[position] = Const(name_in(node.args[position]))
+    return Arguments(tuple(given), arguments.keywords)
+
+
+def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
+    """A method of this file called on something unknown: remember what it is passed."""
+    assert frame.recorder is not None
+    for method in frame.module.structure.methods.get(name, ()):
+        frame.recorder.note(method.node.lineno, method.node.col_offset, arguments)
+
+
+def _grow(frame: Frame, callee: Value, func: ast.Attribute, arguments: Arguments) -> None:
+    """Rebind a list or dict that a method puts something into."""
+    receiver = callee.receiver if isinstance(callee, Name) else None
+    if receiver is None or func.attr not in GROWS or frame.names is None:
+        return
+    path = path_of(func.value)
+    if path in frame.names or (path.startswith("self.") and frame.owner) or isinstance(func.value, ast.Subscript):
+        element = frame.iterate(arguments.at(0))
+        changed = (
+            containers.grown(receiver, func.attr, arguments, element)
+            if isinstance(receiver, Instance)
+            else builtin_calls.grown(receiver, func.attr, arguments, element)
+        )
+        if changed is not None:
+            frame.rebind(func.value, changed)
+
+
+def _arguments(frame: Frame, node: ast.Call) -> Arguments:
+    positional: list[Value] = []
+    keywords: list[tuple[str, Value]] = []
+    unpacked = False
+    rest: Value = UNKNOWN
+    spread: Value = NEVER
+    for arg in node.args:
+        value = frame.evaluate(arg)
+        if not isinstance(arg, ast.Starred):
+            positional.append(value)
+        elif isinstance(value, Sequence) and value.items is not None and not unpacked:
+            positional += value.items
+        else:
+            unpacked, rest = True, frame.iterate(value)
+    for keyword in node.keywords:
+        value = frame.evaluate(keyword.value)
+        if keyword.arg is not None:
+            keywords.append((keyword.arg, value))
+        elif isinstance(value, Mapping):
+            keywords += value.items
+            if value.element is not NEVER and not value.items:
+                unpacked, spread = True, join(spread, value.element)
+        else:
+            is_batch = isinstance(value, Sequence) and value.type == "batch"
+            unpacked, spread = True, join(spread, frame.iterate(value) if is_batch else UNKNOWN)
+    tensors_of = spread if isinstance(spread, Tensor) else None
+    names_all = all(keyword.arg is not None for keyword in node.keywords)
+    return Arguments(tuple(positional), tuple(keywords), unpacked, rest, tensors_of, names_all)
+
+
+def apply(frame: Frame, callee: Value, arguments: Arguments, node: ast.Call | None = None) -> Outcome:
+    """Call a value."""
+    if isinstance(callee, Name):
+        return outside_calls.apply(frame, callee, arguments, node)
+    if isinstance(callee, Function):
+        return _function_name(callee), functions.invoke(frame, callee, arguments)
+    if isinstance(callee, Class):
+        return callee.name, _construct(frame, callee.name, arguments, node)
+    if isinstance(callee, Instance):
+        return module_calls.apply(frame, callee, arguments)
+    if isinstance(callee, Partial):
+        merged = Arguments(
+            (*callee.positional, *arguments.positional),
+            (*callee.keywords, *arguments.keywords),
+            arguments.unpacked,
+            arguments.rest,
+        )
+        return apply(frame, callee.function, merged, node)
+    if isinstance(callee, TypeForm):
+        return apply(frame, callee.base, arguments, node)
+    if isinstance(callee, Union):
+        outcomes = [apply(frame, member, arguments, node) for member in callee.members]
+        names = [name for name, _ in outcomes if name]
+        # A method that arrays have too is the tensor's, if it may be one.
+        names.sort(key=lambda name: not name.startswith("torch.Tensor."))
+        return names[0] if names else "", union(value for _, value in outcomes)
+    return "", NEVER if callee is NEVER else UNKNOWN
+
+
+def _function_name(function: Function) -> str:
+    return f"{function.module}.{function.qualname}"
+
+
+def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    """An object of a class of the project."""
+    if classes.is_tensor_class(frame, name):
+        data = arguments.at(0).tensor
+        return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
+    facts = classes.facts_of(frame, name)
+    fields = records.field_names(frame, name) if facts is not None else None
+    bound: list[tuple[str, Value]] = []
+    for position, value in enumerate(arguments.positional):
+        bound.append((fields[position] if fields and position < len(fields) else str(position), value))
+    if facts is not None:
+        constructions.note(frame, name, (*bound, *arguments.keywords), arguments)
+    given = None if arguments.unpacked else (*bound, *arguments.keywords)
+    return widen(Instance(name, given, frame.origin(node)))
+
+
+# What is known by its use alone
+
+
+def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, value: Value) -> Outcome:
+    """A method that only tensors, or only modules, answer, called on something unknown."""
+    assert isinstance(node.func, ast.Attribute)
+    name = node.func.attr
+    if name in torch_api.tensor_only_methods() or (isinstance(value, Unknown) and _shows_tensor(frame, node, callee)):
+        used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
+        return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
+    if name in by_use.ACCELERATOR_ONLY:
+        full = f"accelerate.Accelerator.{name}"
+        return full, frameworks.method(frame, full, value, arguments) or UNKNOWN
+    if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
+        made = module_calls.method(frame, name, Instance("torch.nn.Module"), arguments)
+        return f"torch.nn.Module.{name}", _by_use(made)
+    return "", value
+
+
+def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:
+    module = frame.module
+    if isinstance(callee, Unknown) and callee.near is not Device.UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
+        # Of what unknown code made of tensors, whatever else the file imports.
+        return True
+    return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)
+
+
+_TORCH_ALONE = frozenset({"torch"})
+
+
+def _by_use(value: Value) -> Value:
+    """The result of an object whose type is only inferred from its use."""
+    if isinstance(value, Tensor):
+        return value.with_(evidence=Evidence.USE)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_by_use, value.items))
+        return Sequence(value.type, _by_use(value.element), items)
+    return union(map(_by_use, value.members)) if isinstance(value, Union) else value
+
+
+parts.apply = apply

@@ -1,0 +1,435 @@
+"""Classes of the project: their bases, what they and their objects hold, enumerations."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from perflint.semantics.facts import libraries, torch_api
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.conventions import is_device
+from perflint.semantics.interpreter import functions
+from perflint.semantics.interpreter.frame import Frame, Names
+from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.resolve import class_at, resolve
+from perflint.semantics.lattice import join, union
+from perflint.semantics.project import Module
+from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, path_of, walk
+from perflint.semantics.values import (
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Device,
+    Evidence,
+    Function,
+    Instance,
+    Mapping,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+_MOST_BASES = 64
+"""Classes that are asked, one after the other, for what an object holds."""
+
+
+def facts_of(frame: Frame, name: str) -> ClassFacts | None:
+    """A class of the project."""
+    return frame.project.knowledge.classes.get(name)
+
+
+def lineage(frame: Frame, name: str) -> tuple[str, ...]:
+    """Full names of a class and its bases, nearest first, those outside the project too."""
+    facts = facts_of(frame, name)
+    if facts is None:
+        return (name, *libraries.bases(name))
+    if not facts.lineage:
+        facts.lineage = (name,)
+        # A base that several others share comes after all of them.
+        found = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
+        by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
+        facts.lineage = (*found, "torch.nn.Module") if by_use else found
+    return facts.lineage
+
+
+def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
+    """True if a class, or a base of it, uses what only modules have, and an unknown base may be a module."""
+    known = [info for info in (_info_of(frame, name) for name in names) if info is not None]
+    methods = [method for info in known for method in info.methods.values()]
+    if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):
+        return not any(info.methods.keys() & _OF_MODULES for info in known)
+    if not any(facts_of(frame, name) is None and _may_be_module(name) for name in names):
+        return False
+    constructors = [info.methods["__init__"] for info in known if "__init__" in info.methods]
+    runs = any("forward" in info.methods and not _is_static(info.methods["forward"]) for info in known)
+    return runs and any("__init__" in constructor.asks for constructor in constructors)
+
+
+_OF_MODULES = frozenset({"register_buffer", "register_parameter"})
+
+
+def _is_static(method: FunctionInfo) -> bool:
+    return not decorator_names(method.node).isdisjoint({"staticmethod", "classmethod"})
+
+
+def _may_be_module(name: str) -> bool:
+    """True if an unknown class outside the project may be a module of a library on torch."""
+    top = name.partition(".")[0]
+    return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
+
+
+_OTHERS = frozenset(
+    "builtins torch numpy tensorflow keras paddle mindspore mxnet chainer jittor oneflow gym gymnasium".split()
+)
+"""Packages whose classes are known, or are no modules of torch though they have a method `forward`."""
+
+
+def _info_of(frame: Frame, name: str) -> ClassInfo | None:
+    facts = facts_of(frame, name)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    return module.klass(facts.qualname) if module is not None and facts is not None else None
+
+
+def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
+    module = frame.project.loaded(facts.module)
+    info = module.klass(facts.qualname) if module is not None else None
+    if module is None or info is None:
+        return
+    inner = Frame(frame.project, module, frame.budget, names={})
+    for base in info.node.bases:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        value = inner.evaluate(base)
+        if isinstance(value, (Class, Name)):
+            yield from lineage(frame, value.name)
+
+
+def is_module(frame: Frame, name: str) -> bool:
+    """Whether a class is a torch.nn.Module."""
+    known = frame.project.knowledge.modules.get(name)
+    if known is None:
+        found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
+        known = frame.project.knowledge.modules[name] = found
+    return known
+
+
+def is_module_part(frame: Frame, name: str) -> bool:
+    """Whether a class is a module, or one that a module class of the same file derives from."""
+    known = frame.project.knowledge.module_parts.get(name)
+    if known is None:
+        facts = facts_of(frame, name)
+        module = None if facts is None else frame.project.loaded(facts.module)
+        others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
+        known = is_module(frame, name) or any(
+            name in lineage(frame, other) and is_module(frame, other) for other in others
+        )
+        frame.project.knowledge.module_parts[name] = known
+    return known
+
+
+def is_tensor_class(frame: Frame, name: str) -> bool:
+    """Whether a class is a torch.Tensor."""
+    return "torch.Tensor" in lineage(frame, name) or "torch.nn.Parameter" in lineage(frame, name)
+
+
+# Members
+
+
+def member(
+    frame: Frame, value: Instance, name: str, *, order: tuple[str, ...] | None = None, bind: bool = True
+) -> Value | None:
+    """The value of a name in an object's class or its nearest base; None if none has it."""
+    given = value.argument(name) is not None
+    for cls in order if order is not None else lineage(frame, value.cls):
+        facts = facts_of(frame, cls)
+        if facts is not None and name in facts.lacks and not given:
+            continue
+        found = (
+            libraries.attribute(cls, value, name) if facts is None else _own_attribute(frame, facts, value, name, bind)
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, bind: bool) -> Value | None:
+    module = frame.project.loaded(facts.module)
+    info = module.klass(facts.qualname) if module is not None else None
+    if module is None or info is None:
+        return None
+    method = info.methods.get(name)
+    if method is not None:
+        return _method(frame, module, facts, method, value if bind else None)
+    given = value.argument(name)
+    if given is not None and not info.methods.get("__init__"):
+        return given
+    known = name
+    if info.patterns and name not in info.assigned_in:
+        known = next((pattern for pattern in info.patterns if name.startswith(pattern[:-1])), name)
+    held: Value | None = None
+    if known in info.assigned_in:
+        _run_methods(frame, module, facts, info, known)
+        held = facts.held(known)
+        if held is not None and not isinstance(held, Unknown):
+            return _anywhere(held) if _moves(frame, value.cls, known) else held
+    inner = module.klass(f"{facts.qualname}.{name}")
+    if inner is not None:
+        return class_at(frame.project, module, inner.node)
+    # What is assigned may be unknown where the body declares what it is.
+    level = _class_level(frame, module, facts, info)
+    found = level.get(name, held)
+    if found is None and known not in info.assigned_in and level is not _RUNNING:
+        facts.lacks.add(name)
+    return found
+
+
+def _moves(frame: Frame, cls: str, name: str) -> bool:
+    """Whether an object of a class that is not a module may be made anew elsewhere, with an attribute that it holds."""
+    known = frame.project.knowledge.movers
+    if cls not in known:
+        known[cls] = None if is_module(frame, cls) else _kept_by_move(frame, cls)
+    kept = known[cls]
+    return kept is not None and name not in kept
+
+
+def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
+    """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
+    for base in lineage(frame, cls):
+        info = _info_of(frame, base)
+        for name in _MOVERS if info is not None else ():
+            method = info.methods.get(name) if info is not None else None
+            if info is not None and method is not None and _goes_elsewhere(method.node) and _makes_anew(method.node):
+                return frozenset(held for held, methods in info.assigned_in.items() if method in methods)
+    return None
+
+
+_MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
+
+
+def _goes_elsewhere(node: FunctionNode) -> bool:
+    """Whether a method moves its object: it is given a device at most, and no tensor to move."""
+    given = [*node.args.posonlyargs, *node.args.args][1:]
+    return not given or bool(is_device(given[0].arg)) or given[0].arg in ("dev", "args")
+
+
+def _makes_anew(node: FunctionNode) -> bool:
+    for inner in walk(node):
+        if isinstance(inner, ast.Return) and inner.value is not None:
+            if path_of(inner.value) != "self" and not isinstance(inner.value, ast.Constant):
+                return True
+        if isinstance(inner, (ast.Name, ast.Attribute)) and path_of(inner).rpartition(".")[2] in _ALL_OF_IT:
+            return True
+    return False
+
+
+_ALL_OF_IT = frozenset({"setattr", "vars", "__dict__", "__slots__"})
+"""Names that a method needs to move whatever the object holds."""
+
+
+def _anywhere(value: Value) -> Value:
+    """A value whose tensors on the CPU may have been moved, or made anew elsewhere."""
+    if isinstance(value, Tensor) and value.device is Device.CPU:
+        return value.with_(device=Device.UNKNOWN, place="", pinned=False)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_anywhere, value.items))
+        return Sequence(value.type, _anywhere(value.element), items)
+    if isinstance(value, Mapping):
+        return Mapping(_anywhere(value.element), tuple([(key, _anywhere(held)) for key, held in value.items]))
+    return union(map(_anywhere, value.members)) if isinstance(value, Union) else value
+
+
+def _method(frame: Frame, module: Module, facts: ClassFacts, method: FunctionInfo, receiver: Value | None) -> Value:
+    node = method.node
+    function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
+    decorators = decorator_names(node)
+    if decorators & {"property", "cached_property"} and receiver is not None:
+        return functions.invoke(frame, bound(function, receiver), Arguments())
+    if "staticmethod" in decorators:
+        return function
+    if "classmethod" in decorators:
+        return bound(function, Class(facts.name) if not isinstance(receiver, Instance) else Class(receiver.cls))
+    return function if receiver is None else bound(function, receiver)
+
+
+def bound(function: Function, receiver: Value) -> Function:
+    """A method bound to its object; which call made the object does not matter to its methods."""
+    if isinstance(receiver, Instance):
+        receiver = Instance(receiver.cls)
+    return Function(
+        function.module,
+        function.qualname,
+        function.line,
+        function.column,
+        function.owner,
+        receiver,
+        function.captured,
+        function.plain,
+    )
+
+
+def is_property(frame: Frame, cls: str, name: str) -> bool:
+    """Whether a class of the project computes an attribute."""
+    for base in lineage(frame, cls):
+        info = _info_of(frame, base)
+        method = info.methods.get(name) if info is not None else None
+        if method is not None:
+            return "property" in decorator_names(method.node)
+    return False
+
+
+def decorator_names(node: ast.AST) -> set[str]:
+    """The last names of a definition's decorators: "property", "no_grad", …"""
+    found: set[str] = set()
+    for decorator in getattr(node, "decorator_list", ()):
+        if isinstance(decorator, ast.Call):
+            decorator = decorator.func
+        if isinstance(decorator, ast.Attribute):
+            found.add(decorator.attr)
+        elif isinstance(decorator, ast.Name):
+            found.add(decorator.id)
+    return found
+
+
+_RUNNING: Names = {}
+"""Stands for a class body that is being run, where something asks for what it binds."""
+
+
+def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo) -> Names:
+    if facts.body is None:
+        facts.body = _RUNNING
+        inner = Frame(frame.project, module, frame.budget, names={}, depth=frame.depth + 1)
+        inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
+        facts.body = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
+        for statement in info.node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                value = facts.body.get(statement.target.id, UNKNOWN)
+                facts.body[statement.target.id] = _field(inner, value, statement.annotation)
+    return facts.body
+
+
+def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
+    """A dataclass's field: its default is one value of several."""
+    from perflint.semantics.interpreter.annotations import annotated
+
+    if value == NONE:
+        declared = annotated(frame, annotation)
+        return UNKNOWN if isinstance(declared, Unknown) else union([declared, NONE])
+    if isinstance(value, Const) and scalar_type(value) in ("int", "float", "bool", "str"):
+        return Scalar(scalar_type(value), value)
+    return value
+
+
+def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
+    from perflint.semantics.interpreter import constructions
+
+    if name in facts.asked:
+        return
+    facts.asked.add(name)
+    for method in info.assigned_in[name]:
+        if method.name in facts.methods_run:
+            continue
+        facts.methods_run.add(method.name)
+        node = method.node
+        function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
+        # What an object holds must not depend on who asks first, nor from how deep.
+        asker = Frame(frame.project, module, frame.budget, names={})
+        # Nobody knows what else is passed: a default is one value of several.
+        is_init = method.name == "__init__"
+        given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
+        functions.activate(asker, bound(function, Instance(facts.name)), given)
+
+
+def below(frame: Frame, value: Instance, name: str) -> Value | None:
+    """An attribute that a class of the project lacks and classes of its file that derive from it have.
+
+    None where they do not; methods are left out, as which one runs is not known.
+    """
+    found: list[Value] = []
+    for cls in _derived(frame, value.cls):
+        info = _info_of(frame, cls)
+        method = None if info is None else info.methods.get(name)
+        if info is None or not (name in info.assigned_in if method is None else is_property(frame, cls, name)):
+            continue
+        held = member(frame, Instance(cls), name)
+        if held is not None:
+            found.append(held)
+    return union(map(_by_convention, found)) if found else None
+
+
+def _by_convention(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.with_(evidence=min(value.evidence, Evidence.CONVENTION))
+    return union(map(_by_convention, value.members)) if isinstance(value, Union) else value
+
+
+def _derived(frame: Frame, name: str) -> tuple[str, ...]:
+    """The classes of a class's file that derive from it, by full name."""
+    facts = facts_of(frame, name)
+    if facts is None:
+        return ()
+    known = frame.project.knowledge.derived
+    if facts.module not in known:
+        # Who asks while it is found out goes without.
+        found: dict[str, tuple[str, ...]] = {}
+        known[facts.module] = {}
+        module = frame.project.loaded(facts.module)
+        for info in () if module is None else module.structure.classes.values():
+            if module is not None and info.node.bases:
+                full = class_at(frame.project, module, info.node).name
+                for base in lineage(frame, full)[1:]:
+                    if base.startswith(f"{module.name}."):
+                        found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
+        known[facts.module] = found
+    return known[facts.module].get(name, ())
+
+
+_MOST_DERIVED = 16
+"""Classes of a file that are asked for what their base lacks."""
+
+
+# Enumerations
+
+
+_ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def is_enumeration(frame: Frame, name: str) -> bool:
+    """Whether a class is an enumeration of the project."""
+    return not _ENUMERATIONS.isdisjoint(lineage(frame, name))
+
+
+def is_member(frame: Frame, cls: str, name: str) -> bool:
+    """Whether a name is a member of an enumeration: the body of its class assigns it."""
+    return is_enumeration(frame, cls) and name in _members(frame, cls)
+
+
+def values_of(frame: Frame, cls: str) -> Value:
+    """The value of the members of an enumeration: any of their values."""
+    found: Value = NEVER
+    for value in _members(frame, cls).values():
+        found = join(found, Scalar(scalar_type(value)) if isinstance(value, Const) and value != NONE else value)
+    return found
+
+
+def _members(frame: Frame, cls: str) -> Names:
+    # Functions in its body are its methods, lambdas too.
+    held = body_of(frame, cls).items()
+    return {name: value for name, value in held if name[:1] != "_" and not isinstance(value, Function)}
+
+
+def body_of(frame: Frame, cls: str) -> Names:
+    """The names that the body of a class of the project assigns or declares."""
+    facts = facts_of(frame, cls)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    info = module.klass(facts.qualname) if module is not None and facts is not None else None
+    if facts is None or module is None or info is None:
+        return {}
+    return _class_level(frame, module, facts, info)

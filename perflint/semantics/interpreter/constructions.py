@@ -1,0 +1,71 @@
+"""The arguments that a file passes to the constructors of its own classes: `Trainer(model, callbacks)`.
+
+Only what the top level of the class's own file makes, and the functions that it calls, so that it
+does not depend on which files are checked together, nor in which order.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter import classes
+from perflint.semantics.interpreter.annotations import annotated
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.functions import any_such
+from perflint.semantics.interpreter.resolve import run_top_level
+from perflint.semantics.lattice import union, widen
+from perflint.semantics.project import Module
+from perflint.semantics.structure import FunctionInfo
+from perflint.semantics.values import NONE, Unknown, Value
+
+
+def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments) -> None:
+    """Remember what a constructor is passed, by the names of its parameters and as the call is written."""
+    init = _constructor(frame, name)
+    if init is None:
+        return
+    if not frame.module.is_run:
+        kept = tuple([(key, widen(value)) for key, value in given])
+        frame.module.constructed.setdefault(init.owner, []).append(kept)
+    if frame.recorder is not None:
+        frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
+
+
+def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
+    """The `__init__` of a class, if this file defines it."""
+    for cls in classes.lineage(frame, name):
+        facts = classes.facts_of(frame, cls)
+        if facts is None or facts.module != frame.module.name:
+            return None
+        info = frame.module.klass(facts.qualname)
+        if info is not None and "__init__" in info.methods:
+            return info.methods["__init__"]
+    return None
+
+
+def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> Arguments:
+    """The arguments of `__init__` in this file; other files may pass anything else."""
+    if module.names is None and qualname in module.called:
+        run_top_level(frame.project, module, frame.budget)
+    made = [dict(given) for given in module.constructed.get(qualname, ())]
+    args = init.node.args
+    optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
+    found: list[tuple[str, Value]] = []
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made else ():
+        values = [given[arg.arg] for given in made if arg.arg in given]
+        known = [any_such(value) for value in values if not isinstance(value, Unknown)]
+        if len(known) < len(values) or not known or known == [NONE] * len(known):
+            continue
+        if _declares_tensor(frame, module, arg.annotation):
+            # It says more of all callers than the tensor that one of them passes.
+            continue
+        if len(values) < len(made) and arg.arg in optional:
+            known.append(NONE)
+        found.append((arg.arg, union(known)))
+    return Arguments(keywords=tuple(found), unpacked=True)
+
+
+def _declares_tensor(frame: Frame, module: Module, annotation: ast.expr | None) -> bool:
+    inner = Frame(frame.project, module, frame.budget, names={})
+    return annotated(inner, annotation).tensor is not None

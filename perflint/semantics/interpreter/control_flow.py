@@ -1,0 +1,250 @@
+"""Control flow: branches, loops, contexts, and the statements that leave them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from perflint.semantics.interpreter import batch_loops, protocols
+from perflint.semantics.interpreter.assignments import assign
+from perflint.semantics.interpreter.elements import iterate
+from perflint.semantics.interpreter.expressions import evaluate
+from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Names, join_names, parts
+from perflint.semantics.interpreter.narrowing import narrow
+from perflint.semantics.interpreter.patterns import matched, unmatched
+from perflint.semantics.structure import path_of
+from perflint.semantics.values import NONE, UNKNOWN, Const, DeviceValue, Sequence, Unknown, Value
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    test = evaluate(frame, node.test)
+    before = frame.names
+    decided = _truth(test)
+    after: list[Names | None] = []
+    told: list[Names] = []
+    for branch, body in ((True, node.body), (False, node.orelse)):
+        frame.names = narrow(frame, node.test, before, branch)
+        told.append(_told(before, frame.names))
+        returned, yielded = len(frame.returns), len(frame.yields)
+        parts.run(frame, body)
+        if decided is (not branch) and frame.recorder is None:
+            # A branch that constants rule out is read, and forgotten.
+            del frame.returns[returned:], frame.yields[yielded:]
+            frame.names = None
+        after.append(frame.names)
+    frame.names = join_names(after[0], after[1])
+    if before is not None and frame.names is not None and None not in after:
+        _forget_test(frame.names, before, told, after)
+
+
+def _told(before: Names | None, narrowed: Names | None) -> Names:
+    """The names whose values a test has narrowed."""
+    if before is None or narrowed is None:
+        return {}
+    return {name: value for name, value in narrowed.items() if before.get(name) is not value}
+
+
+def _forget_test(names: Names, before: Names, told: list[Names], after: list[Names | None]) -> None:
+    """Behind an `if` its test says nothing any more: names that no branch has bound are what they were."""
+    for name in told[0].keys() | told[1].keys():
+        was = before.get(name)
+        # A type that only a test shows stays.
+        if (
+            was is not None
+            and name in names
+            and _told_types(names[name], was) <= len(was.members)
+            and all(
+                branch is not None and branch.get(name) is known.get(name, was)
+                for branch, known in zip(after, told, strict=True)
+            )
+        ):
+            names[name] = was
+
+
+def _told_types(value: Value, was: Value) -> int:
+    """How many types a value has after a test, without the unknown one of `x` where it is not the tensor it was."""
+    told = [member for member in value.members if not isinstance(member, Unknown)]
+    is_open = any(isinstance(member, Unknown) for member in was.members)
+    return len(value.members) if is_open else len(told)
+
+
+def _truth(value: Value) -> bool | None:
+    """Whether a value is true for certain, None when it depends."""
+    return bool(value.value) if isinstance(value, Const) else None
+
+
+def _loop(
+    frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt], endless: bool = False
+) -> None:
+    outer_breaks, outer_continues = frame.breaks, frame.continues
+    frame.loops += 1
+    passes = 2 if frame.loops <= _DEEPEST_REPEATED_LOOP else 1
+    before = frame.names
+    breaks: list[Names] = []
+    for _ in range(passes):
+        frame.breaks, frame.continues = [], []
+        start = frame.names
+        frame.names = dict(start) if start is not None else None
+        enter()
+        parts.run(frame, body)
+        ends: Names | None = frame.names
+        for names in frame.continues:
+            ends = join_names(ends, names)
+        breaks += frame.breaks
+        frame.names = join_names(start, ends)
+        if frame.names == before:
+            break
+        before = frame.names
+    frame.loops -= 1
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    if endless and breaks:
+        frame.names = None
+    parts.run(frame, orelse)
+    for names in breaks:
+        frame.names = join_names(frame.names, names)
+
+
+_DEEPEST_REPEATED_LOOP = 2
+"""Loops nested deeper run once a pass: time stays linear in the size of the file."""
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    iterable = evaluate(frame, node.iter)
+    element = batch_loops.element(frame.module.structure, node, iterate(frame, iterable))
+    before, frame.filled = frame.filled, {}
+    sets_by_name = frame.function is not None and "setattr" in frame.function.calls
+    if sets_by_name and frame.recorder is None and isinstance(iterable, Sequence) and iterable.items is not None:
+        for item in iterable.items:
+            _loop(frame, lambda item=item: assign(frame, node.target, item), node.body, [])  # type: ignore[misc]
+    _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
+    if frame.names is not None:
+        # What each turn stored anew holds nothing old any more.
+        for path, value in frame.filled.items():
+            frame.bind_path(frame.names, path, value)
+    frame.filled = before
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    def enter() -> None:
+        evaluate(frame, node.test)
+        frame.names = narrow(frame, node.test, frame.names, True)
+
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    _loop(frame, enter, node.body, node.orelse, endless)
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    outer = frame.names.get(DEFAULT_DEVICE) if frame.names is not None else None
+    for item in node.items:
+        manager = evaluate(frame, item.context_expr)
+        if item.optional_vars is not None:
+            assign(frame, item.optional_vars, protocols.entered(frame, manager))
+        if isinstance(manager, DeviceValue) and frame.names is not None:
+            frame.names[DEFAULT_DEVICE] = manager
+    parts.run(frame, node.body)
+    if frame.names is not None and frame.names.get(DEFAULT_DEVICE) is not outer:
+        frame.names.pop(DEFAULT_DEVICE)
+        if outer is not None:
+            frame.names[DEFAULT_DEVICE] = outer
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    before = frame.names
+    frame.names = dict(before) if before is not None else None
+    parts.run(frame, node.body)
+    failed = join_names(before, frame.names)
+    parts.run(frame, node.orelse)
+    done = frame.names
+    for handler in node.handlers:
+        frame.names = dict(failed) if failed is not None else None
+        if handler.type is not None:
+            evaluate(frame, handler.type)
+        if handler.name and frame.names is not None:
+            frame.names[handler.name] = UNKNOWN
+        parts.run(frame, handler.body)
+        done = join_names(done, frame.names)
+    frame.names = done
+    if node.finalbody and frame.names is None:
+        frame.names = dict(failed) if failed is not None else None
+        parts.run(frame, node.finalbody)
+        frame.names = None
+    else:
+        parts.run(frame, node.finalbody)
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    subject = evaluate(frame, node.subject)
+    path = path_of(node.subject)
+    before = frame.names
+    done: Names | None = None
+    left = before
+    for case in node.cases:
+        frame.names = dict(before) if before is not None else None
+        if frame.names is not None:
+            value = matched(frame, case.pattern, subject, frame.names)
+            if path and value.members:
+                frame.bind_path(frame.names, path, value)
+        if case.guard is not None:
+            evaluate(frame, case.guard)
+            frame.names = narrow(frame, case.guard, frame.names, True)
+        parts.run(frame, case.body)
+        if case.guard is None:
+            if isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+                # It matches whatever is left.
+                left = None
+            subject = unmatched(case.pattern, subject)
+        done = join_names(done, frame.names)
+    frame.names = join_names(left, done)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    frame.returns.append(NONE if node.value is None else evaluate(frame, node.value))
+    frame.names = None
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    for part in (node.exc, node.cause):
+        if part is not None:
+            evaluate(frame, part)
+    frame.names = None
+
+
+def _break(frame: Frame, node: ast.Break) -> None:
+    if frame.names is not None:
+        frame.breaks.append(frame.names)
+    frame.names = None
+
+
+def _continue(frame: Frame, node: ast.Continue) -> None:
+    if frame.names is not None:
+        frame.continues.append(frame.names)
+    frame.names = None
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    evaluate(frame, node.test)
+    before = frame.names
+    if node.msg is not None:
+        frame.names = narrow(frame, node.test, before, False)
+        evaluate(frame, node.msg)
+    frame.names = narrow(frame, node.test, before, True)
+
+
+STATEMENTS: dict[type[ast.stmt], Callable[[Frame, Any], None]] = {
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.TryStar: _try,
+    ast.Match: _match,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+}
+"""How each of them is run."""

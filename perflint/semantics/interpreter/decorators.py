@@ -1,0 +1,83 @@
+"""The effect of the project's own decorators on a function."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.project import Module
+from perflint.semantics.structure import FunctionInfo, last_name, walk
+from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Unknown, Value
+
+_KEEPING = frozenset(
+    """property cached_property staticmethod classmethod abstractmethod overload override final contextmanager
+    asynccontextmanager no_grad inference_mode enable_grad setter getter deleter wraps cache lru_cache compile
+    script jit disable unused ignore export custom_fwd custom_bwd fixture dataclass""".split()
+)
+"""Decorators that are read where they matter, or that keep the function."""
+_MOST_WRAPPERS = 16
+"""Of one function; a wrapper holds the one below it, and so on, which takes long to compare."""
+
+
+def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments) -> Value:
+    """The result of a decorated function; UNKNOWN if its decorators are not the project's."""
+    made = _wrapper(frame, module, info, function)
+    if made is None:
+        return UNKNOWN
+    if function.receiver is not None:
+        positional = (function.receiver, *arguments.positional)
+        arguments = Arguments(positional, arguments.keywords, arguments.unpacked, arguments.rest)
+    # The function that is wrapped is no deeper for it.
+    asker = Frame(frame.project, frame.module, frame.budget, names={}, depth=max(frame.depth - 1, 0))
+    asker.constructs = frame.constructs
+    value = asker.apply(made, arguments)
+    # The function itself has what a wrapper hides.
+    return UNKNOWN if any(isinstance(member, Unknown) for member in value.members) else value
+
+
+def is_wrapped(info: FunctionInfo) -> bool:
+    """Whether a function has decorators that may change what it returns."""
+    if info.wrapped is None:
+        info.wrapped = any(last_name(node) not in _KEEPING for node in getattr(info.node, "decorator_list", ()))
+    return info.wrapped
+
+
+def _wrapper(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:
+    known = frame.project.knowledge.wrappers
+    key = (module.name, function.line, function.column)
+    if key not in known:
+        # A decorator may call what it decorates.
+        known[key] = None
+        known[key] = _decorated(frame, module, info, function)
+    return known[key]
+
+
+def _decorated(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:
+    plain = Function(
+        function.module, function.qualname, function.line, function.column, function.owner, plain=True
+    )  # fmt: skip
+    value: Value = plain
+    inner = Frame(frame.project, module, frame.budget, names={})
+    wrapped = 0
+    for decorator in reversed(getattr(info.node, "decorator_list", ())):
+        made = inner.evaluate(decorator)
+        if isinstance(made, (Function, Partial)):
+            wrapped += 1
+            if wrapped > _MOST_WRAPPERS:
+                return UNKNOWN
+            changed = inner.apply(made, Arguments((value,)))
+            value = changed if isinstance(changed, (Function, Partial, Instance)) else value
+    return None if value == plain else value
+
+
+def captured(frame: Frame, info: FunctionInfo | None) -> tuple[tuple[str, Value], ...]:
+    """The arguments of the functions around that a function made in an activation sees."""
+    if info is None or frame.function is None or frame.names is None or frame.recorder is not None:
+        return ()
+    if info.reads is None:
+        info.reads = frozenset(node.id for node in walk(info.node) if isinstance(node, ast.Name))
+    args = frame.function.node.args
+    own = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    seen = {**frame.captured, **{name: frame.names[name] for name in own if name in frame.names}}
+    return tuple([(name, value) for name, value in seen.items() if name in info.reads])

@@ -1,0 +1,406 @@
+"""Expressions: what each evaluates to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from perflint.semantics.facts import arrays
+from perflint.semantics.facts.devices import made_of
+from perflint.semantics.interpreter import attributes, calls, classes, narrowed
+from perflint.semantics.interpreter.annotations import spelled
+from perflint.semantics.interpreter.assignments import assign
+from perflint.semantics.interpreter.elements import index_into, item, iterate
+from perflint.semantics.interpreter.frame import Frame, join_names, parts
+from perflint.semantics.interpreter.narrowing import narrow
+from perflint.semantics.interpreter.operators import binary, tensor_operation
+from perflint.semantics.interpreter.resolve import function_value, global_name, resolve
+from perflint.semantics.lattice import MOST_KEYS, join, union
+from perflint.semantics.structure import FunctionNode, path_of, walk
+from perflint.semantics.values import (
+    BOOL,
+    NEVER,
+    NONE,
+    STR,
+    UNKNOWN,
+    Array,
+    Class,
+    Const,
+    Evidence,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Scalar,
+    Sequence,
+    Tensor,
+    TypeForm,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression, recorded when the frame records."""
+    frame.budget.steps += 1
+    handler = _EXPRESSIONS.get(type(node))
+    value = UNKNOWN if handler is None else handler(frame, node)
+    if frame.recorder is not None:
+        frame.recorder.values[node] = value
+    return value
+
+
+# Leaves
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Value:
+    return Const(node.value)
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    if frame.names is not None:
+        found = frame.names.get(node.id)
+        if found is not None:
+            return resolve(frame, frame.module, found) if type(found) is Name else found
+    return lookup(frame, node.id)
+
+
+def lookup(frame: Frame, name: str) -> Value:
+    """The value of a plain name here."""
+    found = frame.get(name)
+    if found is not None:
+        return resolve(frame, frame.module, found)
+    return global_name(frame, frame.module, name)
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    receiver = evaluate(frame, node.value)
+    if frame.names is not None and frame.rooted:
+        path = path_of(node)
+        if path and path in frame.names:
+            return attributes.as_seen(frame, frame.names[path])
+    return attributes.attribute(frame, receiver, node.attr)
+
+
+# Operators
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.BitOr) and isinstance(left if left != NONE else right, _TYPES):
+        return spelled(frame, node)
+    return binary(left, node.op, right)
+
+
+_TYPES = (Name, Class, TypeForm)
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    value = evaluate(frame, node.operand)
+    if isinstance(node.op, ast.Not):
+        return Const(not value.value) if isinstance(value, Const) else BOOL
+    tensor = value.tensor
+    if tensor is not None:
+        return tensor.with_(leaf="")
+    if isinstance(value, Const) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
+        return Const(-value.value)
+    return value if isinstance(value, (Scalar, Array, Unknown)) else UNKNOWN
+
+
+def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+    is_and = isinstance(node.op, ast.And)
+    before = frame.names
+    values: list[Value] = []
+    for index, operand in enumerate(node.values):
+        value = evaluate(frame, operand)
+        if isinstance(value, Const) and bool(value.value) is not is_and and frame.recorder is None:
+            values.append(value)
+            break
+        last = index == len(node.values) - 1
+        values.append(value if last else _after_test(value, is_and))
+        if not last:
+            frame.names = narrow(frame, operand, frame.names, is_and)
+    # What an operand narrows or binds holds only if it was reached.
+    binds = ast.NamedExpr in frame.module.structure.nodes
+    frame.names = join_names(before, frame.names) if binds and any(map(_binds, node.values)) else before
+    return union(values)
+
+
+def _after_test(value: Value, is_and: bool) -> Value:
+    """The values that a non-final operand may have as the result: falsy for `and`, truthy for `or`."""
+    if is_and:
+        kept = [m for m in value.members if not isinstance(m, (Instance, Sequence, Mapping, Name))]
+        return union(kept)
+    return union(member for member in value.members if member != NONE and member != Const(False))
+
+
+def _binds(node: ast.expr) -> bool:
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))
+
+
+_COMPARES_VALUES = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    values = [evaluate(frame, node.left)]
+    values += [evaluate(frame, comparator) for comparator in node.comparators]
+    if len(node.ops) == 1 and isinstance(node.ops[0], _COMPARES_VALUES):
+        left, right = values
+        if _compares_identity(left, right, node.ops[0]):
+            return BOOL
+        if left.tensor is not None or right.tensor is not None:
+            result = tensor_operation(left, right, ast.BitAnd)
+            return union(
+                m.with_(kind=Kind.BOOL, leaf="") if isinstance(m, Tensor) else BOOL if scalar_type(m) else m
+                for m in result.members
+            )
+        if isinstance(left, Array) or isinstance(right, Array):
+            return Array(Kind.BOOL, arrays.combined(left, right, ast.BitAnd).rank)
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return made_of(values)
+    if len(node.ops) == 1 and values[1] == NONE and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        is_none = _is_none(values[0])
+        return BOOL if is_none is None else Const(is_none is isinstance(node.ops[0], ast.Is))
+    return BOOL
+
+
+def _is_none(value: Value) -> bool | None:
+    """Whether a value is None, None where that depends."""
+    if value == NONE:
+        return True
+    sure = (
+        member.evidence >= Evidence.ANNOTATION if isinstance(member, Tensor) else not isinstance(member, Unknown)
+        for member in value.members
+    )
+    return False if NONE not in value.members and value.members and all(sure) else None
+
+
+def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
+    """`x == "auto"` and `x == None` are no element-wise comparisons that anyone means."""
+    if not isinstance(op, (ast.Eq, ast.NotEq)):
+        return False
+    return any(scalar_type(value) in ("str", "None") for value in (left, right))
+
+
+def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    test = evaluate(frame, node.test)
+    before = frame.names
+    frame.names = narrow(frame, node.test, before, True)
+    yes = evaluate(frame, node.body)
+    frame.names = narrow(frame, node.test, before, False)
+    no = evaluate(frame, node.orelse)
+    frame.names = before
+    if isinstance(test, Const) and frame.recorder is None:
+        return yes if test.value else no
+    return join(yes, no)
+
+
+def _named(frame: Frame, node: ast.NamedExpr) -> Value:
+    value = evaluate(frame, node.value)
+    assign(frame, node.target, value)
+    return value
+
+
+# Displays and comprehensions
+
+
+def _elements(frame: Frame, elements: list[ast.expr], kind: str) -> Value:
+    values: list[Value] = []
+    exact = len(elements) <= MOST_KEYS
+    element: Value = NEVER
+    for node in elements:
+        if isinstance(node, ast.Starred):
+            inner = evaluate(frame, node.value)
+            if isinstance(inner, Sequence) and inner.items is not None:
+                values += inner.items
+            else:
+                exact = False
+            element = join(element, iterate(frame, inner))
+            continue
+        value = evaluate(frame, node)
+        element = join(element, value)
+        values.append(value)
+    return Sequence(kind, element, tuple(values) if exact else None)
+
+
+def _list(frame: Frame, node: ast.List) -> Value:
+    return _elements(frame, node.elts, "list")
+
+
+def _tuple(frame: Frame, node: ast.Tuple) -> Value:
+    return _elements(frame, node.elts, "tuple")
+
+
+def _set(frame: Frame, node: ast.Set) -> Value:
+    return _elements(frame, node.elts, "set")
+
+
+def _dict(frame: Frame, node: ast.Dict) -> Value:
+    element: Value = NEVER
+    items: dict[str, Value] = {}
+    for key, value_node in zip(node.keys, node.values, strict=True):
+        value = evaluate(frame, value_node)
+        if key is None:
+            if isinstance(value, Mapping):
+                items.update(value.items)
+                element = join(element, value.element)
+            continue
+        evaluate(frame, key)
+        element = join(element, value)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            if len(items) < MOST_KEYS or key.value in items:
+                items[key.value] = value
+    return Mapping(element, tuple(items.items()))
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def _comprehension(frame: Frame, node: _Comprehension, body: Callable[[], Value]) -> Value:
+    before = frame.names
+    frame.names = dict(before) if before is not None else None
+    for generator in node.generators:
+        assign(frame, generator.target, iterate(frame, evaluate(frame, generator.iter)))
+        for condition in generator.ifs:
+            evaluate(frame, condition)
+            frame.names = narrow(frame, condition, frame.names, True)
+    value = body()
+    if before is not None and frame.names is not None and ast.NamedExpr in frame.module.structure.nodes:
+        # `:=` binds in the function around.
+        for inner in walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                before[inner.target.id] = frame.names.get(inner.target.id, UNKNOWN)
+    frame.names = before
+    return value
+
+
+def _list_comprehension(frame: Frame, node: ast.ListComp) -> Value:
+    return Sequence("list", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
+
+
+def _set_comprehension(frame: Frame, node: ast.SetComp) -> Value:
+    return Sequence("set", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
+
+
+def _generator(frame: Frame, node: ast.GeneratorExp) -> Value:
+    return Sequence("iterator", _comprehension(frame, node, lambda: evaluate(frame, node.elt)))
+
+
+def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
+    def body() -> Value:
+        evaluate(frame, node.key)
+        return evaluate(frame, node.value)
+
+    return Mapping(_comprehension(frame, node, body))
+
+
+# Subscripts
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    receiver = evaluate(frame, node.value)
+    index = index_into(frame, receiver, node.slice)
+    if frame.narrowed and frame.names is not None:
+        told = frame.names.get(narrowed.place_of(node))
+        if told is not None:
+            return told
+    if isinstance(receiver, _TYPES):
+        return _parametrized(frame, node, receiver)
+    return item(frame, receiver, index, node.slice)
+
+
+def _parametrized(frame: Frame, node: ast.Subscript, base: Name | Class | TypeForm) -> Value:
+    """`tuple[int, str]`; a member of an enumeration; anything of a name outside the project."""
+    if isinstance(base, Class) and classes.is_enumeration(frame, base.name):
+        return Instance(base.name)
+    if isinstance(base, Name) and not base.name.startswith(("typing.", "builtins.", "collections.", "typing_ext")):
+        return base
+    return spelled(frame, node, base.base if isinstance(base, TypeForm) else base)
+
+
+def _slice(frame: Frame, node: ast.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(frame, part)
+    return Name("builtins.slice")
+
+
+# The rest
+
+
+def _joined_string(frame: Frame, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            evaluate(frame, part.value)
+            if part.format_spec is not None:
+                evaluate(frame, part.format_spec)
+    first = node.values[0] if node.values else None
+    if isinstance(first, ast.Constant) and first.value == "cuda:":
+        # Which of the devices it is makes no difference.
+        return Const("cuda:")
+    return STR
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    close_over(frame, node)
+    return function_value(frame.module, node, frame)
+
+
+def close_over(frame: Frame, node: FunctionNode) -> None:
+    """Keep what a function sees of those around it."""
+    info = frame.module.function(node.lineno, node.col_offset)
+    seen = {name: frame.get(name) for name in info.names} if info is not None else {}
+    frame.module.closures[node.lineno, node.col_offset] = {name: value for name, value in seen.items() if value}
+
+
+def _yield(frame: Frame, node: ast.Yield) -> Value:
+    frame.yields.append(NONE if node.value is None else evaluate(frame, node.value))
+    return UNKNOWN
+
+
+def _yield_from(frame: Frame, node: ast.YieldFrom) -> Value:
+    frame.yields.append(iterate(frame, evaluate(frame, node.value)))
+    return UNKNOWN
+
+
+def _await(frame: Frame, node: ast.Await) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _starred(frame: Frame, node: ast.Starred) -> Value:
+    return evaluate(frame, node.value)
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: calls.call,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.NamedExpr: _named,
+    ast.List: _list,
+    ast.Tuple: _tuple,
+    ast.Set: _set,
+    ast.Dict: _dict,
+    ast.ListComp: _list_comprehension,
+    ast.SetComp: _set_comprehension,
+    ast.GeneratorExp: _generator,
+    ast.DictComp: _dict_comprehension,
+    ast.Slice: _slice,
+    ast.JoinedStr: _joined_string,
+    ast.Lambda: _lambda,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Await: _await,
+    ast.Starred: _starred,
+}
+
+
+parts.evaluate = evaluate

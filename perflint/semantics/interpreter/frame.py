@@ -1,0 +1,238 @@
+"""The state of the interpreter in one function, class body or module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from perflint.frozen import dataclass
+from perflint.semantics.lattice import join
+from perflint.semantics.values import Function, Origin, Value
+
+if TYPE_CHECKING:
+    from perflint.semantics.facts.arguments import Arguments
+    from perflint.semantics.interpreter.memory import CallKey
+    from perflint.semantics.project import Module, Project
+    from perflint.semantics.structure import FunctionInfo
+
+DEFAULT_DEVICE = "torch.get_default_device()"
+"""The path of what `with torch.device(...)` and `torch.set_default_device` set."""
+
+_MOST_CALLS = 256
+"""Calls of one function whose arguments are looked at."""
+
+Names = dict[str, Value]
+"""The values of plain names and attribute paths such as "self.mask"."""
+
+Outcome = tuple[str, Value]
+"""The full name of what was called, and what it returned."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps what the interpreter sees in the file that is checked."""
+
+    values: dict[ast.expr, Value] = field(default_factory=dict)
+    targets: dict[ast.Call, str] = field(default_factory=dict)
+    arguments: dict[tuple[int, int], list[tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]]] = field(
+        default_factory=dict
+    )
+    """The arguments that calls in this file pass to its functions, by position of the function."""
+    constructing: set[tuple[int, int]] = field(default_factory=set)
+    """The functions that make modules, by position."""
+    any_caller: bool = False
+    """Whether functions that other files can call take nothing from the calls in this file."""
+    informed: set[tuple[int, int]] = field(default_factory=set)
+    """The functions that may take something from the calls in this file, by position."""
+    steps: int = 0
+    """Nodes that were run, those of called functions too."""
+
+    def note(self, line: int, column: int, arguments: Arguments) -> None:
+        """Keep what a call passes to the function at a position, unless it passes more than is known."""
+        seen = self.arguments.setdefault((line, column), [])
+        if len(seen) < _MOST_CALLS and not arguments.unpacked:
+            seen.append((arguments.positional, arguments.keywords))
+
+
+class Budget:
+    """How much work the calls of one file may still take; keeps a run linear in the file's size."""
+
+    __slots__ = ("contexts", "cuts", "left", "steps", "too_deep")
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+        self.steps = 0
+        self.cuts = 0
+        """Calls that were not followed because they recur, or because the budget is spent."""
+        self.too_deep = 0
+        """Calls that were not followed because of their depth."""
+        self.contexts: dict[Function, set[CallKey]] = {}
+        """The ways in which this file, and what it calls, call each function."""
+
+
+class Frame:
+    """One activation. `names` is None after a statement that never completes."""
+
+    __slots__ = (
+        "breaks",
+        "budget",
+        "captured",
+        "constructs",
+        "continues",
+        "depth",
+        "filled",
+        "function",
+        "loops",
+        "module",
+        "names",
+        "narrowed",
+        "outer",
+        "owner",
+        "project",
+        "receiver",
+        "recorder",
+        "returns",
+        "rooted",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        project: Project,
+        module: Module,
+        budget: Budget,
+        *,
+        names: Names,
+        outer: tuple[Names, ...] = (),
+        function: FunctionInfo | None = None,
+        owner: str = "",
+        receiver: Value | None = None,
+        recorder: Recorder | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.project = project
+        self.module = module
+        self.budget = budget
+        self.names: Names | None = names
+        self.outer = outer
+        self.function = function
+        self.owner = owner
+        """Full name of the class whose method runs."""
+        self.captured: Names = {}
+        """The arguments of the functions around it that it sees."""
+        self.receiver = receiver
+        """The value of `self` (or `cls`)."""
+        self.recorder = recorder
+        self.depth = depth
+        """Calls between the code that is checked and this one."""
+        self.constructs = False
+        """Whether it makes a module that is still on the host."""
+        self.loops = 0
+        self.filled: Names = {}
+        """The dicts and lists of which the loop that runs stores each item anew."""
+        self.narrowed: set[str] = set()
+        """The items that tests have narrowed: "d[k]"."""
+        self.returns: list[Value] = []
+        self.rooted: dict[str, set[str]] = {}
+        """The attribute paths that have been bound below a name or path."""
+        self.yields: list[Value] = []
+        self.breaks: list[Names] = []
+        self.continues: list[Names] = []
+
+    # The interpreter's parts call each other in circles; they meet here.
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression in this frame."""
+        return parts.evaluate(self, node)
+
+    def run(self, body: Iterable[ast.stmt]) -> None:
+        """Run statements in this frame."""
+        parts.run(self, body)
+
+    def iterate(self, value: Value) -> Value:
+        """The items of a loop over a value."""
+        return parts.iterate(self, value)
+
+    def apply(self, callee: Value, arguments: Arguments) -> Value:
+        """The result of calling a value."""
+        return parts.apply(self, callee, arguments)[1]
+
+    def rebind(self, node: ast.expr, value: Value) -> None:
+        """Let an expression stand for what the object that it names has become."""
+        parts.rebind(self, node, value)
+
+    def item(self, value: Value, index: Value) -> Value:
+        """The result of indexing a value."""
+        return parts.item(self, value, index)
+
+    def attribute(self, value: Value, name: str) -> Value:
+        """An attribute of a value."""
+        return parts.attribute(self, value, name)
+
+    def origin(self, node: ast.Call | None) -> Origin | None:
+        """The place at which a call creates an object; None for a call that is not in the source."""
+        return None if node is None else Origin(self.module.name, node.lineno, node.col_offset)
+
+    def bind_path(self, names: Names, path: str, value: Value) -> None:
+        """Bind a name or an attribute path such as "self.mask"."""
+        names[path] = value
+        outer, dot, _ = path.rpartition(".")
+        while dot:
+            self.rooted.setdefault(outer, set()).add(path)
+            outer, dot, _ = outer.rpartition(".")
+
+    def forget_paths(self, names: Names, path: str) -> None:
+        """Drop what is known of the attributes of a name or path that is bound anew."""
+        for inner in self.rooted.get(path, ()):
+            names.pop(inner, None)
+
+    def get(self, name: str) -> Value | None:
+        """The value of a plain name in this function and those around it."""
+        if self.names is not None and name in self.names:
+            return self.names[name]
+        for names in self.outer:
+            if name in names:
+                return names[name]
+        return None
+
+
+class Parts:
+    """Where each part of the interpreter hangs itself in for the others, when it is imported."""
+
+    evaluate: Callable[[Frame, ast.expr], Value]
+    run: Callable[[Frame, Iterable[ast.stmt]], None]
+    iterate: Callable[[Frame, Value], Value]
+    apply: Callable[[Frame, Value, Arguments], Outcome]
+    attribute: Callable[[Frame, Value, str], Value]
+    item: Callable[[Frame, Value, Value], Value]
+    rebind: Callable[[Frame, ast.expr, Value], None]
+
+
+parts = Parts()
+
+
+def join_names(left: Names | None, right: Names | None) -> Names | None:
+    """The names after two ways of getting to one place."""
+    if left is None or right is None:
+        return right if left is None else left
+    if left is right:
+        return left
+    joined = {**right, **left}
+    for name in [name for name, value in left.items() if right.get(name) is not value]:
+        other = right.get(name)
+        if other is not None:
+            joined[name] = join(left[name], other)
+        elif _is_path(name):
+            # A path that only one side knows is looked up in the class again.
+            del joined[name]
+    for name in right.keys() - left.keys():
+        if _is_path(name):
+            del joined[name]
+    return joined
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is that of an attribute or an item."""
+    return "." in name or "[" in name

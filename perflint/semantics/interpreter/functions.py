@@ -1,0 +1,366 @@
+"""Calls of the project's own functions: their frames, their parameters, what they return."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.conventions import is_on_cpu
+from perflint.semantics.facts.named import parameter_placed
+from perflint.semantics.facts.tensors import device_of
+from perflint.semantics.interpreter import autograd, classes, decorators
+from perflint.semantics.interpreter.annotations import annotated, parameter
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.memory import CallKey, Running
+from perflint.semantics.lattice import union, widen
+from perflint.semantics.project import Module
+from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
+from perflint.semantics.values import (
+    NEVER,
+    NONE,
+    UNKNOWN,
+    Const,
+    Device,
+    DeviceValue,
+    Function,
+    Instance,
+    Mapping,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+_MOST_CONTEXTS = 100
+"""The number of kinds of calls of one function that are kept apart."""
+
+DEEPEST_CALL = 5
+"""Calls into the project that are followed, one below the other."""
+
+
+def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """The result of calling a function of the project; remembered by its arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    if frame.recorder is not None and function.module == frame.module.name:
+        seen = arguments
+        if arguments.spread is not None:
+            filled = tuple([(name, arguments.spread) for name in _filled(info, function, arguments)])
+            seen = Arguments(arguments.positional, (*arguments.keywords, *filled))
+        frame.recorder.note(function.line, function.column, seen)
+    declared = _declared_result(frame, module, info)
+    if _is_plain(declared) and "setattr" not in info.calls:
+        return declared
+    if not function.plain and decorators.is_wrapped(info):
+        value = decorators.call(frame, module, info, function, arguments)
+        if not isinstance(value, Unknown) and value is not NEVER:
+            return refine(value, declared)
+    knowledge = frame.project.knowledge
+    arguments = Arguments(
+        tuple([_passed(widen(value)) for value in arguments.positional]),
+        tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
+        arguments.unpacked,
+        _passed(widen(arguments.rest)),
+        arguments.spread,
+    )
+    budget = frame.budget
+    more = (("*", arguments.rest), ("**", arguments.spread or UNKNOWN)) if arguments.unpacked else ()
+    key = CallKey(function, arguments.positional, (*arguments.keywords, *more), frame.constructs)
+    contexts = budget.contexts.setdefault(function, set())
+    if key not in contexts and len(contexts) >= _MOST_CONTEXTS:
+        # Called in too many ways to tell them apart: once more for all others.
+        arguments = Arguments(unpacked=True)
+        key = CallKey(function, (), (), frame.constructs)
+    contexts.add(key)
+    known = knowledge.results.get(key) or knowledge.results_at.get((key, frame.depth))
+    if known is not None:
+        return known
+    if frame.depth >= DEEPEST_CALL:
+        budget.too_deep += 1
+        return declared
+    again = knowledge.running.get(key)
+    if again is not None:
+        again.recurred += 1
+        budget.cuts += 1
+        return again.assumed
+    if budget.left < info.size:
+        budget.cuts += 1
+        return declared
+    cuts, too_deep = budget.cuts, budget.too_deep
+    value = _followed(frame, function, arguments, key, info.size)
+    if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
+        value = declared
+    value = widen(value)
+    # What was cut short depends on how deep it was asked for, and must not answer others.
+    if budget.cuts == cuts and budget.too_deep == too_deep:
+        knowledge.results[key] = value
+    elif budget.cuts == cuts:
+        knowledge.results_at[key, frame.depth] = value
+    return value
+
+
+def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:
+    """Run a call; one that calls itself again with what it was found to return, until that stays."""
+    running = frame.project.knowledge.running
+    state = running[key] = Running()
+    for _ in range(_MOST_REPEATS):
+        frame.budget.left -= size
+        value = activate(frame, function, arguments)
+        if state.recurred == 0 or value == state.assumed:
+            # What it was assumed to return is what it returns: its own recurrence cut nothing short.
+            frame.budget.cuts -= state.recurred
+            break
+        state.assumed = widen(value)
+        if frame.budget.left < size:
+            break
+    else:
+        value = UNKNOWN
+    del running[key]
+    return value
+
+
+_MOST_REPEATS = 4
+
+
+def _passed(value: Value) -> Value:
+    """An argument as the callee sees it: which number, text or object it is makes no other call."""
+    if isinstance(value, Const):
+        kind = type(value.value).__name__
+        if kind in ("int", "float") or (kind == "str" and device_of(value) is Device.UNKNOWN):
+            return Scalar(kind)
+        return value
+    if isinstance(value, Scalar):
+        kept = value.default is None or device_of(value) is not Device.UNKNOWN
+        return value if kept else Scalar(value.type)
+    if isinstance(value, Sequence):
+        items = None if value.items is None or len(value.items) > _MOST_PASSED else tuple(map(_passed, value.items))
+        return Sequence(value.type, _passed(value.element), items)
+    if isinstance(value, Mapping):
+        return Mapping(_passed(value.element), tuple([(name, _passed(inner)) for name, inner in value.items]))
+    if isinstance(value, Instance):
+        return Instance(value.cls, value.arguments if value.cls.startswith(_TELLING) else None)
+    return value
+
+
+def any_such(value: Value) -> Value:
+    """The arguments of other callers where this one passes a literal; devices are mostly the same."""
+    if isinstance(value, Const) and value != NONE:
+        named = isinstance(value.value, str) and device_of(value) is not Device.UNKNOWN
+        return value if named else Scalar(type(value.value).__name__)
+    return value
+
+
+_MOST_PASSED = 8
+_TELLING = (
+    "torch.nn.Sequential",
+    "torch.nn.ModuleList",
+    "torch.nn.ModuleDict",
+    "torch.distributions.",
+    "torch.optim.",
+    "torch.amp.GradScaler",
+    "torch.cuda.amp.GradScaler",
+    "torch.nn.utils.rnn.PackedSequence",
+)
+"""Classes whose objects do what their arguments say: calls them, samples where they are, waits or not."""
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
+    if value is NEVER:
+        return False
+    return all(
+        isinstance(m, Scalar) or m == NONE or (isinstance(m, Sequence) and m.type != "batch" and _is_plain(m.element))
+        for m in value.members
+    )
+
+
+def refine(value: Value, declared: Value) -> Value:
+    """The inferred value, refined by the declared one."""
+    if isinstance(value, Unknown) or value is NEVER:
+        return declared
+    if isinstance(declared, Unknown) or value == declared:
+        return value
+    if isinstance(declared, Tensor):
+        # The annotation settles that it is a tensor, the body where it is.
+        tensor = value.tensor
+        return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
+    if isinstance(declared, Sequence) and isinstance(value, Sequence) and declared.items is not None:
+        known = value.items if value.items is not None else (value.element,) * len(declared.items)
+        if len(known) == len(declared.items):
+            items = tuple(refine(one, other) for one, other in zip(known, declared.items, strict=True))
+            return Sequence(value.type, union(items), items)
+    if isinstance(declared, DeviceValue):
+        return value if isinstance(value, (DeviceValue, Const)) else declared
+    return value
+
+
+def _contradicts(value: Value, declared: Value) -> bool:
+    """Whether numbers in a list or tuple are promised, and something else was found among the outcomes."""
+    if not isinstance(declared, Sequence) or not _is_plain(declared.element):
+        return False
+    return not all(isinstance(member, Sequence) for member in value.members)
+
+
+def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
+    if isinstance(info.node, ast.Lambda) or info.node.returns is None:
+        return UNKNOWN
+    key = (module.name, info.node.lineno, info.node.col_offset)
+    known = frame.project.knowledge.declared.get(key)
+    if known is None:
+        inner = Frame(frame.project, module, frame.budget, names={})
+        known = annotated(inner, info.node.returns, Device.UNKNOWN)
+        frame.project.knowledge.declared[key] = known
+    return known
+
+
+def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """Run a project function on arguments."""
+    module = frame.project.loaded(function.module)
+    info = module.function(function.line, function.column) if module is not None else None
+    if module is None or info is None:
+        return UNKNOWN
+    inner = enter(frame, module, info, function, arguments)
+    return run_body(inner, info)
+
+
+def run_body(inner: Frame, info: FunctionInfo) -> Value:
+    """Run a function's body in its frame; what it returns."""
+    if isinstance(info.node, ast.Lambda):
+        return inner.evaluate(info.node.body)
+    inner.run(info.node.body)
+    if info.is_generator:
+        return Sequence("iterator", union(inner.yields))
+    is_stub = classes.decorator_names(info.node) & {"abstractmethod", "overload"} or _is_left_out(info.node.body[-1])
+    if inner.names is not None and not is_stub:
+        inner.returns.append(NONE)
+    result = union(inner.returns)
+    if classes.decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
+        return Sequence("iterator", union(inner.yields))
+    return result
+
+
+def _is_left_out(last: ast.stmt) -> bool:
+    """Whether a body is only `...`: a protocol's method, whose annotation says it all."""
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
+def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None) -> Frame:
+    """The frame of an activation; without arguments, that of a function without known callers."""
+    closure = module.closures.get((function.line, function.column))
+    inner = Frame(
+        frame.project,
+        module,
+        frame.budget,
+        names={},
+        outer=(dict(function.captured), closure or {}) if closure or function.captured else (),
+        function=info,
+        owner=function.owner,
+        receiver=function.receiver,
+        depth=frame.depth + (0 if arguments is None else 1),
+    )
+    inner.constructs = _constructs(frame, info, function, arguments)
+    inner.captured = dict(function.captured)
+    inner.names = _parameters(inner, info, function, arguments)
+    return inner
+
+
+def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> bool:
+    """Whether an activation makes a module that is still on the host."""
+    if arguments is not None and frame.constructs and function.receiver is not None:
+        return True
+    constructs = info.constructs if arguments is None else bool(info.owner) and info.name in CONSTRUCTORS
+    return constructs and (not function.owner or classes.is_module_part(frame, function.owner))
+
+
+def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:
+    node = info.node.args
+    names: dict[str, Value] = {}
+    ordered = [*node.posonlyargs, *node.args]
+    defaults: dict[str, ast.expr] = dict(
+        zip([arg.arg for arg in ordered][len(ordered) - len(node.defaults) :], node.defaults, strict=True)
+    )
+    defaults.update({a.arg: d for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None})
+    positional = list(arguments.positional) if arguments is not None else []
+    if function.receiver is not None and ordered:
+        positional.insert(0, function.receiver)
+    given = {arg.arg: value for arg, value in zip(ordered, positional, strict=False)}
+    if arguments is not None:
+        given.update(arguments.keywords)
+    device = parameter_device(inner, info)
+    filled = _filled(info, function, arguments) if arguments is not None else ()
+    for arg in (*ordered, *node.kwonlyargs):
+        passed = given.get(arg.arg)
+        if passed is None and arguments is not None and arg in node.args and arg.arg not in defaults:
+            passed = arguments.rest if arguments.unpacked else None
+        default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
+        if passed is not None and not isinstance(passed, Unknown):
+            names[arg.arg] = passed
+        elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
+            names[arg.arg] = default
+        else:
+            near = Device.CALLER if is_on_cpu(arg.arg) else device
+            names[arg.arg] = parameter(inner, info, arg, default, near)
+            if arguments is not None and arguments.spread is not None and arg.arg in filled:
+                names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
+        names[arg.arg] = parameter_placed(info, arg.arg, names[arg.arg])
+    if info.owner and function.receiver is None:
+        for position, arg in enumerate(ordered):
+            names[arg.arg] = autograd.parameter(inner, info, position, names[arg.arg])
+    if node.vararg is not None:
+        declared = annotated(inner, node.vararg.annotation, device)
+        names[node.vararg.arg] = Sequence("tuple", declared)
+        if arguments is not None and not arguments.unpacked:
+            rest = tuple(positional[len(ordered) :])
+            names[node.vararg.arg] = Sequence("tuple", union(rest), rest)
+    if node.kwarg is not None:
+        names[node.kwarg.arg] = Mapping(annotated(inner, node.kwarg.annotation, device))
+        if arguments is not None and not arguments.unpacked:
+            named = tuple([item for item in arguments.keywords if item[0] not in names])
+            names[node.kwarg.arg] = Mapping(NEVER, named)
+    return names
+
+
+def _filled(info: FunctionInfo, function: Function, arguments: Arguments) -> tuple[str, ...]:
+    """The parameters that `f(**batch)` fills: those without a default, or whose default is None."""
+    if arguments.spread is None:
+        return ()
+    node = info.node.args
+    ordered = [*node.posonlyargs, *node.args]
+    optional = {
+        arg.arg
+        for arg, default in (
+            *zip(reversed(ordered), reversed(node.defaults), strict=False),
+            *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+        )
+        if default is not None and not (isinstance(default, ast.Constant) and default.value is None)
+    }
+    start = len(arguments.positional) + (function.receiver is not None)
+    given = dict(arguments.keywords)
+    every = [arg.arg for arg in (*ordered[start:], *node.kwonlyargs)]
+    return tuple([name for name in every if name not in given and name not in optional])
+
+
+def _spread(value: Value, spread: Tensor, default: Value | None, device: Device) -> Value:
+    """A parameter that is one of the tensors that `**batch` passes."""
+    if spread.device is Device.UNKNOWN:
+        spread = spread.with_(device=device, place="")
+    if isinstance(value, Unknown):
+        return spread if default is None else union([spread, default])
+    tensor = value.tensor
+    if tensor is None or spread.device not in (Device.CPU, Device.CUDA):
+        return value
+    kept = [member for member in value.members if member is not tensor]
+    return union([tensor.with_(device=spread.device), *kept])
+
+
+_DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
+
+
+def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
+    """Where a function's tensor parameters live when nothing else is known."""
+    if frame.owner and info.name in _DEVICE_METHODS and classes.is_module(frame, frame.owner):
+        return Device.MODEL
+    return Device.CALLER

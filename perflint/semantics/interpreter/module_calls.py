@@ -1,0 +1,154 @@
+"""Calls of modules and other objects, and of the methods of modules."""
+
+from __future__ import annotations
+
+from perflint.semantics.facts import packed_sequence, torch_api
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter import classes, functions, self_attributes
+from perflint.semantics.interpreter.frame import Frame, Outcome
+from perflint.semantics.lattice import union
+from perflint.semantics.values import (
+    NONE,
+    STR,
+    UNKNOWN,
+    Const,
+    Device,
+    Evidence,
+    Function,
+    Instance,
+    Kind,
+    Mapping,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+
+
+def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
+    """Call an object: `forward` of a module, `__call__` of anything else."""
+    is_module = classes.is_module(frame, callee.cls)
+    target = "torch.nn.Module.__call__" if is_module else f"{callee.cls}.__call__"
+    for name in ("forward", "__call__") if is_module else ("__call__",):
+        called = frame.attribute(callee, name)
+        if isinstance(called, Function):
+            result = functions.invoke(frame, called, arguments)
+            return target, _of_module(result) if is_module and name == "forward" else result
+    if callee.cls == "torch.nn.Sequential" and callee.arguments:
+        return target, _sequential(frame, callee, arguments)
+    if not is_module:
+        return target, UNKNOWN
+    return target, _module_result(frame, callee, arguments)
+
+
+def _of_module(value: Value) -> Value:
+    """The result of a module: otherwise unknown tensors are on the device of its parameters."""
+    if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
+        return value.with_(device=Device.MODEL, evidence=min(value.evidence, Evidence.CONVENTION))
+    if isinstance(value, Union):
+        return union(map(_of_module, value.members))
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_of_module, value.items))
+        return Sequence(value.type, _of_module(value.element), items)
+    return value
+
+
+def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
+    steps: list[Value] = []
+    for _, child in callee.arguments or ():
+        steps += child.items or () if isinstance(child, Sequence) else [child]
+    if not steps:
+        return _output(arguments)
+    value: Value = _output(arguments)
+    for index, step in enumerate(steps):
+        value = frame.apply(step, arguments if index == 0 else Arguments((value,)))
+        if isinstance(value, Unknown):
+            return _output(arguments)
+    return value
+
+
+def _output(arguments: Arguments) -> Tensor:
+    given = next((value.tensor for value in arguments.values() if value.tensor is not None), None)
+    device = given.device if given is not None and given.device is Device.CUDA else Device.MODEL
+    return Tensor(device, Kind.FLOAT, evidence=Evidence.ANNOTATION)
+
+
+def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
+    """The result of calling an object of torch's module classes, or of an unknown module class."""
+    output = _output(arguments)
+    known = next((name for name in classes.lineage(frame, callee.cls) if name != "torch.nn.Module"
+                  and torch_api.module(name) is not None), None)  # fmt: skip
+    facts = torch_api.module(known) if known is not None else None
+    if facts is None or facts.name == "torch.nn.Module":
+        # An unknown model returns a tensor, or an object or tuple of tensors.
+        return Sequence("batch", output.with_(evidence=Evidence.CONVENTION, kind=Kind.UNKNOWN))
+    if facts.loss:
+        reduced = callee.argument("reduction") in (None, Const("mean"), Const("sum"))
+        return output.with_(rank=0 if reduced else None)
+    return packed_sequence.through(_shaped(facts.result, output), arguments)
+
+
+def _shaped(result: str, output: Tensor) -> Value:
+    if result == "tensor":
+        return output
+    if result == "tensor,tensor|none":
+        second = union([output, NONE])
+        return Sequence("tuple", union([output, NONE]), (output, second))
+    if result == "tensor,(tensor,tensor)":
+        pair = Sequence("tuple", output, (output, output))
+        return Sequence("tuple", union([output, pair]), (output, pair))
+    if result == "tensor,tensor":
+        return Sequence("tuple", output, (output, output))
+    return UNKNOWN
+
+
+_RETURN_SELF = frozenset(
+    "to cuda cpu half float double bfloat16 eval train requires_grad_ type apply to_empty xpu ipu share_memory".split()
+)
+
+
+def method(frame: Frame, name: str, receiver: Instance, arguments: Arguments) -> Value:
+    """The result of a method of `torch.nn.Module`; registered values become attributes."""
+    if name in _RETURN_SELF:
+        return receiver
+    parameter = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
+    if name == "parameters":
+        return Sequence("iterator", parameter)
+    if name == "buffers":
+        return Sequence("iterator", Tensor(Device.MODEL, leaf="buffer"))
+    if name in ("named_parameters", "named_buffers"):
+        pair: tuple[Value, ...] = (
+            STR,
+            parameter if name == "named_parameters" else Tensor(Device.MODEL, leaf="buffer"),
+        )
+        return Sequence("iterator", Sequence("tuple", union(pair), pair))
+    if name in ("modules", "children"):
+        return Sequence("iterator", Instance("torch.nn.Module"))
+    if name in ("named_modules", "named_children"):
+        pair = (STR, Instance("torch.nn.Module"))
+        return Sequence("iterator", Sequence("tuple", union(pair), pair))
+    if name == "state_dict":
+        return Mapping(Tensor(Device.MODEL))
+    given = arguments.literal("name", 0)
+    if name == "register_buffer" and isinstance(given, str):
+        register(frame, receiver, given, arguments.get("tensor", 1), "buffer")
+    elif name == "register_parameter" and isinstance(given, str):
+        register(frame, receiver, given, arguments.get("param", 1), "parameter")
+    elif name in ("register_module", "add_module") and isinstance(given, str):
+        self_attributes.set_attribute(frame, receiver, given, arguments.get("module", 1) or UNKNOWN)
+    elif name == "forward":
+        return apply(frame, receiver, arguments)[1]
+    return UNKNOWN
+
+
+def register(frame: Frame, receiver: Instance, name: str, value: Value | None, leaf: str) -> None:
+    """Make a tensor a parameter or a buffer (`leaf`) of a module, with the other parameters of it."""
+    tensor = value.tensor if value is not None else None
+    if tensor is None:
+        kept: Value = NONE if value == NONE else Tensor(Device.MODEL, leaf=leaf)
+    else:
+        kept = union([m if not isinstance(m, Tensor) else m.with_(device=Device.MODEL, leaf=leaf)
+                      for m in (value or tensor).members])  # fmt: skip
+    self_attributes.forget_declared(frame, receiver, name)
+    self_attributes.set_attribute(frame, receiver, name, kept)

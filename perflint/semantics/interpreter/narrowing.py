@@ -1,0 +1,245 @@
+"""Facts about the names in a test, if it is true and if it is false."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeGuard
+
+from perflint.semantics.interpreter.annotations import annotated
+from perflint.semantics.interpreter.frame import Frame, Names
+from perflint.semantics.interpreter.narrowed import bind, item_of, place_of
+from perflint.semantics.lattice import union, without
+from perflint.semantics.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Device,
+    DeviceValue,
+    Evidence,
+    Instance,
+    Kind,
+    Mapping,
+    Name,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    scalar_type,
+)
+
+
+def narrow(frame: Frame, test: ast.expr, names: Names | None, truth: bool) -> Names | None:
+    """A copy of `names` in which `test` is known to be `truth`."""
+    if names is None:
+        return None
+    narrowed = dict(names)
+    _narrow(frame, test, narrowed, truth)
+    return narrowed
+
+
+def _narrow(frame: Frame, test: ast.expr, names: Names, truth: bool) -> None:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        _narrow(frame, test.operand, names, not truth)
+    elif isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is truth:
+            for operand in test.values:
+                _narrow(frame, operand, names, truth)
+    elif isinstance(test, ast.NamedExpr):
+        _narrow(frame, test.target, names, truth)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        _compare(frame, test, names, truth)
+    elif isinstance(test, ast.Call):
+        _call(frame, test, names, truth)
+    elif isinstance(test, (ast.Name, ast.Attribute)):
+        if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
+            device = Device.CUDA if (test.attr == "is_cuda") is truth else Device.CPU
+            _refine(frame, test.value, names, lambda value: _placed(value, device))
+        if truth:
+            _refine(frame, test, names, lambda value: without(value, NONE))
+
+
+def _current(frame: Frame, node: ast.expr, names: Names) -> Value | None:
+    place = place_of(node)
+    if not place:
+        return None
+    if place in names:
+        return names[place]
+    before, frame.names = frame.names, names
+    recorder, frame.recorder = frame.recorder, None
+    value = frame.evaluate(node)
+    frame.names, frame.recorder = before, recorder
+    return value
+
+
+def _refine(frame: Frame, node: ast.expr, names: Names, change: object) -> None:
+    node = item_of(node)
+    value = _current(frame, node, names)
+    if value is not None:
+        changed = change(value)  # type: ignore[operator]
+        if changed is not value and changed.members:
+            bind(frame, names, node, changed)
+
+
+def _compare(frame: Frame, test: ast.Compare, names: Names, truth: bool) -> None:
+    operator, right = test.ops[0], test.comparators[0]
+    if isinstance(right, ast.Constant) and right.value is None:
+        is_none = isinstance(operator, (ast.Is, ast.Eq)) is truth
+        if isinstance(operator, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+            if is_none:
+                _refine(frame, test.left, names, lambda value: NONE)
+            else:
+                _refine(frame, test.left, names, lambda value: without(value, NONE))
+    elif isinstance(right, ast.Constant) and isinstance(right.value, str) and _is_device_type(test.left):
+        if isinstance(operator, (ast.Eq, ast.NotEq)):
+            _device_type(frame, test.left, right.value, names, isinstance(operator, ast.Eq) is truth)
+    elif isinstance(right, ast.Constant) and isinstance(right.value, str) and isinstance(operator, ast.Eq) and truth:
+        # `mode == "auto"`: there, it is that text and no tensor.
+        _refine(frame, test.left, names, lambda value: Const(right.value) if value.tensor is not None else value)
+
+
+def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == "type"
+
+
+def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
+    """The device after `device.type == "cuda"`, and the tensor whose device it is."""
+    if kind != "cuda" and not truth:
+        # Not on the host, or not on one of the devices that are not CUDA's: that leaves several.
+        return
+    device = Device.CUDA if (kind == "cuda") is truth else Device.CPU
+    named = node.value
+    _refine(frame, named, names, lambda value: value if value.tensor else _placed(value, device))
+    if isinstance(named, ast.Attribute) and named.attr == "device":
+        _refine(frame, named.value, names, lambda value: _placed(value, device))
+
+
+def _placed(value: Value, device: Device) -> Value:
+    """A value on one device if it could be on any."""
+    if isinstance(value, Tensor) and value.device not in (Device.META, device):
+        return value.with_(device=device, place="")
+    if isinstance(value, DeviceValue):
+        return DeviceValue(device)
+    if isinstance(value, Union):
+        return union(_placed(inner, device) for inner in value.members)
+    return value
+
+
+def _call(frame: Frame, test: ast.Call, names: Names, truth: bool) -> None:
+    if not test.args:
+        return
+    callee = _current(frame, test.func, names)
+    name = callee.name if isinstance(callee, Name) else ""
+    if name in ("torch.is_tensor", "torch.overrides.is_tensor_like"):
+        _refine(frame, test.args[0], names, lambda value: _is_tensor(value, truth))
+    elif name == "builtins.isinstance" and len(test.args) == 2:
+        _isinstance(frame, test.args[0], test.args[1], names, truth)
+    elif name in ("builtins.callable", "numpy.isscalar") and truth:
+        _refine(frame, test.args[0], names, _no_tensor)
+
+
+def _no_tensor(value: Value) -> Value:
+    kept = [member for member in value.members if not isinstance(member, Tensor)]
+    return union(kept) if kept else UNKNOWN
+
+
+def _is_tensor(value: Value, truth: bool) -> Value:
+    if not truth:
+        return _no_tensor(_opened(value))
+    value = union(_as_wanted(member, [_ANY_TENSOR]) for member in value.members)
+    tensor = value.tensor
+    if tensor is not None:
+        return tensor if tensor.evidence >= Evidence.ANNOTATION else tensor.with_(evidence=Evidence.ANNOTATION)
+    is_unknown = any(isinstance(member, Unknown) for member in value.members)
+    return Tensor(Device.CALLER, evidence=Evidence.ANNOTATION) if is_unknown else value
+
+
+def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, truth: bool) -> None:
+    parts = types.elts if isinstance(types, ast.Tuple) else [types]
+    wanted = [annotated(frame, part) for part in parts]
+    if any(isinstance(member, Unknown) for member in wanted):
+        if truth and not any(w.tensor for w in wanted):
+            # A type that is not known, but no tensor.
+            _refine(frame, node, names, _no_tensor)
+        return
+
+    if not truth and any(_current(frame, part, names) == Name("torch.Tensor") for part in parts):
+        _refine(frame, node, names, lambda value: _no_tensor(of_types(_opened(value), wanted, False)))
+    else:
+        _refine(frame, node, names, lambda value: of_types(value, wanted, truth))
+
+
+_ANY_TENSOR = Tensor()
+
+
+def _opened(value: Value) -> Value:
+    """A value in which a batch is a list, a tuple or a dict, and no tensor."""
+    return union(
+        union([Sequence("list", member.element), Mapping(member.element)])
+        if isinstance(member, Sequence) and member.type == "batch"
+        else member
+        for member in value.members
+    )
+
+
+def _as_wanted(value: Value, wanted: list[Value]) -> Value:
+    """A value in which a batch is what a test asks for: a tensor, a list or a dict of tensors."""
+    element = value.element if isinstance(value, Sequence) and value.type == "batch" else None
+    if element is None:
+        return value
+    made: list[Value] = []
+    for new in wanted:
+        if isinstance(new, Sequence):
+            made.append(Sequence(new.type, element))
+        elif isinstance(new, (Mapping, Tensor)):
+            made.append(Mapping(element) if isinstance(new, Mapping) else element)
+    return union(made) if len(made) == len(wanted) else value
+
+
+def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
+    """The value of an object that is of one of some types, or of none of them."""
+    if truth:
+        value = union(_as_wanted(member, wanted) for member in value.members)
+    kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
+    if truth and any(isinstance(member, Unknown) for member in value.members):
+        kept = [member for member in kept if not isinstance(member, Unknown)]
+        present = {type(member) for member in kept}
+        for new in wanted:
+            if type(new) not in present:
+                kept.append(new)
+    if not truth and isinstance(value, Unknown):
+        return value
+    if truth and not kept and value.tensor is not None:
+        # Where it is a number it is no tensor: an annotation or a use did not tell all.
+        kept = list(wanted)
+    narrowed = union(kept)
+    if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):
+        narrowed = _as_declared(narrowed, wanted[0])
+    if not isinstance(narrowed, Tensor):
+        return narrowed
+    is_option = any(not isinstance(member, Tensor) and member != NONE for member in value.members)
+    if is_option and narrowed.device is Device.CALLER:
+        # A function that also takes numbers, lists or arrays rarely gets a GPU tensor.
+        return narrowed.with_(evidence=Evidence.USE)
+    return _is_tensor(narrowed, True) if truth else narrowed
+
+
+def _as_declared(tensor: Tensor, wanted: Tensor) -> Tensor:
+    """A tensor of a class of tensors: a parameter, a tensor of one kind."""
+    kind = tensor.kind if wanted.kind is Kind.UNKNOWN else wanted.kind
+    return tensor.with_(kind=kind, leaf=wanted.leaf or tensor.leaf)
+
+
+def _matches(member: Value, wanted: Value) -> bool:
+    if isinstance(wanted, Union):
+        return any(_matches(member, w) for w in wanted.members)
+    if isinstance(member, Instance) and isinstance(wanted, (Instance, Class)):
+        return True
+    if isinstance(member, Sequence) and isinstance(wanted, Sequence):
+        return member.type == wanted.type or wanted.type == "list" or member.type == "size"
+    if scalar_type(wanted):
+        return scalar_type(member) == scalar_type(wanted) or (
+            scalar_type(wanted) == "int" and scalar_type(member) == "bool"
+        )
+    return type(member) is type(wanted)

@@ -1,0 +1,243 @@
+"""Calls of what is outside the project: torch, libraries, builtins and the methods of their objects."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from perflint.semantics.facts import (
+    arrays,
+    containers,
+    distributions,
+    frameworks,
+    libraries,
+    packed_sequence,
+    tensors,
+    torch_api,
+)
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.facts.devices import made_of
+from perflint.semantics.interpreter import autograd, builtin_calls, module_calls, records, stdlib, torch_wrappers
+from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Outcome
+from perflint.semantics.lattice import union, widen
+from perflint.semantics.values import (
+    FLOAT,
+    NONE,
+    UNKNOWN,
+    Const,
+    Device,
+    DeviceValue,
+    Evidence,
+    Function,
+    Instance,
+    Mapping,
+    Name,
+    Partial,
+    Sequence,
+    Super,
+    Tensor,
+    Value,
+)
+
+
+def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Outcome:
+    """Call what has a name outside the project, with its receiver if it is a method."""
+    name, receiver = callee.name, callee.receiver
+    if receiver is not None:
+        return _apply_method(frame, name, receiver, arguments)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return name, special(frame, arguments)
+    if name.startswith("builtins."):
+        return name, builtin_calls.function(frame, name[9:], arguments)
+    if name.startswith("torch."):
+        return _apply_torch(frame, name, arguments, node)
+    if libraries.is_transparent(name):
+        return name, arguments.at(0)
+    known = libraries.result(name, arguments)
+    if known is not None:
+        return name, known
+    return name, _construct_outside(frame, name, arguments, node)
+
+
+def _apply_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Outcome:
+    if name.startswith("torch.Tensor."):
+        return name, tensors.method(name[13:], receiver, arguments)
+    if name.startswith("builtins."):
+        return name, builtin_calls.method(frame, name, receiver, arguments)
+    if name.startswith("torch.nn.Module.") and isinstance(receiver, Instance):
+        return name, module_calls.method(frame, name[16:], receiver, arguments)
+    if name.startswith("numpy.ndarray."):
+        return name, arrays.method(name[14:], receiver, arguments)
+    if name.endswith((".from_pretrained", ".load_from_checkpoint")):
+        return name, receiver if isinstance(receiver, Instance) else Instance("torch.nn.Module")
+    return name, _object_method(frame, name, receiver, arguments)
+
+
+def _object_method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
+    method = name.rpartition(".")[2]
+    if method == "save_for_backward" and isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
+        return autograd.save(frame, receiver, arguments)
+    if name.startswith("typing.NamedTuple.") and isinstance(receiver, Instance):
+        return records.method(frame, receiver, method, arguments.keywords) or UNKNOWN
+    if name.startswith("torch.distributions."):
+        return distributions.result(name, receiver, arguments.values()) or UNKNOWN
+    if name.startswith(("torch.nn.ModuleDict.", "torch.nn.ParameterDict.")) and isinstance(receiver, Instance):
+        return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
+    if name == "torchmetrics.Metric.add_state" and isinstance(receiver, Instance):
+        state = arguments.literal("name", 0)
+        if isinstance(state, str):
+            module_calls.register(frame, receiver, state, arguments.get("default", 1), "buffer")
+        return NONE
+    if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
+        return arguments.at(0)
+    if name in ("torch.amp.GradScaler.get_scale", "torch.cuda.amp.GradScaler.get_scale"):
+        return FLOAT
+    if name.startswith(("torch.cuda.Event.", "torch.Event.")):
+        return FLOAT if method == "elapsed_time" else NONE
+    if method == "__iter__":
+        return Sequence("iterator", frame.iterate(receiver))
+    return frameworks.method(frame, name, receiver, arguments) or UNKNOWN
+
+
+def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
+    receiver = arguments.at(0).tensor
+    if receiver is not None and name.startswith("torch.Tensor."):
+        rest = Arguments(arguments.positional[1:], arguments.keywords, arguments.unpacked)
+        return name, tensors.method(name[13:], receiver, rest)
+    made = tensors.function(name, _on_default_device(frame, name, arguments))
+    if made is not None:
+        return name, made
+    known = libraries.result(name, arguments)
+    if known is not None:
+        kept = arguments.at(0)
+        return name, kept if isinstance(kept, (Instance, Function)) else known
+    return name, _construct_outside(frame, name, arguments, node)
+
+
+# Objects
+
+
+def _construct_outside(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    last = name.rpartition(".")[2]
+    if not last[:1].isupper():
+        return UNKNOWN
+    if name.endswith("Tensor") and name.startswith("torch."):
+        return Tensor(Device.CUDA if name.startswith("torch.cuda.") else Device.CPU)
+    return widen(Instance(name, _bound_arguments(name, arguments), frame.origin(node)))
+
+
+def _bound_arguments(name: str, arguments: Arguments) -> tuple[tuple[str, Value], ...] | None:
+    if arguments.unpacked:
+        return None
+    names = torch_api.parameters(name) or ()
+    bound: list[tuple[str, Value]] = []
+    for position, value in enumerate(arguments.positional):
+        known = position < len(names) and not names[position].startswith("*")
+        bound.append((names[position] if known else str(position), value))
+    return (*bound, *arguments.keywords)
+
+
+# The default device
+
+
+def _on_default_device(frame: Frame, name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a function that makes tensors, with the default device where it is given none."""
+    if arguments.keyword("device") is not None or not tensors.makes_tensors(name):
+        return arguments
+    default = frame.get(DEFAULT_DEVICE) or _default_of_file(frame)
+    if default is None:
+        return arguments
+    return replace(arguments, keywords=(*arguments.keywords, ("device", default)))
+
+
+def _default_of_file(frame: Frame) -> Value | None:
+    """The default device that a file sets, wherever it does: its functions run after that."""
+    found: list[Value] = []
+    if frame.function is None:
+        # The top level runs in order.
+        return None
+    for node in frame.module.structure.default_devices:
+        module = Frame(frame.project, frame.module, frame.budget, names=frame.module.names or {})
+        found.append(DeviceValue(tensors.default_device(module.evaluate(node))))
+    return union(found) if found else None
+
+
+def _set_default_device(frame: Frame, arguments: Arguments) -> Value:
+    if frame.names is not None:
+        frame.names[DEFAULT_DEVICE] = DeviceValue(tensors.default_device(arguments.at(0)))
+    return NONE
+
+
+# Functions that need more than facts
+
+
+def _super(frame: Frame, arguments: Arguments) -> Value:
+    receiver = frame.receiver if len(arguments.positional) < 2 else arguments.at(1)
+    return Super(frame.owner, receiver) if frame.owner and receiver is not None else UNKNOWN
+
+
+def _first(frame: Frame, arguments: Arguments) -> Value:
+    return arguments.at(0)
+
+
+def _variable(frame: Frame, arguments: Arguments) -> Value:
+    # What wrapped tensors before torch 0.4 hands them on.
+    data = arguments.get("data", 0) or UNKNOWN
+    return data if data.tensor is not None else Tensor(made_of((data,)).near, evidence=Evidence.USE)
+
+
+def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
+    # The code is linted for a machine with a GPU.
+    return Const(True)
+
+
+def _loaded(frame: Frame, arguments: Arguments) -> Value:
+    """The tensors of a file by their names."""
+    device = arguments.get("device", 1)
+    return Mapping(Tensor(Device.CPU if device is None else tensors.device_of(device)))
+
+
+def _current_device(frame: Frame, arguments: Arguments) -> Value:
+    return DeviceValue(Device.CUDA)
+
+
+def _packed_padded(frame: Frame, arguments: Arguments) -> Value:
+    return packed_sequence.packed(arguments.get("input", 0), arguments.get("enforce_sorted", 3), arguments)
+
+
+def _packed_list(frame: Frame, arguments: Arguments) -> Value:
+    return packed_sequence.packed(arguments.get("sequences", 0), arguments.get("enforce_sorted", 1), arguments)
+
+
+def _divergence(frame: Frame, arguments: Arguments) -> Value:
+    return distributions.tensor(arguments.values())
+
+
+_SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
+    **stdlib.FUNCTIONS,
+    **torch_wrappers.FUNCTIONS,
+    **frameworks.FUNCTIONS,
+    **records.FUNCTIONS,
+    "builtins.super": _super,
+    "torch.cuda.is_available": _cuda_available,
+    "torch.cuda.current_device": _current_device,
+    "torch.autograd.Variable": _variable,
+    "torch.nn.utils.rnn.pack_padded_sequence": _packed_padded,
+    "torch.nn.utils.rnn.pack_sequence": _packed_list,
+    "torch.nn.utils.rnn.pad_packed_sequence": lambda frame, arguments: packed_sequence.padded(
+        arguments.get("sequence", 0) or UNKNOWN
+    ),
+    "torch.distributions.kl_divergence": _divergence,
+    "torch.distributions.kl.kl_divergence": _divergence,
+    "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),
+    "torch.set_default_device": _set_default_device,
+    "torch.set_default_tensor_type": _set_default_device,
+    "safetensors.torch.load_file": _loaded,
+    "safetensors.torch.load": lambda frame, arguments: Mapping(Tensor(Device.CPU)),
+    "copy.copy": _first,
+    "copy.deepcopy": _first,
+    "typing.cast": lambda frame, arguments: arguments.at(1),
+    "typing.NewType": lambda frame, arguments: Partial(Name("typing.cast"), (arguments.at(1),)),
+}

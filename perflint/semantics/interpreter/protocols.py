@@ -1,0 +1,85 @@
+"""Special methods that Python calls on objects: iteration, indexing, `with`."""
+
+from __future__ import annotations
+
+from perflint.semantics.facts import containers, frameworks, libraries
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter import functions
+from perflint.semantics.interpreter.classes import lineage, member
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.values import (
+    INT,
+    NONE,
+    Const,
+    Device,
+    Evidence,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+
+def iterated(frame: Frame, value: Instance) -> Value:
+    """The items of iterating over an object."""
+    if "torch.utils.data.DataLoader" in lineage(frame, value.cls):
+        return _batch_of(frame, value)
+    if value.cls in ("torch.nn.Sequential", "torch.nn.ModuleList"):
+        return containers.children(value)
+    if value.cls == "torch.nn.ParameterList":
+        return libraries.indexed(value)
+    method = member(frame, value, "__iter__")
+    if isinstance(method, Function):
+        return frame.iterate(functions.invoke(frame, method, Arguments()))
+    # Without `__iter__`, by its indices.
+    return indexed(frame, value, INT)
+
+
+def _batch_of(frame: Frame, loader: Instance) -> Value:
+    """A batch of a DataLoader, in whatever the collate function makes: on the CPU unless the items are on a GPU."""
+    pinned = loader.argument("pin_memory") == Const(True)
+    batch = Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned)
+    dataset = loader.argument("dataset")
+    if isinstance(dataset, Instance) and loader.argument("collate_fn") in (None, NONE):
+        items = _tensors(frame.item(dataset, INT))
+        if items and all(tensor.device is Device.CUDA for tensor in items):
+            batch = Tensor(Device.CUDA, evidence=Evidence.CONVENTION)
+    return Sequence("batch", batch)
+
+
+def _tensors(item: Value) -> list[Tensor]:
+    """The tensors that an item of a dataset is made of."""
+    found: list[Tensor] = []
+    for made in item.members:
+        if isinstance(made, Tensor):
+            found.append(made)
+        elif isinstance(made, Sequence):
+            parts = (made.element,) if made.items is None else made.items
+            found += [part for part in parts if isinstance(part, Tensor)]
+        elif isinstance(made, Mapping):
+            held = (made.element, *[value for _, value in made.items])
+            found += [value for value in held if isinstance(value, Tensor)]
+    return found
+
+
+def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = None) -> Value:
+    """The result of indexing an object."""
+    if value.cls in containers.CONTAINERS:
+        return containers.child(value, index, bounds)
+    method = member(frame, value, "__getitem__")
+    if isinstance(method, Function):
+        return functions.invoke(frame, method, Arguments((index,)))
+    held = frameworks.element(frame, value, index)
+    return libraries.indexed(value) if held is None else held
+
+
+def entered(frame: Frame, manager: Value) -> Value:
+    """The value that `with manager as name` binds."""
+    if isinstance(manager, Instance):
+        method = member(frame, manager, "__enter__")
+        if isinstance(method, Function):
+            return functions.invoke(frame, method, Arguments())
+        return manager
+    return frame.iterate(manager) if isinstance(manager, Sequence) else manager

@@ -1,0 +1,85 @@
+"""Dataclasses and named tuples of the project: their fields in order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter import classes
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.lattice import union
+from perflint.semantics.values import Instance, Mapping, Tensor, Value
+
+
+def field_names(frame: Frame, name: str) -> list[str]:
+    """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
+    facts = classes.facts_of(frame, name)
+    if facts is None:
+        return []
+    if facts.fields is None:
+        declared = (_own_fields(frame, cls) for cls in classes.lineage(frame, name))
+        facts.fields = next((fields for fields in declared if fields is not None), [])
+    return facts.fields
+
+
+def _own_fields(frame: Frame, cls: str) -> list[str] | None:
+    """Those that a class declares itself; None where it leaves them to its bases."""
+    facts = classes.facts_of(frame, cls)
+    module = frame.project.loaded(facts.module) if facts is not None else None
+    info = module.klass(facts.qualname) if module is not None and facts is not None else None
+    if info is None:
+        return None
+    init = info.methods.get("__init__")
+    if init is not None:
+        return [arg.arg for arg in (*init.node.args.posonlyargs, *init.node.args.args)][1:]
+    declared = [s.target for s in info.node.body if isinstance(s, ast.AnnAssign)]
+    return [target.id for target in declared if isinstance(target, ast.Name)] or None
+
+
+def _replaced(frame: Frame, value: Value, changes: tuple[tuple[str, Value], ...]) -> Value:
+    """An object with some of its fields changed: `batch._replace(x=x)`."""
+    if not isinstance(value, Instance) or value.arguments is None:
+        return value
+    return Instance(value.cls, tuple((dict(value.arguments) | dict(changes)).items()))
+
+
+def _replaced_fields(frame: Frame, arguments: Arguments) -> Value:
+    """The same for `dataclasses.replace(batch, x=x)`; with `**moved`, all its tensors are where those are."""
+    value, moved = arguments.at(0), arguments.spread
+    if not isinstance(value, Instance) or moved is None:
+        return _replaced(frame, value, arguments.keywords)
+    held = [(name, frame.attribute(value, name)) for name in field_names(frame, value.cls)]
+    return Instance(value.cls, tuple([(name, _beside(field, moved)) for name, field in held]))
+
+
+def _beside(value: Value, moved: Tensor) -> Value:
+    """A field after its tensors have been moved to where another is."""
+    return union(
+        member.with_(device=moved.device, place=moved.place, leaf="") if isinstance(member, Tensor) else member
+        for member in value.members
+    )
+
+
+def method(frame: Frame, value: Instance, name: str, changes: tuple[tuple[str, Value], ...]) -> Value | None:
+    """The result of a method that every named tuple has; None for other methods."""
+    if name == "_replace":
+        return _replaced(frame, value, changes)
+    held = items(frame, value)
+    if name != "_asdict" or held is None:
+        return None
+    return Mapping(union(held), tuple(zip(field_names(frame, value.cls), held, strict=False)))
+
+
+FUNCTIONS: dict[str, Callable[[Frame, Arguments], Value]] = {
+    "dataclasses.replace": _replaced_fields,
+}
+
+
+def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:
+    """The items of a named tuple, None for any other object."""
+    if value.cls == "collections.namedtuple":
+        return tuple([held for _, held in value.arguments or ()])
+    if "typing.NamedTuple" not in classes.lineage(frame, value.cls):
+        return None
+    return tuple([frame.attribute(value, name) for name in field_names(frame, value.cls)])

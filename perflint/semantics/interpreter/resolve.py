@@ -1,0 +1,172 @@
+"""The meaning of names: in a module, as a builtin, through imports."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from perflint.semantics.facts import libraries, torch_api
+from perflint.semantics.interpreter.decorators import captured
+from perflint.semantics.interpreter.frame import Budget, Frame, Names
+from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.project import Module, Project
+from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Value
+
+_BUILTINS = frozenset(dir(builtins))
+_MOST_STARS = 32
+_DTYPES = frozenset(
+    """bool uint8 int8 int16 int32 int64 short int long half float double bfloat16 float16 float32
+    float64 complex64 complex128 cfloat cdouble uint16 uint32 uint64 float8_e4m3fn float8_e5m2""".split()
+)
+
+
+def global_name(frame: Frame, module: Module, name: str) -> Value:
+    """The meaning of a name at the top level of a module, or as a builtin."""
+    value = _own_name(frame, module, name)
+    if value is not None:
+        return resolve(frame, module, value)
+    if name in _BUILTINS:
+        return Name(f"builtins.{name}")
+    return _from_stars(frame, module, name) or UNKNOWN
+
+
+def _defined(frame: Frame, module: Module, name: str) -> Value | None:
+    own = _own_name(frame, module, name)
+    return _from_stars(frame, module, name) if own is None else own
+
+
+def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
+    if module.names is not None and name in module.names:
+        return module.names[name]
+    statement = module.definitions.get(name)
+    if isinstance(statement, ast.ClassDef):
+        return class_at(frame.project, module, statement)
+    if statement is not None:
+        return function_value(module, statement)  # type: ignore[arg-type]
+    if name in module.imports:
+        return Name(module.imports[name])
+    if module.names is None and name in module.assigned:
+        found = run_top_level(frame.project, module, frame.budget).get(name)
+        if found is not None:
+            return found
+    return None
+
+
+_CUSTOMARY = {
+    "torch": "torch",
+    "nn": "torch.nn",
+    "F": "torch.nn.functional",
+    "np": "numpy",
+    "tqdm": "tqdm.tqdm",
+    "trange": "tqdm.trange",
+    "DataLoader": "torch.utils.data.DataLoader",
+}
+"""The usual meaning of names, for files that get them from an `import *` of an unknown module."""
+
+
+def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
+    """A name that `import *` brings; packages that re-export hundreds of modules are not searched."""
+    if name.startswith("_") or not 0 < len(module.stars) <= _MOST_STARS:
+        return None
+    if name not in module.starred:
+        module.starred[name] = None
+        for star in module.stars:
+            source = frame.project.find(star, module)
+            if source is None and name in _CUSTOMARY:
+                module.starred[name] = Name(_CUSTOMARY[name])
+                break
+            found = None if source is None or source is module else _defined(frame, source, name)
+            if source is not None and found is not None:
+                module.starred[name] = resolve(frame, source, found)
+                break
+    return module.starred[name]
+
+
+def run_top_level(project: Project, module: Module, budget: Budget) -> Names:
+    """Run a module's top level and keep what it defines."""
+    frame = Frame(project, module, budget, names={})
+    module.names = frame.names
+    frame.run(module.tree.body)
+    module.names = frame.names or {}
+    module.is_run = True
+    return module.names
+
+
+def resolve(frame: Frame, module: Module, value: Value) -> Value:
+    """The meaning of an imported name: a definition of the project if there is one."""
+    if not isinstance(value, Name) or value.receiver is not None:
+        return value
+    name = value.name
+    known = module.resolved.get(name)
+    if known is None:
+        # Imports may go round in circles: while one is resolved it is a plain name.
+        module.resolved[name] = value
+        known = module.resolved[name] = _resolve(frame, module, name)
+    return known
+
+
+def _resolve(frame: Frame, module: Module, name: str) -> Value:
+    if name.startswith(("torch.", "builtins.")):
+        return _torch_name(torch_api.canonical(name))
+    if "." not in name or frame.project.find(name, module) is not None:
+        return Name(name)
+    base, _, last = name.rpartition(".")
+    owner = frame.project.find(base, module)
+    if owner is None:
+        return _resolve_below(frame, module, base, last)
+    found = _defined(frame, owner, last)
+    return UNKNOWN if found is None else resolve(frame, owner, found)
+
+
+def _resolve_below(frame: Frame, module: Module, base: str, last: str) -> Value:
+    """A member of a member: `package.module.Class.attribute`."""
+    if "." in base and frame.project.find(base.split(".", 1)[0], module) is not None:
+        value = resolve(frame, module, Name(base))
+        if value != Name(base):
+            return frame.attribute(value, last)
+    full = f"{base}.{last}"
+    return FLOAT if full in _NUMBERS else libraries.public(full)
+
+
+_NUMBERS = {f"{module}.{name}" for module in ("torch", "math", "numpy") for name in ("inf", "nan", "pi", "e")}
+
+
+def _torch_name(name: str) -> Value:
+    if name in _NUMBERS:
+        return FLOAT
+    if name.startswith("torch.") and name[6:] in _DTYPES:
+        return Dtype(name[6:])
+    return Name(name)
+
+
+def imported(frame: Frame, base: str, name: str) -> Value:
+    """The object that `from base import name` binds; resolved when it is used."""
+    return Name(f"{base}.{name}" if base else name)
+
+
+# Definitions
+
+
+def function_value(
+    module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame | None = None
+) -> Function:
+    """The function that a definition makes, in the activation that it is in."""
+    info = module.function(node.lineno, node.col_offset)
+    qualname = info.qualname if info is not None else "<lambda>"
+    owner = f"{module.name}.{info.owner}" if info is not None and info.owner else ""
+    seen = () if frame is None else captured(frame, info)
+    return Function(module.name, qualname, node.lineno, node.col_offset, owner, None, seen)
+
+
+def class_value(frame: Frame, node: ast.ClassDef) -> Class:
+    """The class that a definition makes."""
+    return class_at(frame.project, frame.module, node)
+
+
+def class_at(project: Project, module: Module, node: ast.ClassDef) -> Class:
+    """The class defined at a node, entered into the project's knowledge."""
+    info = module.structure.classes_at[node.lineno, node.col_offset]
+    name = f"{module.name}.{info.qualname}"
+    if name not in project.knowledge.classes:
+        project.knowledge.classes[name] = ClassFacts(name, module.name, info.qualname)
+    return Class(name)

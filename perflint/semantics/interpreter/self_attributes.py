@@ -1,0 +1,91 @@
+"""Attributes that methods set on `self`: by assignment, by registering, by names that they are given."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter import functions
+from perflint.semantics.interpreter.classes import bound, facts_of, lineage
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.structure import CONSTRUCTORS
+from perflint.semantics.values import Device, Evidence, Function, Instance, Tensor, Value
+
+
+def note_attribute(frame: Frame, name: str, value: Value) -> None:
+    """Remember what a method assigns to an attribute of `self`."""
+    facts = facts_of(frame, frame.owner)
+    if facts is not None:
+        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
+
+
+def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> None:
+    """Set an attribute of `self` by its name; "layer_*" stands for all that begin so."""
+    if not frame.owner or receiver != frame.receiver:
+        return
+    note_attribute(frame, name, value)
+    _note_named(frame, name, value)
+    if frame.names is not None and not name.endswith("*"):
+        frame.bind_path(frame.names, f"self.{name}", value)
+
+
+def assigned(frame: Frame, target: ast.expr) -> Value | None:
+    """The value of an attribute of `self` so far; None for other targets."""
+    facts = facts_of(frame, frame.owner)
+    if facts is None or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        return None
+    return facts.held(target.attr) if target.value.id == "self" else None
+
+
+def forget_declared(frame: Frame, receiver: Instance, name: str) -> None:
+    """Drop what `self.x: Tensor` alone says of an attribute: what is registered says more."""
+    facts = facts_of(frame, frame.owner)
+    if facts is not None and receiver == frame.receiver and facts.initial.get(name) == _DECLARED:
+        del facts.initial[name]
+
+
+_DECLARED = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
+
+
+def _note_named(frame: Frame, name: str, value: Value) -> None:
+    """Remember what a method sets on `self` by a name that it was given: of this object's class alone."""
+    receiver = frame.receiver
+    facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
+    if facts is not None:
+        facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
+
+
+def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
+    """An attribute that a method sets by a name that it is given; None where no class does so."""
+    facts = facts_of(frame, value.cls)
+    constructor = _constructor(frame, value.cls)
+    if facts is None or constructor is None:
+        return None
+    if "__init__" not in facts.methods_run:
+        facts.methods_run.add("__init__")
+        asker = Frame(frame.project, frame.module, frame.budget, names={})
+        functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
+    return facts.held(name)
+
+
+def _constructor(frame: Frame, cls: str) -> Function | None:
+    """The constructor of a class, one of whose bases sets attributes by names that it is given."""
+    known = frame.project.knowledge.constructors
+    if cls not in known:
+        known[cls] = _find_constructor(frame, cls)
+    return known[cls]
+
+
+def _find_constructor(frame: Frame, cls: str) -> Function | None:
+    sets, found = False, None
+    for base in lineage(frame, cls):
+        facts = facts_of(frame, base)
+        module = frame.project.loaded(facts.module) if facts is not None else None
+        info = module.klass(facts.qualname) if module is not None and facts is not None else None
+        if module is None or info is None:
+            continue
+        sets = sets or "*" in info.assigned_in
+        init = info.methods.get("__init__")
+        if init is not None and found is None:
+            found = Function(module.name, init.qualname, init.node.lineno, init.node.col_offset, base)
+    return found if sets else None

@@ -1,0 +1,89 @@
+"""Functions of torch that call, or wrap, the functions and modules they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.lattice import union
+from perflint.semantics.values import UNKNOWN, Mapping, Name, Partial, Sequence, Tensor, Value
+
+Special = Callable[[Frame, Arguments], Value]
+
+
+def _first(frame: Frame, arguments: Arguments) -> Value:
+    """A compiled or parallel module or function does what it did before; without one, it is a decorator."""
+    return arguments.at(0)
+
+
+def _checkpoint(frame: Frame, arguments: Arguments) -> Value:
+    rest = Arguments(arguments.positional[1:], (), arguments.unpacked, arguments.rest)
+    return frame.apply(arguments.at(0), rest)
+
+
+def _checkpoint_sequential(frame: Frame, arguments: Arguments) -> Value:
+    return frame.apply(arguments.at(0), Arguments((arguments.get("input", 2) or UNKNOWN,)))
+
+
+def _functional_call(frame: Frame, arguments: Arguments) -> Value:
+    given, named = arguments.get("args", 2), arguments.get("kwargs", 3)
+    positional = given.items if isinstance(given, Sequence) else () if given is None else (given,)
+    keywords = named.items if isinstance(named, Mapping) else ()
+    return frame.apply(arguments.at(0), Arguments(positional or (), keywords, positional is None))
+
+
+def _made(name: str) -> Special:
+    """A function that is made of another: `torch.vmap(f)`."""
+    return lambda frame, arguments: Partial(Name(f"{name}.__call__"), (arguments.at(0),))
+
+
+def _mapped(frame: Frame, arguments: Arguments) -> Value:
+    """`vmap(f)(x)`: `f` sees one dimension less; what it gives has one more."""
+    seen = Arguments(tuple([_one(value) for value in arguments.positional[1:]]), arguments.keywords)
+    return _ranked(frame.apply(arguments.at(0), seen))
+
+
+def _one(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.with_(rank=None if value.rank is None else max(value.rank - 1, 0), leaf="")
+    return value
+
+
+def _ranked(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.with_(rank=None if value.rank is None else value.rank + 1, leaf="")
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(_ranked, value.items))
+        return Sequence(value.type, _ranked(value.element), items)
+    return value
+
+
+def _gradient(frame: Frame, arguments: Arguments) -> Value:
+    """`grad(f)(x)` is like `x`."""
+    over = arguments.at(1).tensor
+    return UNKNOWN if over is None else over.with_(leaf="")
+
+
+def _gradient_and_value(frame: Frame, arguments: Arguments) -> Value:
+    rest = Arguments(arguments.positional[1:], arguments.keywords)
+    pair = (_gradient(frame, arguments), frame.apply(arguments.at(0), rest))
+    return Sequence("tuple", union(pair), pair)
+
+
+FUNCTIONS: dict[str, Special] = {
+    "torch.compile": _first,
+    "torch.nn.DataParallel": _first,
+    "torch.nn.parallel.DataParallel": _first,
+    "torch.nn.parallel.DistributedDataParallel": _first,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.utils.checkpoint.checkpoint_sequential": _checkpoint_sequential,
+    "torch.func.functional_call": _functional_call,
+    "torch.nn.utils.stateless.functional_call": _functional_call,
+    **{name: _made("torch.vmap") for name in ("torch.vmap", "torch.func.vmap")},
+    "torch.vmap.__call__": _mapped,
+    "torch.func.grad": _made("torch.func.grad"),
+    "torch.func.grad.__call__": _gradient,
+    "torch.func.grad_and_value": _made("torch.func.grad_and_value"),
+    "torch.func.grad_and_value.__call__": _gradient_and_value,
+}

@@ -1,0 +1,68 @@
+"""Compiled regions: the functions of a file that run under torch.compile.
+
+A function is compiled when torch.compile gets it, or the module whose `forward` it is, and when one that is
+compiled calls it. Only the file itself is asked: what is found in it does not depend on which other files
+are checked beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from perflint.frozen import dataclass
+from perflint.semantics.regions.compile_calls import Options, Place, calls_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perflint.semantics.interpreter.frame import Recorder
+    from perflint.semantics.project import Module, Project
+
+_COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
+_DEEPEST = 6
+"""Calls between a function that is compiled and one that it is known to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """How a function comes to be compiled."""
+
+    options: Options
+    depth: int = 0
+    """Calls between the function that torch.compile gets and this one."""
+    in_loop: bool = False
+    """Whether a loop, or a `try`, of a compiled function calls it."""
+
+
+def compiled_functions(project: Project, module: Module, recorder: Recorder, text: str) -> Mapping[Place, Compiled]:
+    """The compiled functions of a file with this text, by place."""
+    if not compiles(text):
+        return {}
+    calls = calls_of(project, module, recorder)
+    roots = [(place, Compiled(options)) for place, options in calls.roots]
+    # Those that may break come first: what is whole, or fails, says less.
+    queue = deque(sorted(roots, key=lambda root: root[1].options.fullgraph is True))
+    found: dict[Place, Compiled] = {}
+    while queue:
+        place, compiled = queue.popleft()
+        before = found.get(place)
+        if before is not None:
+            if before.in_loop or not compiled.in_loop:
+                continue
+            compiled = replace(before, in_loop=True)
+        if place in calls.opaque or place[0] != module.name:
+            continue
+        found[place] = compiled
+        if compiled.depth < _DEEPEST:
+            for callee in calls.callees.get(place, ()):
+                inner = replace(compiled, depth=compiled.depth + 1, in_loop=compiled.in_loop or callee.in_loop)
+                queue.append((callee.place, inner))
+    return found
+
+
+def compiles(text: str) -> bool:
+    """Whether a file may compile something, by its words."""
+    return "compile" in text and "torch" in text and _COMPILES.search(text) is not None

@@ -1,0 +1,97 @@
+"""Code whose tensors are on the CPU: it drives other processes, or only datasets and loaders call it."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from typing import TYPE_CHECKING
+
+from perflint.semantics.facts import conventions
+from perflint.semantics.structure import last_name, root_of, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.importers import Use
+    from perflint.semantics.model import Model
+    from perflint.semantics.project import Module
+
+_MOST_USES = 20
+"""Uses of a function in other files that are looked at."""
+_ON_GPU = frozenset({"cuda", "backward"})
+"""Methods that only code with tensors on the GPU calls."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class HostCode:
+    """The functions of one file that work on the CPU."""
+
+    def __init__(self, model: Model) -> None:
+        # The model owns this: no circle, so that both go when the file is done.
+        self._model: Model = weakref.proxy(model)
+        self._known: dict[ast.AST, bool] = {}
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether the tensors at a place are on the CPU, unless something else says where they are."""
+        unit = unit_of(self._model.module, node)
+        if unit is None:
+            return False
+        known = self._known.get(unit)
+        if known is None:
+            known = self._known[unit] = drives_processes(self._model.module, unit) or self._is_for_data(unit)
+        return known
+
+    def _is_for_data(self, unit: ast.AST) -> bool:
+        """Whether a function is only called by code of other files that works on the CPU."""
+        if not isinstance(unit, _FUNCTIONS) or unit.name.startswith("_"):
+            return False
+        info = self._model.module.function(unit.lineno, unit.col_offset)
+        if info is None or self._model.heat_map.callers(info):
+            return False
+        uses: list[Use] = []
+        for use in self._model.project.importers.uses(self._model.module.name, unit.name):
+            if len(uses) == _MOST_USES:
+                return False
+            uses.append(use)
+        return bool(uses) and all(_is_on_cpu(use.module, use.node) for use in uses)
+
+
+def _is_on_cpu(module: Module, node: ast.AST) -> bool:
+    """Whether a place in another file belongs to a dataset, a collate function or a driver."""
+    unit = unit_of(module, node)
+    if unit is None:
+        return False
+    if isinstance(unit, ast.ClassDef):
+        return any(map(conventions.is_dataset, map(last_name, unit.bases))) or drives_processes(module, unit)
+    return isinstance(unit, _FUNCTIONS) and (bool(conventions.is_item(unit.name)) or drives_processes(module, unit))
+
+
+def unit_of(module: Module, node: ast.AST) -> ast.AST | None:
+    """The outermost class or function around a node, or None at the top level of the file."""
+    parents = module.structure.parents
+    found: ast.AST | None = None
+    outer: ast.AST | None = node
+    while outer is not None:
+        if isinstance(outer, (*_FUNCTIONS, ast.ClassDef)):
+            found = outer
+        outer = parents.get(outer)
+    return found
+
+
+def drives_processes(module: Module, unit: ast.AST) -> bool:
+    """Whether a class or function drives actors of Ray and holds no model: the tensors it gets were sent to it.
+
+    An actor itself, and code that moves something to the GPU or goes backward, is none.
+    """
+    if "ray" not in module.packages or not isinstance(unit, (*_FUNCTIONS, ast.ClassDef)):
+        return False
+    if any(last_name(node) == "remote" for node in unit.decorator_list):
+        return False
+    drives = False
+    for node in walk(unit):
+        if isinstance(node, ast.Call):
+            name = last_name(node)
+            if name in _ON_GPU:
+                return False
+            drives = drives or name == "remote" or (root_of(node) == "ray" and name in ("get", "put", "wait"))
+        elif isinstance(node, ast.Attribute):
+            drives = drives or bool(conventions.is_worker_group(node.attr))
+    return drives
