@@ -7,6 +7,7 @@ from enum import Enum
 from functools import lru_cache
 
 from perflint.frozen import dataclass
+from perflint.rules._methods import is_false
 from perflint.rules.evaluation._contexts import SUSPENDS
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
@@ -30,6 +31,8 @@ WITHOUT_GRADIENT = frozenset(
 )  # fmt: skip
 """Methods and functions of torch through which no gradient comes back."""
 DETACHES = frozenset({"data", "detach", "detach_"})
+_VARIABLE = "torch.autograd.Variable"
+"""It returns its tensor without the graph."""
 READS = frozenset({"item", "tolist", "__float__", "__int__"})
 _ABOUT_CALLS = frozenset({"callable", "hasattr", "id", "isinstance", "len", "type"})
 _HOST = frozenset({"bool", "complex", "float", "format", "int", "print", "range", "repr", "round", "str"})
@@ -120,6 +123,8 @@ class Callees:
         plain = isinstance(call.func, ast.Name)
         if target.startswith("numpy.") or text.startswith(("np.", "numpy.")):
             return Takes.ARRAYS
+        if target == _VARIABLE and not asks_for_gradient(call):
+            return Takes.VALUES
         if name in NEED_GRADIENT or "autograd" in target.split(".") or target.startswith("torch.optim."):
             return Takes.GRADIENT
         if plain and name in _ABOUT_CALLS:
@@ -244,6 +249,11 @@ def is_known_method(name: str) -> bool:
 def is_host(value: Value) -> bool:
     """Whether a value is a number, a text or an array: it has no graph."""
     return all(isinstance(member, (Const, Scalar, Array, DeviceValue, Dtype)) for member in value.members)
+
+
+def asks_for_gradient(call: ast.Call) -> bool:
+    """True if an argument asks for a gradient of the result: `requires_grad=True`."""
+    return any(keyword.arg == "requires_grad" and not is_false(keyword.value) for keyword in call.keywords)
 
 
 def arguments(call: ast.Call) -> list[ast.expr]:

@@ -7,7 +7,7 @@ from enum import Flag, auto
 from functools import lru_cache
 from typing import Any
 
-from perflint.rules.evaluation._callees import MODULE_CALL, is_host
+from perflint.rules.evaluation._callees import MODULE_CALL, asks_for_gradient, is_host
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._followed import followed, passed
@@ -118,7 +118,7 @@ class Carriers:
         """Where a gradient comes from that a call begins: not from its arguments."""
         if self._contexts.surely_suspended(call):
             return Carry.NONE
-        if last_name(call) in ("Parameter", "requires_grad_") or _asks_for_gradient(call):
+        if last_name(call) in ("Parameter", "requires_grad_") or asks_for_gradient(call):
             return Carry.TRAINED
         if self.runs_model(call):
             return Carry.NONE if self._is_untrained(call) else Carry.TRAINED
@@ -199,10 +199,3 @@ def _is_of_integers(value: Value) -> bool:
 def carriers(survey: Survey) -> Carriers:
     """The values of a file that may carry a gradient."""
     return Carriers(survey)
-
-
-def _asks_for_gradient(call: ast.Call) -> bool:
-    return any(
-        keyword.arg == "requires_grad" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
-        for keyword in call.keywords
-    )

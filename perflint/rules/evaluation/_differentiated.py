@@ -14,20 +14,41 @@ _ELSEWHERE = Fate.PASSED | Fate.STORED
 
 @lru_cache(maxsize=1)
 def differentiated(survey: Survey) -> set[Scope]:
-    """The functions whose result reaches a backward pass in a caller, or may do so in one that trains."""
-    found: set[Scope] = set()
+    """The functions whose result reaches a backward pass in a caller."""
+    return _returning(survey, {scope for scope, _, fate in _results(survey) if Fate.GRADIENT in fate})
+
+
+@lru_cache(maxsize=1)
+def perhaps_differentiated(survey: Survey) -> set[Scope]:
+    """The functions whose result goes to unknown code in a caller that trains: it may reach a backward pass there."""
+    found = {
+        scope
+        for scope, caller, fate in _results(survey)
+        if fate & _ELSEWHERE and caller.name and trains(survey, caller)
+    }
+    return _returning(survey, found)
+
+
+@lru_cache(maxsize=1)
+def _results(survey: Survey) -> list[tuple[Scope, Scope, Fate]]:
+    """The functions that others of the file call, with the caller and the fate of the result there."""
+    return [
+        (scope, caller, flows(survey).of(caller).fate(call))
+        for scope, calls in survey.callers.items()
+        for caller, call in calls
+    ]
+
+
+def _returning(survey: Survey, found: set[Scope]) -> set[Scope]:
+    """Some functions, and those whose results these return."""
     returned: dict[Scope, list[Scope]] = {}
-    new: list[Scope] = []
-    for scope, calls in survey.callers.items():
-        for caller, call in calls:
-            fate = flows(survey).of(caller).fate(call)
-            if Fate.GRADIENT in fate or (fate & _ELSEWHERE and caller.name and trains(survey, caller)):
-                new.append(scope)
-            elif Fate.RETURNED in fate:
-                returned.setdefault(caller, []).append(scope)
-    while new:
-        scope = new.pop()
-        if scope not in found:
-            found.add(scope)
-            new += returned.get(scope, ())
+    for scope, caller, fate in _results(survey):
+        if Fate.RETURNED in fate:
+            returned.setdefault(caller, []).append(scope)
+    waiting = list(found)
+    while waiting:
+        for scope in returned.get(waiting.pop(), ()):
+            if scope not in found:
+                found.add(scope)
+                waiting.append(scope)
     return found

@@ -19,6 +19,7 @@ from perflint.rules.evaluation._callees import (
     is_known_method,
 )
 from perflint.rules.evaluation._followed import followed, passed
+from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.semantics.dataflow.reaching import Definition
@@ -31,11 +32,6 @@ _ABOUT = frozenset(
 )  # fmt: skip
 _PAIRS = frozenset({"cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "sort", "topk"})
 _DIMENSIONS = frozenset({"axis", "dim", "dimension"})
-_FRESH = frozenset(
-    {"Counter", "OrderedDict", "clone", "defaultdict", "deque", "dict", "empty", "empty_like", "full", "full_like",
-     "list", "new_empty", "new_full", "new_zeros", "ones", "ones_like", "set", "zeros", "zeros_like"}
-)  # fmt: skip
-"""Callees that make a new container or a new tensor."""
 
 
 class Flows:
@@ -228,9 +224,10 @@ class _Builder:
             self._edge(call.func, call)
             self._end(call.func, Fate.CALLED)
         elif call.func.attr.endswith("_") and not call.func.attr.startswith("_"):
-            # It writes into the tensor that it is called on.
-            for given in arguments(call):
-                self._grow(call.func.value, given)
+            if not is_computed(self.model, call.func.value):
+                # It writes into the tensor that it is called on.
+                for given in arguments(call):
+                    self._grow(call.func.value, given)
         takes = self.flows.callees.takes(call)
         if takes is Takes.UNKNOWN:
             self.flow.unseen.add(call)
@@ -404,7 +401,7 @@ class _Builder:
                 stack += value.values
             elif isinstance(value, ast.Name) and value in self.reaching.loads:
                 self._edge(own, content(self.reaching.loads[value]))
-            elif _is_fresh(value) or self._is_host(value):
+            elif is_new(value) or self._is_host(value):
                 self._edge(own, value)
             else:
                 self._end(own, Fate.STORED)
@@ -437,16 +434,6 @@ def _is_dimension(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return True
     return not _DIMENSIONS.isdisjoint(words(last_name(node)))
-
-
-def _is_fresh(node: ast.expr) -> bool:
-    """Whether an expression makes a container or a tensor that has no other name yet."""
-    if isinstance(node, ast.Call):
-        return last_name(node) in _FRESH
-    return isinstance(
-        node,
-        (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp, ast.BinOp, ast.Constant),
-    )
 
 
 _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any], None]] = {

@@ -359,7 +359,10 @@ def _writes_parameter(node: ast.AST) -> bool:
 
 
 def _speaks_of_freezing(node: ast.AST) -> bool:
+    """True if a name or an attribute is about gradients that are taken away; `if p.requires_grad` only reads."""
     if isinstance(node, ast.Attribute):
+        if node.attr == "requires_grad" and isinstance(node.ctx, ast.Load):
+            return False
         return _FREEZES.search(node.attr) is not None
     return isinstance(node, ast.Name) and _FREEZES.search(node.id) is not None
 

@@ -200,7 +200,7 @@ class Survey:
         return self._by_node.get(around or self.model.source.tree, self.scopes[0])
 
     def called(self, call: ast.Call) -> list[Scope]:
-        """The functions of the file that a call may mean: methods by attribute, others by their plain name."""
+        """The functions of the file that a call may run: methods by attribute, others by their plain name."""
         named = self.by_name.get(last_name(call))
         if not named or _switch(call) is not None:
             return []
@@ -210,7 +210,15 @@ class Survey:
         if len(named) > _MOST_OF_A_NAME:
             own = self.own_method(call)
             return [] if own is None else [own]
-        return [scope for scope in named if (scope.owner is not None) is is_method]
+        if is_method:
+            return [scope for scope in named if scope.owner is not None]
+        plain = [scope for scope in named if scope.owner is None]
+        for around in self.scope_around(call).chain:
+            defined = [scope for scope in plain if scope.outer is around]
+            if defined:
+                return defined
+        # A function that another one returns may get its name again: `step = make_step()`.
+        return plain
 
     def own_method(self, call: ast.Call) -> Scope | None:
         """The method of its own class that `self.name(…)` calls."""

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._statements import statement_of
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
-from perflint.rules.evaluation._differentiated import differentiated
+from perflint.rules.evaluation._differentiated import differentiated, perhaps_differentiated
 from perflint.rules.evaluation._fix import context_of, decorate, under_no_grad
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
@@ -159,7 +159,7 @@ class EvalWithoutNoGrad(Rule):
             heat=region.heat,
             span=site.model.source.span(run.call),
             help=_advice(region, run),
-            fix=decorate(region),
+            fix=None if _may_train(region, run) else decorate(region),
         )
 
     def _waste(self, site: FileSite, file: Survey, each: Wasted) -> Finding:
@@ -192,7 +192,9 @@ def _recorded(region: Region) -> Run | None:
     """The surest run of a region that autograd records and that nothing is trained through; the first of several."""
     survey, scope = region.survey, region.scope
     flow, known = flows(survey).of(scope), modules(survey)
-    left_by = Fate.GRADIENT | Fate.RETURNED if scope in differentiated(survey) else Fate.GRADIENT
+    left_by = Fate.GRADIENT
+    if scope in differentiated(survey):
+        left_by |= Fate.RETURNED
     recorded = [
         run
         for run in region.runs
@@ -201,8 +203,24 @@ def _recorded(region: Region) -> Run | None:
         and not contexts(survey).suspended(scope, run.call)
         and not flow.fate(run.call) & left_by
         and not any(seen.asks or seen.suspends for seen in flows(survey).callees.classes(run.call.func))
+        and (_evaluates(region, run) or not _may_train(region, run))
     ]
     return max(recorded, key=lambda run: run.surety, default=None)
+
+
+def _may_train(region: Region, run: Run) -> bool:
+    """True if the result of a run goes, through a caller that trains, to unknown code."""
+    if region.scope not in perhaps_differentiated(region.survey):
+        return False
+    return Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
+
+
+def _evaluates(region: Region, run: Run) -> bool:
+    """True if a region puts the model into evaluation mode, or is a loop of a function that is named for evaluation.
+
+    `evaluate(state, action)` of an agent has the name, and no loop.
+    """
+    return mode_before(region.scope, run) is True or (region.is_named and region.loop_of(run) is not None)
 
 
 def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
@@ -211,6 +229,8 @@ def _capped(region: Region, run: Run, sure: Confidence) -> Confidence:
     A class of a framework may be called by code that turns autograd off. Training may use the results of a function
     that only its name calls an evaluation: `evaluate(state, action)` of an agent returns log-probabilities.
     """
+    if _may_train(region, run):
+        return Confidence.LOW
     is_returned = Fate.RETURNED in flows(region.survey).of(region.scope).fate(run.call)
     if is_returned and region.loop is None and not region.switched:
         return Confidence.LOW
