@@ -63,8 +63,9 @@ class NumberStore(Rule):
 
     ## Fix safety
     `x[i, 2] = number` becomes `x[i, 2:3] = number`: a store to a slice, which torch fills. It is safe
-    if x is certainly a tensor, and unsafe otherwise: a list or an object of your own class may not
-    accept the index. A position outside of the tensor raises no error any more: the slice is empty.
+    if x is certainly a tensor and the value certainly a number (`(start + n) % size` with an unknown
+    size is not), and unsafe otherwise: a list or an object of your own class may not accept the index.
+    A position outside of the tensor raises no error any more: the slice is empty.
 
     If no position is written as a number, `x[i, j] = number` becomes `x[i, j].fill_(number)`. That is
     unsafe: on a GPU it raises where float16 cannot hold the number. No fix is offered if the index
@@ -112,10 +113,14 @@ class NumberStore(Rule):
 def _confidence(site: SubscriptSite) -> Confidence | None:
     if site.mode != "store" or site.stored is None:
         return None
-    stored, receiver = site.value(site.stored), site.value(site.node.value)
-    if not all(scalar_type(member) in _NUMBERS for member in stored.members) or receiver.tensor is None:
+    receiver = site.value(site.node.value)
+    if receiver.tensor is None:
         return None
     confidence = device_confidence(receiver)
+    if not _is_number(site, site.stored):
+        if confidence is None or not _is_remainder(site, site.stored):
+            return None
+        confidence = lowered(confidence)
     found = list(indices(site))
     if confidence is None:
         return None
@@ -133,6 +138,18 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     return lowered(confidence) if len(found) >= _SURELY_COMPLETE else Confidence.LOW
 
 
+def _is_number(site: SubscriptSite, stored: ast.expr) -> bool:
+    return all(scalar_type(member) in _NUMBERS for member in site.value(stored).members)
+
+
+def _is_remainder(site: SubscriptSite, stored: ast.expr) -> bool:
+    """True for `(start + count) % size` of an integer and an unknown size: the next place in a ring."""
+    if not isinstance(stored, ast.BinOp) or not isinstance(stored.op, ast.Mod):
+        return False
+    size = site.value(stored.right)
+    return scalar_type(site.value(stored.left)) == "int" and size.tensor is None and not isinstance(size, Array)
+
+
 def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
     """The store to a slice of one element, or `fill_` if no position is written as a number."""
     assignment, found = site.model.parent(site.node), parts(site)
@@ -147,7 +164,8 @@ def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
     if not written:
         return _filled(site, assignment)
     receiver = site.value(site.node.value)
-    sure = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
+    is_tensor = isinstance(receiver, Tensor) and receiver.evidence >= Evidence.ANNOTATION
+    sure = is_tensor and _is_number(site, assignment.value)
     elements = list(node.slice)
     elements[written[-1]] = elements[written[-1]].with_changes(slice=_slice(found[written[-1]].node))
     edit = replace(site.model.source, site.span, node.with_changes(slice=elements))

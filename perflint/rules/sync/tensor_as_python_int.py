@@ -9,6 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
+from perflint.semantics.dataflow.definitions import How, definitions
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -165,6 +166,7 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
             # A tensor of the host can only be indexed by others of the host, or by numbers.
             in_host = tensor.device is Device.CPU
             read = part.kind is Index.SCALAR_TENSOR or (in_host and _may_be_number(part.node, index))
+            read = read or (part.kind is Index.POSITIONS and index is not None and _is_element(site, part.node, index))
         if read:
             found.append((part.node, confidence))
     return found
@@ -175,6 +177,32 @@ def _may_be_number(node: ast.expr, index: Tensor | None) -> bool:
     if index is None or index.kind not in (Kind.INT, Kind.UNKNOWN) or index.evidence <= Evidence.USE:
         return False
     return index.rank in (0, None) and not _keeps_dimension(node)
+
+
+def _is_element(site: SubscriptSite, node: ast.expr, index: Tensor) -> bool:
+    """True for a name of one element that the function also reads: `i = order[0]`, `i.item()`, `boxes[i]`."""
+    if not isinstance(node, ast.Name) or index.rank is not None:
+        return False
+    found = definitions(node, site.model.ancestors(node), node.id)
+    assigned = [bound for bound in found.bindings if bound.how is How.ASSIGNED and bound.whole]
+    targets = [bound.node for bound in assigned if _is_selected(bound.value)]
+    if found.is_open or not targets or len(targets) < len(found.bindings):
+        return False
+    later = site.model.destinations.later
+    return any(_is_read(site, load) for target in targets if isinstance(target, ast.Name) for load in later(target))
+
+
+def _is_selected(value: ast.expr | None) -> bool:
+    """True for `x[0]` and `x[-1]`."""
+    if not isinstance(value, ast.Subscript):
+        return False
+    index = value.slice.operand if isinstance(value.slice, ast.UnaryOp) else value.slice
+    return isinstance(index, ast.Constant) and type(index.value) is int
+
+
+def _is_read(site: SubscriptSite, name: ast.Name) -> bool:
+    method = site.model.parent(name)
+    return isinstance(method, ast.Attribute) and method.attr == "item"
 
 
 def _keeps_dimension(node: ast.expr) -> bool:

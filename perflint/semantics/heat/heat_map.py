@@ -363,7 +363,9 @@ class HeatMap:
         inner: ast.AST = call
         for outer in self._model.ancestors(call):
             if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test and asks_state(outer.test):
-                return False
+                # The mask of a step that `if self.is_causal:` makes and does not keep is made in each step.
+                if info.name != "__init__" or _keeps(outer):
+                    return False
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return not _returns_early(outer)
             inner = outer
@@ -389,6 +391,14 @@ def _is_in_body(parent: ast.For | ast.AsyncFor | ast.While | ast.If, node: ast.A
         return isinstance(node, ast.stmt)
     start = parent.orelse[0]
     return (node.lineno, node.col_offset) < (start.lineno, start.col_offset)
+
+
+def _keeps(branch: ast.If | ast.IfExp) -> bool:
+    """True if a branch stores anything in an attribute or an element, or is part of an expression."""
+    if isinstance(branch, ast.IfExp):
+        return True
+    stores = (ast.Attribute, ast.Subscript)
+    return any(isinstance(node, stores) and isinstance(node.ctx, ast.Store) for node in walk(branch))
 
 
 def _returns_early(node: FunctionNode) -> bool:

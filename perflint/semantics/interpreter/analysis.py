@@ -85,10 +85,14 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
-    # Names do not show what calls a model: each `forward` comes last, those of outer modules first.
+    # Names do not show what calls a model: each `forward` comes last, those of outer modules first. Behind them come
+    # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
-    others = [info for info in every if not (info.owner and info.name == "forward")]
-    for info in (*others, *reversed(forwards)):
+    made = {name for info in forwards for name in info.calls}
+    objects = [info for info in every if info.name == "__init__" and info.owner in made]
+    last = {*forwards, *objects}
+    others = [info for info in every if info not in last]
+    for info in (*others, *reversed(forwards), *objects):
         if info in waiting:
             yield from _callers_first(info, called_by, waiting, done)
 

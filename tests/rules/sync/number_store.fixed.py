@@ -87,3 +87,25 @@ class Exported(nn.Module):
             sizes[i, i - 1] = float(scale)
         sizes[-2, -1:] = scale
         return x * sizes
+
+
+class Queue(nn.Module):
+    """The place behind the last key of a ring."""
+
+    def __init__(self, width, size):
+        super().__init__()
+        self.size = size
+        self.register_buffer("keys", torch.randn(width, size))
+        self.register_buffer("place", torch.zeros(1, dtype=torch.long))
+        self.register_buffer("places", torch.zeros(2, 2, dtype=torch.long))
+
+    def forward(self, keys, step, offset):
+        count, start = keys.shape[0], len(step)
+        self.keys[:, start : start + count] = keys.t()
+        self.place[0:1] = (start + count) % self.size
+        self.places[0] = (start + count) % self.size
+        self.place[0] = offset % self.size
+        self.place[0] = (start + count) * self.size
+        self.place[:1] = (start + count) % self.size
+        self.place[0] = (start + count) % step.sum(dim=0)
+        return keys

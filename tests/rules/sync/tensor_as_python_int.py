@@ -75,6 +75,21 @@ class Annotated(nn.Module):
         return self.weigh(x, torch.randint(0, 10, (x.shape[0],), device=x.device))
 
 
+class Suppression(nn.Module):
+    """An element that is also read by `.item()` has no dimensions."""
+
+    def forward(self, boxes: torch.Tensor, scores: torch.Tensor):
+        order = scores.argsort(descending=True)
+        keep = []
+        while order.numel() > 0:
+            i = order[0]
+            keep.append(i.item())
+            overlap = (boxes[i] - boxes[order[1:]]).sum(-1)  # error: TPF119
+            order = order[1:][overlap <= 0.5]
+        last = order[-1]
+        return boxes[last], last.item(), keep  # error: TPF119
+
+
 # Look-alikes.
 
 
@@ -140,3 +155,17 @@ def tables_of_the_host(edges: torch.LongTensor, count: int, weights):
     moments = torch.zeros(3, device="cpu")
     moments[weights.grad.coalesce().indices()] = 1
     return connected, moments
+
+
+class Rows(nn.Module):
+    """An element that is not read may be a row, and so may the elements of a loop."""
+
+    def forward(self, boxes: torch.Tensor, scores: torch.Tensor):
+        order = scores.argsort(dim=0)
+        row, part = order[0], order[:1]
+        for rank in order[0]:
+            boxes = boxes + boxes[rank]
+        for level in range(3):
+            chosen = order[level]
+            boxes = boxes + boxes[chosen]
+        return boxes[row], boxes[part], part.item()

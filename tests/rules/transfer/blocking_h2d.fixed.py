@@ -58,6 +58,25 @@ def prepared(inputs: dict[str, torch.Tensor], device: torch.device):
     return {name: value.to(device) for name, value in inputs.items()}
 
 
+class Mask:
+    """An object that `forward` makes, on the device that it passes."""
+
+    def __init__(self, size, device="cpu"):
+        self.mask = torch.ones(size, size).triu(1).to(device)
+
+
+class Attention(nn.Module):
+    def __init__(self, is_causal=True):
+        super().__init__()
+        self.is_causal = is_causal
+
+    def forward(self, x: torch.Tensor):
+        if self.is_causal:
+            mask = Mask(x.shape[1], device=x.device)
+            x = x.masked_fill(mask.mask, 0.0)
+        return x
+
+
 # Look-alikes.
 
 
@@ -126,3 +145,33 @@ def as_types_of_tensors(dataset, cuda):
         cast = images.type(torch.float16), images.type(torch.FloatTensor), labels.type("torch.LongTensor")
         filled = kind(images.size(0), 1).fill_(1.0)
         print(moved, cast, filled)
+
+
+class Table:
+    """Made once and kept, on the device of the first input."""
+
+    def __init__(self, size, device="cpu"):
+        self.values = torch.ones(size, size).triu(1).to(device)
+
+
+class Cached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = None
+
+    def forward(self, x: torch.Tensor):
+        if self.table is None:
+            self.table = Table(x.shape[1], device=x.device)
+        return x + self.table.values
+
+
+class Shape:
+    """Made in each step, on the CPU."""
+
+    def __init__(self, size, device="cpu"):
+        self.mask = torch.ones(size, size).triu(1).to(device)
+
+
+class Sizes(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x * Shape(x.shape[1]).mask.shape[0]
