@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Severity, lowered, surest, weakest
 from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence
@@ -87,8 +87,19 @@ def _confidence(site: SubscriptSite) -> Confidence | None:
     found = [confidence for part in parts(site) if (confidence := _copied(part, site)) is not None]
     if not found:
         return None
-    receiver = device_confidence(site.value(site.node.value))
+    receiver = _on_device(site)
     return None if receiver is None else weakest(receiver, found[0])
+
+
+def _on_device(site: SubscriptSite) -> Confidence | None:
+    """How sure it is that the indexed tensor is on the GPU: a tensor on the CPU takes no positions from the GPU."""
+    receiver = device_confidence(site.value(site.node.value))
+    if receiver is None:
+        return None
+    others = [part.value for part in parts(site) if part.kind is Index.POSITIONS]
+    known = [confidence for value in others if (confidence := device_confidence(value)) is not None]
+    # Positions of unknown rank may be one number, which a tensor on the CPU takes from any device.
+    return surest(receiver, weakest(Confidence.MEDIUM, *known)) if known else receiver
 
 
 def _copied(part: Part, site: SubscriptSite) -> Confidence | None:
