@@ -220,3 +220,27 @@ def test_time_is_linear(code: str, text: Callable[[int], str]) -> None:
         counts.append(0)
         assert len(lint(text(size), [counted(RULES[code], counts)], "audit")) == size
     assert is_linear(counts), counts
+
+
+def _repeated(reads: int, after: str) -> str:
+    lines = "\n".join(f"    total = total + rows[:, {i}] * 2 + 1" for i in range(reads))
+    return f"""
+import torch
+
+def spread(size):
+    rows = torch.tensor([[[0, 0], [1, 0]]]).repeat(size, 1, 1)
+    total = 0
+{lines}
+    {after}
+    return total
+"""
+
+
+def test_uses_of_what_is_computed_from_a_tensor_do_not_hide_those_of_the_tensor() -> None:
+    rule = RULES["TPF212"]
+    assert [each.code for each in lint(_repeated(25, "pass"), [rule], "audit")] == ["TPF212"]
+    assert not lint(_repeated(25, "rows[0] = 1"), [rule], "audit")
+
+
+def test_a_tensor_with_too_many_uses_counts_as_kept() -> None:
+    assert not lint(_repeated(60, "pass"), [RULES["TPF212"]], "audit")

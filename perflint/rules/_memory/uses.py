@@ -43,7 +43,7 @@ _DEPTH = 3
 _SUMS = (ast.Add, ast.Sub)
 """Operators of which autograd keeps no operand."""
 _STEPS = 80
-"""Uses to look at before all that follows counts as passed on."""
+"""Uses of the tensor, and uses of tensors made of it, to look at before all further ones count as kept."""
 Position = tuple[int, int]
 
 
@@ -80,16 +80,18 @@ class Uses:
         """Whether something may depend on its strides, or on those of what is made of it."""
         self._layout = layout
         self._copies = copies
-        self._seen: set[tuple[ast.AST, bool]] = set()
+        self._seen: tuple[set[ast.AST], set[ast.AST]] = (set(), set())
+        """The uses of the tensor, and those of tensors made of it."""
 
     def follow(self, node: ast.expr, how: _As = _As()) -> None:  # noqa: B008
         """Note what the node around an expression does with its value."""
-        if (node, how.derived) in self._seen:
+        seen = self._seen[how.derived]
+        if node in seen:
             return
-        self._seen.add((node, how.derived))
+        seen.add(node)
         if how.depth == _DEPTH and not how.derived:
             self.last = max(self.last, _end_of_evaluation(self.model, node))
-        if len(self._seen) > _STEPS:
+        if len(seen) > _STEPS:
             self._keep(node, how)
             return
         parent = self.model.parent(node)
