@@ -118,6 +118,22 @@ def stop(model: nn.Module, loader: DataLoader):
         print(done.item())  # warning
 
 
+def clip(model: nn.Module, loader: DataLoader):
+    for x in loader:
+        total = model(x.cuda()).sum()
+        dist.all_reduce(total)
+        norm = total.item()  # warning
+        if norm == float("inf") or norm != norm:
+            norm = -1.0
+        model.norm = norm
+        other = total.item()  # info
+        if other != other:
+            other = -1.0
+            break
+        third = total.item()  # info
+        model.scale = 1.0 if third > 1 else 2.0
+
+
 def decode(model: nn.Module, loader: DataLoader, options, cpu_decoding, is_cpu):
     for x in loader:
         y = model(x.cuda())

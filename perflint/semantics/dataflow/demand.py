@@ -38,7 +38,9 @@ class Demand:
         if self._is_asked_for(node):
             return True
         use = self._model.destinations.of(node)
-        return use in (Use.ACTION, Use.BYTES) or (use is Use.TEST and self._decides_for_all(node))
+        if use is Use.TEST:
+            return self._decides_for_all(node) and not self._only_chooses(node)
+        return use in (Use.ACTION, Use.BYTES)
 
     def is_result(self, node: ast.expr) -> bool:
         """True if a tensor is copied to the CPU at once, or belongs to a function that turns results into arrays.
@@ -107,6 +109,26 @@ class Demand:
             inner = outer
         return False
 
+    def _only_chooses(self, node: ast.expr) -> bool:
+        """True if all tests of a value only replace it by a number: `if norm == inf: norm = -1`, as `torch.where` does.
+
+        False if a loop or an expression tests it, and if other code depends on a test.
+        """
+        statement = next((outer for outer in self._model.ancestors(node) if isinstance(outer, ast.stmt)), None)
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+            return False
+        target = statement.targets[0]
+        for load in self._model.destinations.later(target):
+            for outer in self._model.ancestors(load):
+                if isinstance(outer, (ast.IfExp, ast.While, ast.Assert)):
+                    return False
+                if isinstance(outer, ast.If):
+                    is_test = any(inner is load for inner in walk(outer.test))
+                    if is_test and not all(_sets_number(each, target.id) for each in (*outer.body, *outer.orelse)):
+                        return False
+                    break
+        return True
+
     def _decides_for_all(self, node: ast.expr) -> bool:
         """Whether a collective has filled a tensor, so that its value decides for all processes.
 
@@ -131,6 +153,15 @@ def _copies_to_array(method: ast.Attribute) -> bool:
             return True
         inner = inner.func.value
     return False
+
+
+def _sets_number(statement: ast.stmt, name: str) -> bool:
+    """True for `name = -1`."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
+    is_name = all(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+    return is_name and (isinstance(value, ast.Constant) or last_name(value) in ("inf", "nan"))
 
 
 def _is_cpu(test: ast.expr, outcome: bool) -> bool:
