@@ -13,6 +13,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._once import once_per_node
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
+from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
@@ -88,10 +89,34 @@ def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     """
     if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
         return finding
-    is_data = finding.code == _LISTS and repeats(site)
+    is_data = finding.code == _LISTS and repeats(site) and not _is_round_trip(site)
     if is_data or site.model.module.is_program or _is_selected(site):
         return replace(finding, severity=Severity.INFO)
     return finding
+
+
+def _is_round_trip(site: Site) -> bool:
+    """True if numbers are computed from a tensor that was copied to the CPU: they are no data, and the tensor waited.
+
+    `torch.tensor(align(scores.cpu().numpy()), device=scores.device)`.
+    """
+    if not isinstance(site, CallSite) or not site.node.args:
+        return False
+    origins, made = site.model.origins, site.node.args[0]
+    computed = origins.of(made)
+    is_computed = computed.source is Source.CALL and isinstance(computed.node, ast.Call)
+    operands = computed.node.args if is_computed and isinstance(computed.node, ast.Call) else [made]
+    return any(_is_copy(origins.of(_without_index(each))) for each in operands)
+
+
+def _is_copy(origin: Origin) -> bool:
+    return origin.source is Source.MOVED and last_name(origin.node) == "cpu"
+
+
+def _without_index(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _is_selected(site: Site) -> bool:

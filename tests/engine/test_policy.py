@@ -310,6 +310,27 @@ def test_a_few_numbers_count_in_libraries_except_in_one_turn_of_a_loop() -> None
     ]
 
 
+ROUND_TRIP = """
+import torch
+from align import align
+
+
+def aligned(scores: torch.Tensor, texts):
+    found = torch.zeros_like(scores)
+    on_cpu = scores.detach().cpu().numpy()
+    for i in range(len(texts)):
+        path = align(on_cpu[i])
+        found[i] = torch.tensor(path, device=scores.device)
+        found[i] += torch.tensor(align(texts[i]), device=scores.device)
+        found[i] += torch.tensor(texts[i], device=scores.device)
+    return found
+"""
+
+
+def test_numbers_computed_from_a_copied_tensor_are_no_data() -> None:
+    assert few_numbers(ROUND_TRIP) == [("TPF117", 11, "warning"), ("TPF117", 12, "info"), ("TPF117", 13, "info")]
+
+
 def test_a_few_numbers_count_in_the_steps_of_a_program_only() -> None:
     found = few_numbers(FEW + 'if __name__ == "__main__":\n    print(once(torch.ones(2).cuda()))\n')
     assert [line for _, line, severity in found if severity == "warning"] == [25]
