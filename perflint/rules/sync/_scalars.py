@@ -18,7 +18,7 @@ from perflint.rules.sync._nan import checks_for_nan
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import walk
-from perflint.semantics.values import Const, Device, Scalar, Sequence, Unknown, Value
+from perflint.semantics.values import Const, Device, Mapping, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
 PER_ELEMENT_READ = "TPF103"
@@ -41,6 +41,7 @@ TRUTHS = (*_TRUTHS, *_ANY_OF)
 READS = (*NUMBERS, *TRUTHS)
 """All calls that make something of Python of what a tensor holds."""
 
+_WITHOUT_METHODS = (Const, Scalar, Sequence, Mapping)
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 
 
@@ -168,10 +169,15 @@ def _read_by_method(site: CallSite) -> Read | None:
 
 
 def _with_methods(value: Value) -> Value:
-    """The alternatives of a value that can be read: without numbers of Python and None."""
+    """The alternatives of a value that have the methods of tensors; of a batch, this is its tensor.
+
+    Python's numbers, None, lists and dicts have none.
+    """
     if value.tensor is None:
         return value
-    return union(member for member in value.members if not isinstance(member, (Const, Scalar)))
+    return union(
+        member.tensor or member for member in value.members if member.tensor or not isinstance(member, _WITHOUT_METHODS)
+    )
 
 
 def _read_by_function(site: CallSite) -> Read | None:
