@@ -11,7 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
+from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Unknown, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -101,10 +101,27 @@ def elements_confidence(value: Value, depth: int) -> Confidence | None:
             continue
         for element in (member.element,) if member.items is None else member.items:
             inner = elements_confidence(element, depth - 1)
+            if inner is None:
+                inner = _among(element) if member.items is None else None
             confidence = _element(element) if inner is None else inner
             if confidence is not None:
                 found.append(confidence)
     return surest(*found) if found else None
+
+
+def _among(value: Value) -> Confidence | None:
+    """How sure it is that a list of tensors and unknown values holds tensors of the device; None for other lists.
+
+    Code that tests the values before it puts them into a list gets tensors. An annotation of all values proves little.
+    """
+    tensor = value.tensor
+    if tensor is None or tensor.evidence < Evidence.ANNOTATION or not _may_be_anything(value):
+        return None
+    return device_confidence(tensor)
+
+
+def _may_be_anything(value: Value) -> bool:
+    return any(isinstance(member, Unknown) for member in value.members)
 
 
 def _element(value: Value) -> Confidence | None:

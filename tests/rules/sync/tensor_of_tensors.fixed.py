@@ -40,6 +40,25 @@ def sizes(shapes: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+class Metrics:
+    """Some of the values are tensors, as the test shows."""
+
+    def __init__(self) -> None:
+        self.values = []
+
+    def add(self, value) -> None:
+        if isinstance(value, torch.Tensor):
+            value = value.detach()
+        self.values.append(value)
+
+    def mean(self) -> torch.Tensor:
+        return torch.as_tensor(self.values).mean()
+
+
+def annotated(values: list[torch.Tensor]) -> torch.Tensor:
+    return torch.tensor(values)
+
+
 # Look-alikes
 
 
@@ -68,3 +87,42 @@ def of_an_array(values: np.ndarray) -> torch.Tensor:
 
 def of_one_tensor(x: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(x.cuda())
+
+
+class Numbers:
+    """The values are read when they come."""
+
+    def __init__(self) -> None:
+        self.values = []
+
+    def add(self, value) -> None:
+        if isinstance(value, torch.Tensor):
+            value = value.item()
+        self.values.append(value)
+
+    def mean(self) -> torch.Tensor:
+        return torch.as_tensor(self.values).mean()
+
+
+class Anything:
+    def __init__(self) -> None:
+        self.values = []
+
+    def add(self, value) -> None:
+        self.values.append(value)
+
+    def mean(self) -> torch.Tensor:
+        return torch.as_tensor(self.values).mean()
+
+
+class OnCpu:
+    def __init__(self) -> None:
+        self.values = []
+
+    def add(self, value) -> None:
+        if isinstance(value, torch.Tensor):
+            value = value.cpu()
+        self.values.append(value)
+
+    def mean(self) -> torch.Tensor:
+        return torch.as_tensor(self.values).mean()
