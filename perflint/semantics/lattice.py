@@ -1,6 +1,20 @@
-"""Joins of values: what covers several of them, and what keeps them small.
+"""Joins of values, and the limits that keep values small.
 
-`join` is the least upper bound, `UNKNOWN` the top, `NEVER` the bottom.
+`join` and `union` give the least value that covers several values. `UNKNOWN` is the top, `NEVER` the bottom.
+
+A result does not depend on the order of the values:
+
+- idempotent: `join(a, a) == a`
+- commutative: `join(a, b) == join(b, a)`, and a union of the same values in another order is equal
+- associative: `join(join(a, b), c) == join(a, join(b, c))`, for values in which nothing is unknown
+
+Two values either merge into one (tensors, numbers of one type, objects of one class, …) or stay apart. Merging is an
+equivalence, so a union has one member of each class of values, and its members are sorted: a tensor is the first,
+something unknown the last.
+
+Associativity ends at `UNKNOWN`: `join` drops everything but a tensor beside it, `union` keeps the other members. It
+also ends at the limits, which drop parts of a value: a union keeps at most `MOST_MEMBERS`, a dict `MOST_KEYS`, and a
+value that is heavier than `HEAVIEST` loses what it holds.
 """
 
 from __future__ import annotations
@@ -15,6 +29,7 @@ from perflint.semantics.values import (
     NEVER,
     UNKNOWN,
     Array,
+    Class,
     Const,
     Device,
     DeviceValue,
@@ -29,14 +44,17 @@ from perflint.semantics.values import (
     Partial,
     Scalar,
     Sequence,
+    Super,
     Tensor,
+    TypeForm,
     Union,
     Unknown,
     Value,
     scalar_type,
 )
 
-_MOST_ALTERNATIVES = 6
+MOST_MEMBERS = 6
+"""The number of members of a union; more of them are unknown, except a tensor."""
 
 
 def join(left: Value, right: Value) -> Value:
@@ -51,52 +69,64 @@ def join(left: Value, right: Value) -> Value:
     if kind is Union or other is Union:
         return left if left == right else union((*left.members, *right.members))
     merged = _merge(left, right)
-    return Union((left, right)) if merged is None else merged
+    return _sorted([left, right]) if merged is None else merged
 
 
 def _with_unknown(left: Value, right: Value) -> Value:
-    # An unknown alternative takes certainty from a tensor, not its being one.
+    # An unknown alternative makes a tensor less certain, but it remains a tensor.
     if isinstance(left, Unknown) and isinstance(right, Unknown):
         return left if left == right else UNKNOWN
-    known = right if isinstance(left, Unknown) else left
-    tensor = known.tensor
-    if tensor is None:
-        return UNKNOWN
-    return union((tensor, UNKNOWN))
+    tensor = left.tensor or right.tensor
+    return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
 
 
 def union(values: Iterable[Value]) -> Value:
     """The join of several values."""
-    alternatives: list[Value] = []
+    members: list[Value] = []
     for value in values:
         if isinstance(value, (Union, Never)):
             for member in value.members:
-                _absorb(alternatives, member)
-        elif not alternatives:
-            alternatives.append(value)
-        elif value is not alternatives[-1]:
-            _absorb(alternatives, value)
-    if len(alternatives) == 1:
-        return alternatives[0]
-    if not alternatives:
-        return NEVER
-    if len(alternatives) > _MOST_ALTERNATIVES:
-        tensor = next((v for v in alternatives if isinstance(v, Tensor)), None)
-        return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
-    return Union(tuple(alternatives))
+                _absorb(members, member)
+        elif not members:
+            members.append(value)
+        elif value is not members[-1]:
+            _absorb(members, value)
+    if len(members) == 1:
+        return members[0]
+    return _sorted(members) if members else NEVER
 
 
-def _absorb(alternatives: list[Value], value: Value) -> None:
-    for index, other in enumerate(alternatives):
+def _absorb(members: list[Value], value: Value) -> None:
+    for index, other in enumerate(members):
         merged = _merge(other, value)
         if merged is not None:
-            alternatives[index] = merged
+            members[index] = merged
             return
-    alternatives.append(value)
+    members.append(value)
+
+
+def _sorted(members: list[Value]) -> Value:
+    """The union of members that do not merge."""
+    if len(members) > MOST_MEMBERS:
+        tensor = next((member for member in members if isinstance(member, Tensor)), None)
+        return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
+    kinds = {type(member) for member in members}
+    members.sort(key=_rank if len(kinds) == len(members) else _place_in_union)
+    return Union(tuple(members))
+
+
+def _rank(value: Value) -> int:
+    return _RANKS[type(value)]
+
+
+def _place_in_union(value: Value) -> tuple[int, str, str]:
+    kind = type(value)
+    name = _DISTINGUISHED.get(kind)
+    return _RANKS[kind], "" if name is None else name(value), repr(value) if kind in _HOLDING else ""
 
 
 def _merge(left: Value, right: Value) -> Value | None:
-    """One value for both, or None when they are different alternatives."""
+    """One value for both, or None if they stay apart."""
     kind = type(left)
     if kind is not type(right):
         return _merge_scalars(left, right) if kind in _SCALARS and type(right) in _SCALARS else None
@@ -122,7 +152,7 @@ _ANY = {scalar.type: scalar for scalar in (INT, FLOAT, BOOL)}
 
 
 def _merge_instances(left: Instance, right: Instance) -> Instance | None:
-    """An object of their class, with the arguments that both were given the names of."""
+    """An object of their class, with its arguments if both have the same names of arguments."""
     if left.cls != right.cls:
         return None
     origin = left.origin if left.origin == right.origin else None
@@ -164,12 +194,16 @@ def _on_device(name: str) -> str:
 
 
 def _named_device(*values: Value) -> Const | None:
-    """The device that one of several texts names: the GPU, if one does, for that is what is linted for."""
+    """The device that one of several texts names: the GPU if one does, because code is linted for a GPU.
+
+    Of two devices of one type (`cuda:0` and `cuda:1`) only the type is known.
+    """
     texts = [value.default if isinstance(value, Scalar) else value for value in values]
+    names = {text.value for text in texts if isinstance(text, Const) and isinstance(text.value, str)}
     for device in ("cuda", "cpu"):
-        for text in texts:
-            if isinstance(text, Const) and isinstance(text.value, str) and text.value.startswith(device):
-                return text
+        named = [name for name in names if name.startswith(device)]
+        if named:
+            return Const(named[0] if len(named) == 1 else device)
     return None
 
 
@@ -184,19 +218,21 @@ def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:
 
 def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
     ours, theirs = dict(left.items), dict(right.items)
-    keys = list(ours | theirs)
-    # A key that only one of them is known to have is any of the elements of the other.
+    # Dicts that were filled in different orders have no order.
+    keys = list(ours) if list(ours) == list(theirs) else sorted(ours | theirs)
+    # A key that is missing in one of them may be any of its elements.
     held = [(key, join(ours.get(key, left.element), theirs.get(key, right.element))) for key in keys]
     dropped = [value for _, value in held[MOST_KEYS:]]
     return Mapping(union([left.element, right.element, *dropped]), tuple(held[:MOST_KEYS]))
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:
-    if {left.device, right.device} in ({Device.CPU, Device.CUDA}, {Device.META, Device.CUDA}):
-        # `cuda if available else cpu`: what is linted is linted for a GPU.
-        return DeviceValue(Device.CUDA)
+    """`cuda if available else cpu` is the GPU, because code is linted for a GPU: the later one of a fixed order."""
     same = left.place if left.place == right.place else ""
-    return DeviceValue(join_devices(left.device, right.device), same)
+    return DeviceValue(max(left.device, right.device, key=_CHOSEN.index), same)
+
+
+_CHOSEN = (Device.META, Device.CPU, Device.CUDA, Device.MODEL, Device.CALLER, Device.UNKNOWN)
 
 
 def with_key(held: Mapping, key: str, value: Value) -> Mapping:
@@ -316,3 +352,39 @@ _MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
     Instance: _merge_instances,
     Name: _merge_names,
 }
+
+_RANKS: dict[type[Value], int] = {
+    kind: rank
+    for rank, kind in enumerate(
+        (
+            Tensor,
+            DeviceValue,
+            Dtype,
+            Array,
+            Sequence,
+            Mapping,
+            Instance,
+            Class,
+            Function,
+            Partial,
+            Name,
+            TypeForm,
+            Super,
+            Scalar,
+            Const,
+            Unknown,
+        )
+    )
+}
+_DISTINGUISHED: dict[type[Value], Callable[[Any], str]] = {
+    Sequence: lambda value: value.type,
+    Instance: lambda value: value.cls,
+    Class: lambda value: value.name,
+    Function: lambda value: f"{value.module}.{value.qualname}",
+    Name: lambda value: value.name,
+    Scalar: scalar_type,
+    Const: scalar_type,
+    Unknown: lambda value: value.near.value,
+}
+_HOLDING = frozenset({Function, Partial, Name, TypeForm, Super})
+"""Values of the same name that stay apart if they hold different values."""

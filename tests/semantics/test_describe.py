@@ -141,7 +141,7 @@ VALUES: list[tuple[Value, str]] = [
     (union([NONE, INT]), "int or None"),
     (union([UNKNOWN, CUDA]), "tensor, on the device (certain), or something unknown"),
     (union([Sequence("list", INT), INT, NONE]), "list of ints, int or None"),
-    (union([Const("a"), Const(1)]), "str 'a' or int 1"),
+    (union([Const("a"), Const(1)]), "int 1 or str 'a'"),
 ]
 
 
