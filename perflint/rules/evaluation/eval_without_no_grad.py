@@ -38,7 +38,8 @@ class EvalWithoutNoGrad(Rule):
     name that says evaluation, and run the model outside `torch.no_grad()`, `torch.inference_mode()`
     and `torch.set_grad_enabled(False)`, without `backward()`, optimizer, gradient scaler or
     `torch.autograd.grad`. Callers in the same file count: those that turn autograd off, and those
-    that call `backward()` on the result.
+    that call `backward()` on the result. If a caller that trains passes the result to
+    unknown code, the finding has low confidence and no fix.
 
     In any code, training too, it also follows the results of models. It reports runs whose result
     only reaches the CPU, `detach()` or operations without a gradient: actions in an environment,
