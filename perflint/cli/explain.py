@@ -7,16 +7,15 @@ import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.explain import Explanation, explain
+from perflint.engine.projects import Projects
 from perflint.findings import Problem
 from perflint.output.explain import explanation_document, explanation_text
 from perflint.output.writer import message_text, problem_text
-from perflint.semantics.project import Project
 from perflint.source.files import is_excluded
 from perflint.source.reading import Unreadable, read, read_standard_input
 from perflint.source.text import Source
@@ -84,4 +83,4 @@ def _explained(path: str, stdin: bool, settings: Settings, line: int, column: in
         return Problem(path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(path, f"cannot be parsed: {error or type(error).__name__}")
-    return explain(source, Project([Path(path)]), settings, line, column)
+    return explain(source, Projects(settings).of(path), settings, line, column)

@@ -20,6 +20,7 @@ from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import Judge, check_source
 from perflint.engine.fixing import fix_text
+from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Report, Ruling, Safety
 from perflint.fixes.apply import Outcome
 from perflint.fixes.write import FileChangedError, write_file
@@ -115,7 +116,7 @@ class _Job:
         for problem in found.problems:
             self.tell(problem)
         sys.stderr.write(options.notebooks_text(found, self.notes))
-        project = Project(Path(file) for file in found.files)
+        projects = Projects(self.settings)
         for file in found.files:
             if file in found.outside:
                 message = f"{file} leads to {os.path.realpath(file)}, outside of the folder to fix: left as it is"
@@ -126,7 +127,7 @@ class _Job:
             except Unreadable as error:
                 self.tell(error.problem)
                 continue
-            outcome = self.outcome(file, text, project)
+            outcome = self.outcome(file, text, projects.of(file))
             if outcome is not None:
                 self.file(file, text, outcome)
 
@@ -153,7 +154,7 @@ class _Job:
         excluded = force_exclude and name is not None and is_excluded(name, self.settings)
         fixed = text.text
         if not excluded:
-            outcome = self.outcome(path, text, Project([Path(name or "stdin.py")]))
+            outcome = self.outcome(path, text, Projects(self.settings).of(name or "stdin.py"))
             if outcome is None:
                 return
             fixed = outcome.text
@@ -167,9 +168,8 @@ class _Job:
             self.tell(problem)
         if outcome is None or self.evidence is None:
             return outcome
-        left = check_source(
-            Source(path, outcome.text), project.afresh(), self.rules, self.settings, judge=self.evidence.judge
-        )
+        now = project.overlay({Path(path): outcome.text})
+        left = check_source(Source(path, outcome.text), now, self.rules, self.settings, judge=self.evidence.judge)
         return replace(outcome, remaining=tuple(left.findings))
 
     def check(self, path: str, text: str, project: Project) -> Report:

@@ -21,6 +21,7 @@ from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.output.diff import diff_lines, shown
 from perflint.output.summary import count
@@ -220,7 +221,7 @@ class _Job:
         def check(path: str, text: str, project: Project) -> Report:
             return check_source(Source(path, text), project, rules, self._settings, judge=judge)
 
-        plan = Plan(files, check, options.safeties(self._arguments))
+        plan = Plan(files, check, Projects(self._settings), options.safeties(self._arguments))
         if evidence is not None:
             sys.stderr.write(options.trace_warning(evidence, self._notes))
         for problem in (*found.problems, *plan.problems):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from perflint.config.settings import Settings
 from perflint.engine.file import Judge, check_source
+from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
-from perflint.semantics.project import Project
 from perflint.source.files import STANDARD_INPUT
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
@@ -28,7 +28,7 @@ def check_files(
     held at a time, besides what the project keeps of files that import each other. The text of
     a file that cannot be read is empty.
     """
-    project = Project(_path(file, stdin_filename) for file in files)
+    projects = Projects(settings)
     for file in files:
         try:
             name, text = _read(file, stdin_filename)
@@ -36,6 +36,7 @@ def check_files(
             yield Source(file, ""), Report(problems=[error.problem])
             continue
         source = Source(name, text.text)
+        project = projects.of(_path(file, stdin_filename))
         yield source, check_source(source, project, rules, settings, judge=judge)
 
 

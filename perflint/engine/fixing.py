@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from perflint.findings import Finding, Problem, Report, Safety
 from perflint.fixes.apply import Choice, Outcome, apply_fixes
@@ -29,8 +30,7 @@ def fix_text(
     crashes = len(report.problems)
 
     def relint(now: str) -> list[Finding] | None:
-        # What a project has learned of a file does not hold of another text of it.
-        again = check(path, now, project.afresh())
+        again = check(path, now, project.overlay({Path(path): now}))
         return None if len(again.problems) > crashes else again.findings
 
     def is_used_elsewhere(name: str) -> bool:
@@ -38,7 +38,4 @@ def fix_text(
         return os.path.basename(path) == "__init__.py" or is_taken(Model(Source(path, text), project), name)
 
     wanted = frozenset(safeties)
-    findings: Sequence[Finding] | None = report.findings
-    if any(finding.fix is not None and finding.fix.safety in wanted for finding in report.findings):
-        findings = relint(text)
-    return apply_fixes(text, findings or (), relint, wanted, choice, is_used_elsewhere), report.problems
+    return apply_fixes(text, report.findings, relint, wanted, choice, is_used_elsewhere), report.problems

@@ -21,11 +21,11 @@ from perflint.config.settings import Options, Profile, Settings, combine
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
 from perflint.engine.profiles import shows
+from perflint.engine.projects import Projects
 from perflint.findings import Finding
 from perflint.frozen import dataclass
 from perflint.output.terminal import printable
 from perflint.rules.registry import RuleSet, names
-from perflint.semantics.project import Project
 from perflint.source.files import is_excluded
 from perflint.source.text import Source
 
@@ -99,7 +99,8 @@ class Plugin:
         settings = (
             replace(place.settings, profile=_milder(place.settings.profile)) if self._choice.codes else place.settings
         )
-        report = check_source(Source(self._path, self._text, self._tree), _project(), place.rules, settings, noqa=False)
+        project = _projects(place.settings).of(self._path)
+        report = check_source(Source(self._path, self._text, self._tree), project, place.rules, settings, noqa=False)
         for problem in report.problems:
             yield _fault(problem.line or 1, problem.message)
         for finding in self._wanted(report.findings, place.settings):
@@ -141,6 +142,6 @@ def _rules(settings: Settings) -> RuleSet:
 
 
 @cache
-def _project() -> Project:
-    """The state that the files of this process share: each process of flake8 has its own."""
-    return Project()
+def _projects(settings: Settings) -> Projects:
+    """The projects of the files of this process: each process of flake8 has its own."""
+    return Projects(settings)

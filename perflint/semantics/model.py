@@ -19,6 +19,7 @@ from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionNode
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
+from perflint.semantics.view import View
 
 if TYPE_CHECKING:
     from perflint.semantics.dataflow.demand import Demand
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from perflint.semantics.regions.compiled import Compiled
     from perflint.semantics.regions.cpu_code import HostCode
     from perflint.semantics.sites import Site
-    from perflint.source.text import Source
+from perflint.source.text import Source
 
 __all__ = ["FunctionNode", "Model"]
 
@@ -46,21 +47,22 @@ class Model:
 
     def __init__(self, source: Source, project: Project, any_caller: bool = False) -> None:
         self.source = source
-        self.project = project
+        self.view = View(project)
+        """What this model has seen of the other files, and learned of them."""
         self._any_caller = any_caller
-        self.module: Module = project.module_of(source)
+        self.module: Module = self.view.enter(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
 
     @cached_property
     def _recorder(self) -> Recorder:
-        return analyse(self.project, self.module, self._any_caller)
+        return analyse(self.view, self.module, self._any_caller)
 
     @cached_property
     def for_any_caller(self) -> Model:
         """The facts that hold whatever other files pass to the functions of this one."""
-        return Model(self.source, self.project, any_caller=True)
+        return Model(self.source, self.view.project, any_caller=True)
 
     def relies_on_callers(self, node: ast.AST) -> bool:
         """Whether facts about a node may come from the calls in this file."""
@@ -85,7 +87,7 @@ class Model:
 
     @cached_property
     def _compiled(self) -> Mapping[Place, Compiled]:
-        return compiled.compiled_functions(self.project, self.module, self._recorder, self.source.text)
+        return compiled.compiled_functions(self.view, self.module, self._recorder, self.source.text)
 
     @property
     def steps(self) -> int:
@@ -105,7 +107,7 @@ class Model:
         known = self._parameters.get(function)
         if known is None:
             info = self.module.function(function.lineno, function.col_offset)
-            known = ({}, {}) if info is None else parameters(self.project, self.module, info, self._recorder)
+            known = ({}, {}) if info is None else parameters(self.view, self.module, info, self._recorder)
             self._parameters[function] = known
         return known
 
@@ -115,7 +117,7 @@ class Model:
 
     def is_module(self, value: Instance) -> bool:
         """Whether an object is a torch.nn.Module."""
-        return classes.is_module(Frame(self.project, self.module, Budget(0), names={}), value.cls)
+        return classes.is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
         """Whether a node runs while a module is made, on the host still: in its constructor, or for that alone."""
@@ -126,7 +128,7 @@ class Model:
         """The full names of a class and its bases, nearest first."""
         # What a file's names mean is known when it has been read.
         _ = self._recorder
-        return classes.lineage(Frame(self.project, self.module, Budget(0), names={}), cls)
+        return classes.lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
 
     def compiled(self, node: ast.AST) -> Compiled | None:
         """How the code around a node comes to run under torch.compile; None where it does not, or passes it over."""
@@ -147,7 +149,7 @@ class Model:
     @cached_property
     def captures(self) -> Captures:
         """The regions of the file that CUDA graphs record."""
-        return Captures(self.project, self.module, self._recorder, self.source.text)
+        return Captures(self.view, self.module, self._recorder, self.source.text)
 
     @cached_property
     def _scripted(self) -> tuple[range, ...]:

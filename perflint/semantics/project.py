@@ -1,54 +1,47 @@
-"""The files that belong together: module names, imports, and modules parsed when they are needed."""
+"""The files that belong together: where modules are found, and their parsed texts, which all runs share."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import sys
-import tokenize
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.heat.test_files import is_test_file
-from perflint.semantics.importers import Importers
-from perflint.semantics.interpreter.memory import Knowledge
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
-from perflint.semantics.values import Value
+from perflint.semantics.texts import FileText, Texts
+from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
 
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
-"""Packages whose facts are data; their source is never read, even when it lies beside the project."""
+"""Packages whose facts are data; their source is never read, even if it lies beside the project."""
 
 _TEXT_IN_MEMORY = 5_000_000
 """Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
 
 
 class Module:
-    """One parsed file of the project."""
+    """One parsed file. All its facts follow from its text and its place, so all runs share it; it never changes."""
 
     def __init__(self, name: str, path: Path, root: Path, text: str, tree: ast.Module) -> None:
         self.name = name
+        """The full name, as files below `root` import it."""
         self.path = path
         self.root = root
         """The folder that absolute imports start from."""
-        self.weight = len(text)
-        self.text = hash(text)
+        self.text = text
         self.tree = tree
         self.is_package = path.name == "__init__.py"
-        self.names: dict[str, Value] | None = None
-        """The definitions of the module's top level, once it has been run."""
-        self.starred: dict[str, Value | None] = {}
-        """Names looked for behind `import *` so far."""
-        self.resolved: dict[str, Value] = {}
-        """The values of imported names, by full name; all modules of one root share them."""
-        self.is_run = False
-        """Whether the top level has been run to its end."""
-        self.constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = {}
-        """The arguments of the top level for constructors of classes defined here, by their names in the file."""
-        self.closures: dict[tuple[int, int], dict[str, Value]] = {}
-        """The names that nested functions see, by the position of the function."""
+
+    def renamed(self, name: str) -> Module:
+        """The same file by another name."""
+        other = Module(name, self.path, self.root, self.text, self.tree)
+        other.structure = self.structure
+        return other
 
     @cached_property
     def is_of_tests(self) -> bool:
@@ -152,141 +145,124 @@ def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:
 
 
 class Project:
-    """The modules that the files to be checked belong to or import.
+    """Files that belong together, and where their imports lead.
 
-    `paths` are the files to be checked. Imports resolve to files below the folder that
-    holds the importing file's top-level package (or script); anything else is outside.
+    `files` are the files of the project; they are listed when something is asked of all of them. Imports resolve
+    to files below the folder that holds the importing file's top-level package (or script), whether they are
+    listed or not; anything else is outside. A project only holds texts and trees: what a run of the interpreter
+    learns is in its view.
     """
 
-    def __init__(self, paths: Iterable[Path] = ()) -> None:
-        self.knowledge = Knowledge()
-        self._loaded: OrderedDict[str, Module] = OrderedDict()
+    def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
+        self._listing = files
+        self._most = most
+        self._changed: Mapping[Path, str] = {}
+        self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
-        self._located: dict[tuple[Path, str], Path | None] = {}
-        self._keys: dict[Path, str] = {}
-        self._owners: dict[str, Path] = {}
-        self._broken: set[Path] = set()
-        self._origin: Project | None = None
-        for path in paths:
-            self._key(path.absolute())
-        self.checked: Mapping[str, Path] = dict(self._owners)
-        """The files to be checked, by the names of their modules."""
-        self.importers = Importers(self)
+        self._roots: dict[Path, Path] = {}
 
-    def afresh(self) -> Project:
-        """A project of the same files that has learned nothing of what they mean."""
-        other = Project()
-        other._is_file, other._located = self._is_file, self._located
-        other._keys, other._owners, other.checked = self._keys, self._owners, self.checked
-        other.importers = self.importers.for_project(other)
-        other._origin = self.origin
+    def overlay(self, texts: Mapping[Path, str]) -> Project:
+        """The same project with other texts for some files; what is known of the others is shared."""
+        other = Project(self.files, self._most)
+        other._changed = {**self._changed, **{path.absolute(): text for path, text in texts.items()}}
+        other._is_file = {**self._is_file, **dict.fromkeys(other._changed, True)}
+        other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other._changed)
+        other._weight = sum(_weight(file) for file in other._parsed.values())
+        if "texts" in self.__dict__:
+            other.texts = self.texts.overlay(self._text_of(path, text) for path, text in other._changed.items())
         return other
 
-    @property
-    def origin(self) -> Project:
-        """The project that this one was made from by `afresh`, or itself: both have the same files."""
-        return self._origin or self
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """The absolute paths of the files of the project, sorted."""
+        return tuple(sorted({path.absolute() for path in itertools.islice(self._listing, self._most)}))
 
     @property
-    def files(self) -> Mapping[str, Path]:
-        """The files that are known so far, by the names of their modules."""
-        return self._owners
+    def is_whole(self) -> bool:
+        """Whether the listed files are all that there are; if not, an unlisted file may use anything."""
+        return self._most is None or len(self.files) < self._most
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The texts of the files, to be searched without parsing them."""
+        return Texts([self._text_of(path, self._changed.get(path)) for path in self.files])
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""
-        module = self._loaded.get(self._keys.get(Path(source.path).absolute(), ""))
-        if module is not None and module.text == hash(source.text):
-            source.tree = module.tree
+        known = self._parsed.get(Path(source.path).absolute())
+        if known is not None and known.text == source.text:
+            source.tree = known.tree
 
     def module_of(self, source: Source) -> Module:
         """The module of a file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
         path = Path(source.path).absolute()
-        key = self._key(path)
-        known = self._loaded.get(key)
+        known = self._parsed.get(path)
         if known is not None and known.tree is source.tree:
             return known
-        module = Module(key, path, self._root(path), source.text, source.tree)
-        self._keep(module)
+        module = Module(self.name_of(path), path, self.root_of(path), source.text, source.tree)
+        if self._changed.get(path, source.text) == source.text:
+            self._keep(path, module)
         return module
 
-    def find(self, name: str, importer: Module) -> Module | None:
-        """A module by the full name that a file of the project uses; None when it is outside."""
-        path = self._locate(name, importer.root)
-        return None if path is None else self._load(path)
-
-    def loaded(self, key: str) -> Module | None:
-        """A module by its own `name`, read again if it was dropped meanwhile."""
-        module = self._loaded.get(key)
-        if module is not None:
-            self._loaded.move_to_end(key)
-            return module
-        path = self._owners.get(key)
-        return None if path is None else self._load(path)
-
-    def _load(self, path: Path) -> Module | None:
-        key = self._key(path)
-        module = self._loaded.get(key)
-        if module is not None:
-            self._loaded.move_to_end(key)
-            return module
-        if path in self._broken:
-            return None
+    def module_at(self, path: Path) -> Module | None:
+        """The module of a file that another one imports; None if it cannot be read or parsed."""
+        if path in self._parsed:
+            self._parsed.move_to_end(path)
+            return self._parsed[path]
+        module: Module | None = None
         try:
-            with tokenize.open(path) as file:
-                text = file.read()
-            tree = parse(text)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            # What cannot be read tells nothing; it is reported where it is checked itself.
-            self._broken.add(path)
-            return None
-        module = Module(key, path, self._root(path), text, tree)
-        self._keep(module)
+            changed = self._changed.get(path)
+            text = read(str(path)).text if changed is None else changed
+            module = Module(self.name_of(path), path, self.root_of(path), text, parse(text))
+        except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
+            # It is reported when it is checked itself.
+            pass
+        self._keep(path, module)
         return module
 
-    def _keep(self, module: Module) -> None:
-        module.resolved = self.knowledge.resolved.setdefault(module.root, {})
-        old = self._loaded.pop(module.name, None)
-        self._weight += module.weight - (old.weight if old else 0)
-        self._loaded[module.name] = module
-        while self._weight > _TEXT_IN_MEMORY and len(self._loaded) > 1:
-            _, oldest = self._loaded.popitem(last=False)
-            self._weight -= oldest.weight
+    def locate(self, name: str, root: Path) -> tuple[Path, ...]:
+        """The files that would be the module of a full name, the first that exists last; empty if it is outside."""
+        if not name or name.split(".", 1)[0] in _OUTSIDE:
+            return ()
+        base = root.joinpath(*name.split("."))
+        package, module = base / "__init__.py", base.with_name(base.name + ".py")
+        return (package,) if self.is_file(package) else (package, module)
 
-    def _locate(self, name: str, root: Path) -> Path | None:
-        known = (root, name)
-        if known in self._located:
-            return self._located[known]
-        found: Path | None = None
-        if name and name.split(".", 1)[0] not in _OUTSIDE:
-            base = root.joinpath(*name.split("."))
-            for candidate in (base / "__init__.py", base.with_name(base.name + ".py")):
-                if self._exists(candidate):
-                    found = candidate
-                    break
-        self._located[known] = found
-        return found
-
-    def _exists(self, path: Path) -> bool:
+    def is_file(self, path: Path) -> bool:
+        """Whether a file exists, as far as the project has looked."""
         known = self._is_file.get(path)
         if known is None:
             # Not `path.is_file()`: it raises for folders that may not be entered and for names that are too long.
             known = self._is_file[path] = os.path.isfile(path)
         return known
 
-    def _root(self, path: Path) -> Path:
+    def root_of(self, path: Path) -> Path:
+        """The folder that the absolute imports of a file start from: the one that holds its top-level package."""
         folder = path.parent
-        while self._exists(folder / "__init__.py") and folder.parent != folder:
-            folder = folder.parent
-        return folder
+        known = self._roots.get(folder)
+        if known is None:
+            known = folder
+            while self.is_file(known / "__init__.py") and known.parent != known:
+                known = known.parent
+            self._roots[folder] = known
+        return known
 
-    def _key(self, path: Path) -> str:
-        key = self._keys.get(path)
-        if key is None:
-            parts = path.relative_to(self._root(path)).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
-            # Two scripts of one name in different folders are two modules.
-            key = name if name not in self._owners else f"{name}~{len(self._keys)}"
-            self._keys[path] = key
-            self._owners[key] = path
-        return key
+    def name_of(self, path: Path) -> str:
+        """The full name of a file's module, as the files below its root import it."""
+        parts = path.relative_to(self.root_of(path)).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+    def _text_of(self, path: Path, text: str | None) -> FileText:
+        return FileText(path, self.name_of(path), text)
+
+    def _keep(self, path: Path, module: Module | None) -> None:
+        self._weight += _weight(module) - _weight(self._parsed.pop(path, None))
+        self._parsed[path] = module
+        while self._weight > _TEXT_IN_MEMORY and len(self._parsed) > 1:
+            _, oldest = self._parsed.popitem(last=False)
+            self._weight -= _weight(oldest)
+
+
+def _weight(module: Module | None) -> int:
+    return 0 if module is None else len(module.text)

@@ -334,7 +334,7 @@ class Function(Value):
     owner: str = ""
     receiver: Value | None = None
     captured: tuple[tuple[str, Value], ...] = ()
-    """The arguments of the functions around it, for one that a call has made."""
+    """Its free variables that the functions around it bind."""
     plain: bool = False
     """Without its decorators."""
 

@@ -76,6 +76,11 @@ def discover(paths: Sequence[str], settings: Settings, force_exclude: bool = Fal
     return found
 
 
+def below(folder: str, settings: Settings) -> Iterator[str]:
+    """The Python files in a folder that neither settings nor .gitignore files exclude; folders are searched by name."""
+    return _Walker(settings, []).walk(folder)
+
+
 def _is_below(path: str, folder: str) -> bool:
     """Whether an absolute path is a folder or file, or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

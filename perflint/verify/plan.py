@@ -6,13 +6,12 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from pathlib import Path
 
 from perflint.engine.fixing import Check, fix_text
+from perflint.engine.projects import Projects
 from perflint.findings import Finding, Problem, Safety
 from perflint.fixes.apply import Choice, Outcome, Skipped
 from perflint.frozen import dataclass
-from perflint.semantics.project import Project
 from perflint.source.reading import Text, Unreadable, read
 
 
@@ -35,7 +34,7 @@ Chosen = frozenset[Candidate]
 class Plan:
     """The changes of `perflint fix` to some files, all or a part of them."""
 
-    def __init__(self, files: Sequence[str], check: Check, safeties: Collection[Safety]) -> None:
+    def __init__(self, files: Sequence[str], check: Check, projects: Projects, safeties: Collection[Safety]) -> None:
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
         """The fixes that `perflint fix` would leave out."""
@@ -43,7 +42,7 @@ class Plan:
         """The files with candidates, as they are."""
         self._check = check
         self._safeties = frozenset(safeties)
-        self._project = Project(Path(file) for file in files)
+        self._projects = projects
         self._known: dict[tuple[str, Chosen], str] = {}
         self.candidates: Chosen = frozenset().union(*map(self._look, files))
 
@@ -94,7 +93,7 @@ class Plan:
         return self._known[path, own]
 
     def _fix(self, path: str, text: Text, choice: Choice) -> tuple[Outcome | None, list[Problem]]:
-        return fix_text(path, text.text, self._project, self._check, self._safeties, choice)
+        return fix_text(path, text.text, self._projects.of(path), self._check, self._safeties, choice)
 
 
 def _candidate(path: str, finding: Finding, safety: Safety, original: str, now: str) -> Candidate:

@@ -513,7 +513,10 @@ def test_a_graph_that_nothing_uses_is_mended(name: str) -> None:
 def test_a_subclass_in_another_file_may_train(tmp_path: Path, other: str, is_mended: bool) -> None:
     path = tmp_path / "runner.py"
     path.write_text(HEAD + textwrap.dedent(EVALUATES), encoding="utf-8")
-    (tmp_path / "trainer.py").write_text("import runner\nfrom runner import Runner\n\n" + other, encoding="utf-8")
+    trainer = tmp_path / "trainer.py"
+    trainer.write_text("import runner\nfrom runner import Runner\n\n" + other, encoding="utf-8")
     source = Source(str(path), path.read_text(encoding="utf-8"))
-    checked = check_source(source, Project([path]), RuleSet([EvalWithoutNoGrad()]), Settings(profile=Profile.AUDIT))
+    checked = check_source(
+        source, Project([path, trainer]), RuleSet([EvalWithoutNoGrad()]), Settings(profile=Profile.AUDIT)
+    )
     assert [each.fix is not None for each in checked.findings] == [is_mended]

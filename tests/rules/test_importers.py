@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflint.rules._importers import importers, is_published
+from perflint.rules._importers import is_published, running
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -38,7 +38,7 @@ def model_of(folder: Path, name: str, files: dict[str, str]) -> Model:
 def test_an_absolute_import(tmp_path: Path, statement: str) -> None:
     inside = f"def run():\n{statement}\n" if statement.startswith(" ") else f"{statement}\n"
     files = {"nets/__init__.py": "", "nets/model.py": "", "train.py": inside + RUNS}
-    assert [file.name for file in importers(model_of(tmp_path, "nets/model.py", files))] == ["train"]
+    assert [file.name for file in running(model_of(tmp_path, "nets/model.py", files))] == ["train"]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_absolute_import(tmp_path: Path, statement: str) -> None:
 )
 def test_a_relative_import(tmp_path: Path, path: str, statement: str) -> None:
     files = {"nets/__init__.py": "", "nets/deep/__init__.py": "", "nets/model.py": "", path: f"{statement}\n{RUNS}"}
-    assert len(list(importers(model_of(tmp_path, "nets/model.py", files)))) == 1
+    assert len(list(running(model_of(tmp_path, "nets/model.py", files)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_relative_import(tmp_path: Path, path: str, statement: str) -> None:
 )
 def test_other_imports(tmp_path: Path, statement: str) -> None:
     files = {"nets/__init__.py": "", "nets/model.py": "", "train.py": f"{statement}\n{RUNS}"}
-    assert not list(importers(model_of(tmp_path, "nets/model.py", files)))
+    assert not list(running(model_of(tmp_path, "nets/model.py", files)))
 
 
 def test_a_file_without_a_word_of_interest_is_left_out(tmp_path: Path) -> None:
     files = {"model.py": "", "train.py": "from model import Net\n"}
-    assert not list(importers(model_of(tmp_path, "model.py", files)))
+    assert not list(running(model_of(tmp_path, "model.py", files)))
 
 
 def test_published_weights(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from perflint.cli.main import main
-from perflint.rules import _takers
+from perflint.config.settings import Settings
+from perflint.engine import projects
+from perflint.engine.projects import Projects
 from perflint.rules._takers import is_taken
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
@@ -28,8 +30,10 @@ def put(folder: Path, files: dict[str, str]) -> None:
 def taken(folder: Path, files: dict[str, str], of: str = "pkg/utils.py", alone: bool = False) -> bool:
     """Whether another file may take `autocast` from one, which may be checked alone."""
     put(folder, {"pkg/__init__.py": "", of: OWN} | files)
-    paths = [folder / of] if alone else [folder / name for name in ("pkg/__init__.py", of, *files)]
-    return is_taken(Model(Source(str(folder / of), OWN), Project(paths)), "autocast")
+    paths = [folder / name for name in ("pkg/__init__.py", of, *files)]
+    (folder / "setup.py").touch()
+    project = Projects(Settings()).of(folder / of) if alone else Project(paths)
+    return is_taken(Model(Source(str(folder / of), OWN), project), "autocast")
 
 
 TAKEN = [
@@ -83,13 +87,13 @@ def test_names_of_a_package(tmp_path: Path) -> None:
 
 def test_a_private_name_is_not_behind_a_star(tmp_path: Path) -> None:
     put(tmp_path, {"utils.py": OWN, "train.py": "from utils import *\n"})
-    model = Model(Source(str(tmp_path / "utils.py"), OWN), Project([tmp_path / "utils.py"]))
+    model = Model(Source(str(tmp_path / "utils.py"), OWN), Projects(Settings()).of(tmp_path / "utils.py"))
     assert is_taken(model, "autocast") and not is_taken(model, "_autocast")
 
 
 def test_what_is_too_much_to_read_may_take_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_takers, "_MOST_FILES", 3)
-    assert taken(tmp_path, {f"pkg/{number}.py": "" for number in range(4)})
+    monkeypatch.setattr(projects, "_MOST_FILES", 3)
+    assert taken(tmp_path, {f"pkg/{number}.py": "" for number in range(4)}, alone=True)
 
 
 def test_excluded_folders_do_not_count(tmp_path: Path) -> None:

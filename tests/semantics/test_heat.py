@@ -1891,10 +1891,7 @@ cold = sorted([], key=lambda x: x.item())
 for x in DataLoader([]):
     hot(x)
 """
-    source = Source("a.py", text)
-    project = Project()
-    project.adopt(source)
-    model = Model(source, project)
+    model = Model(Source("a.py", text), Project())
     bodies = [node.body for node in model.nodes(ast.Lambda)]
     assert [model.heat(body).value for body in bodies] == ["hot", "warm", "cold"]
 

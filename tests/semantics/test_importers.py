@@ -9,6 +9,7 @@ import pytest
 
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.regions.cpu_code import uses_of
 from perflint.source.text import Source
 
 OPS = """\
@@ -56,7 +57,7 @@ def test_what_other_files_import_is_not_for_tests_alone(tmp_path: Path, statemen
 def test_what_a_package_imports_for_others_is_used_by_these(tmp_path: Path) -> None:
     files = {"nets/__init__.py": "from .ops import scale\n", "nets/ops.py": OPS, "train.py": "from nets import scale\n"}
     model = model_of(tmp_path, "nets/ops.py", files)
-    assert model.project.importers.of("nets.ops", "scale") == ["nets", "train"]
+    assert [file.name for file in model.view.importers("nets.ops", "scale")] == ["nets", "train"]
     assert heat_of_read(model) == "warm"
 
 
@@ -68,8 +69,7 @@ def test_what_only_tests_import_is_for_tests_alone(tmp_path: Path) -> None:
 def test_uses_are_names_and_attributes(tmp_path: Path) -> None:
     train = "from nets.ops import scale as s\nimport nets.ops\ns(x)\nnets.ops.scale\nother.scale(x)\nshift(x)\n"
     files = {"nets/__init__.py": "", "nets/ops.py": OPS, "train.py": train}
-    project = model_of(tmp_path, "nets/ops.py", files).project
-    uses = list(project.importers.uses("nets.ops", "scale"))
+    uses = list(uses_of(model_of(tmp_path, "nets/ops.py", files).view, "nets.ops", "scale"))
     # Of an object that is not known, any method of that name may be meant.
     assert sorted(ast.unparse(use.node) for use in uses) == ["nets.ops.scale", "other.scale", "s"]
     assert {use.module.name for use in uses} == {"train"}

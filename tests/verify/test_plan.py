@@ -9,6 +9,7 @@ import pytest
 
 from perflint.config.settings import Settings
 from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
 from perflint.findings import Report, Safety
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
@@ -44,7 +45,7 @@ def plan(folder: Path, monkeypatch: pytest.MonkeyPatch, safeties: Collection[Saf
     monkeypatch.chdir(folder)
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    return Plan([f"{name}.py" for name in files], check, safeties)
+    return Plan([f"{name}.py" for name in files], check, Projects(Settings()), safeties)
 
 
 def test_each_fix_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +76,6 @@ def test_safe_ones_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_bad_files_are_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan(tmp_path, monkeypatch, {Safety.SAFE}, a="def f(:\n", b=TEXT)
     (tmp_path / "c.py").write_bytes(b"x = '\xff'\n")
-    again = Plan(["a.py", "c.py", "gone.py"], check, {Safety.SAFE})
+    again = Plan(["a.py", "c.py", "gone.py"], check, Projects(Settings()), {Safety.SAFE})
     assert [problem.path for problem in made.problems] == ["a.py"] and made.candidates
     assert [problem.path for problem in again.problems] == ["a.py", "c.py", "gone.py"] and not again.candidates

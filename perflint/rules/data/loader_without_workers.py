@@ -170,7 +170,7 @@ def _decodes(model: Model, data: Value, depth: int) -> str:
             inner = member.argument("dataset") or member.argument("0")
             return "" if inner is None else _decodes(model, inner, depth - 1)
         module, _, qualname = member.cls.rpartition(".")
-        home = model.project.loaded(module) if module == model.module.name else None
+        home = model.view.loaded(module) if module == model.module.name else None
         info = None if home is None else home.klass(qualname)
         if info is not None:
             read = next(_reads(model, info, "__getitem__", set()), None)

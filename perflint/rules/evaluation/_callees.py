@@ -160,7 +160,7 @@ class Callees:
         stores = asks = suspends = False
         for name in self._model.lineage(cls):
             module, _, qualname = name.rpartition(".")
-            home = self._model.project.loaded(module)
+            home = self._model.view.loaded(module)
             info = home.klass(qualname) if home is not None else None
             if info is None:
                 continue

@@ -111,7 +111,7 @@ def _parts(value: Value) -> tuple[Value, ...]:
 def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
     """A class of the project by its full name, and the module that it is in."""
     module, _, qualname = name.rpartition(".")
-    home = file.model.project.loaded(module)
+    home = file.model.view.loaded(module)
     info = home.klass(qualname) if home is not None else None
     return None if home is None or info is None else (home, info.node)
 

@@ -29,7 +29,7 @@ def _may_have(survey: Survey, name: str) -> bool:
         plain = name.rpartition(".")[2]
         return plain in ("Module", "Sequential", "ModuleList", "PReLU") or _WITHOUT.search(plain) is None
     module, _, qualname = name.rpartition(".")
-    home = survey.model.project.loaded(module)
+    home = survey.model.view.loaded(module)
     info = home.klass(qualname) if home is not None else None
     return home is None or info is None or _makes_parameters(home, info.node, _DEEPEST)
 

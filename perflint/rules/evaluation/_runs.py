@@ -135,7 +135,7 @@ def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> boo
 def _is_seen(survey: Survey, name: str) -> bool:
     """Whether a class is one of the project, or of torch."""
     module, _, qualname = name.rpartition(".")
-    home = survey.model.project.loaded(module)
+    home = survey.model.view.loaded(module)
     return name.startswith("torch.") or (home is not None and home.klass(qualname) is not None)
 
 
@@ -151,7 +151,7 @@ def is_model(survey: Survey, value: Value) -> bool:
 def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
     """Whether a class of the project, or a base of it there, says itself what a call does."""
     module, _, qualname = name.rpartition(".")
-    home = survey.model.project.loaded(module) if depth else None
+    home = survey.model.view.loaded(module) if depth else None
     info = home.klass(qualname) if home is not None else None
     if home is None or info is None:
         return False

@@ -183,7 +183,7 @@ def _some_function_trains(file: Survey) -> bool:
 
 def _is_imported(file: Survey, scope: Scope) -> bool:
     """Whether another file of the project uses a function: it may switch the model before."""
-    return bool(file.model.project.importers.of(file.model.module.name, scope.name))
+    return bool(file.model.view.importers(file.model.module.name, scope.name))
 
 
 class _Switches:

@@ -67,7 +67,7 @@ def _holds_convolutions(model: Model, value: Value, depth: int) -> bool:
         parts = [part for _, argument in value.arguments or () for part in _parts(argument)]
         return any(_holds_convolutions(model, part, depth - 1) for part in parts)
     module, _, qualname = value.cls.rpartition(".")
-    home = model.project.loaded(module)
+    home = model.view.loaded(module)
     info = home.klass(qualname) if home is not None else None
     return home is not None and info is not None and _convolutions(home, info.node, set()) > 1
 

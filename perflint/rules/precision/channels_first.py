@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import call_site, in_tests, is_false
@@ -14,9 +13,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
-from perflint.semantics.importers import text_of
 from perflint.semantics.model import Model
-from perflint.semantics.project import Project
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Unknown
@@ -129,7 +126,7 @@ class ChannelsFirst(Rule):
             if found is None:
                 continue
             run, sure = found
-            if sure is not Confidence.LOW and _is_settled_elsewhere(model.project):
+            if sure is not Confidence.LOW and _is_settled_elsewhere(model):
                 continue
             what = (model.function(run), path_of(run.func))
             if what in said:
@@ -220,12 +217,9 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast
         yield from zip(target.elts, value.elts, strict=False)
 
 
-_KNOWN: WeakKeyDictionary[Project, bool] = WeakKeyDictionary()
+_LAYOUTS = re.compile("channels_last")
 
 
-def _is_settled_elsewhere(project: Project) -> bool:
+def _is_settled_elsewhere(model: Model) -> bool:
     """True if another file of the project mentions layouts."""
-    if project.origin not in _KNOWN:
-        texts = map(text_of, [*project.files.values()][:_MANY])
-        _KNOWN[project.origin] = any("channels_last" in text for text in texts)
-    return _KNOWN[project.origin]
+    return bool(model.view.matching(_LAYOUTS))

@@ -116,7 +116,7 @@ def _unknown_call(model: Model, node: ast.Call) -> Why:
 
 
 def _project_call(model: Model, node: ast.Call, function: Function) -> Why:
-    module = model.project.loaded(function.module)
+    module = model.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if info is None or isinstance(info.node, ast.Lambda):
         return f"what {quote(model, node.func)} returns", None

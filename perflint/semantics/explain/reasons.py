@@ -351,7 +351,7 @@ class Reasons:
         """Where a class of the project, or a base of it, gets an attribute from."""
         for base in self._lineage(value.cls if isinstance(value, Instance) else value.name):
             facts = classes.facts_of(self._frame, base)
-            module = self._model.project.loaded(facts.module) if facts is not None else None
+            module = self._model.view.loaded(facts.module) if facts is not None else None
             info = module.klass(facts.qualname) if module is not None and facts is not None else None
             if module is not None and info is not None:
                 sets = list(self._set_in_class(module, info, name))[:_MOST_BINDINGS]
@@ -392,7 +392,7 @@ class Reasons:
     @cached_property
     def _frame(self) -> Frame:
         module = self._model.module
-        return Frame(self._model.project, module, Budget(_WORK), names=module.names or {})
+        return Frame(self._model.view, module, Budget(_WORK), names=self._model.view.state(module).names or {})
 
     def _lineage(self, name: str) -> tuple[str, ...]:
         return classes.lineage(self._frame, name)

@@ -151,7 +151,7 @@ class WorkMap:
 
         `self._fuse_batch_norm(layer)` works on weights alone.
         """
-        module = self._model.project.loaded(function.module)
+        module = self._model.view.loaded(function.module)
         info = None if module is None else module.function(function.line, function.column)
         if module is None or info is None:
             return True

@@ -133,8 +133,8 @@ class TestCode:
         """Whether another file of the project, that is none of tests, uses a function."""
         if info.name.startswith("_") or info.outer is not None:
             return False
-        project, module = self._model.project, self._model.module.name
-        return any(not is_test_path(project.checked[key]) for key in project.importers.of(module, info.name))
+        importers = self._model.view.importers(self._model.module.name, info.name)
+        return any(not is_test_path(file.path) for file in importers)
 
 
 def _is_test_decorator(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from perflint.semantics.interpreter.annotations import says_nothing
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.resolve import class_at
 from perflint.semantics.lattice import join, union
-from perflint.semantics.project import Module, Project
+from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
     Class,
@@ -28,12 +28,13 @@ from perflint.semantics.values import (
     Value,
     scalar_type,
 )
+from perflint.semantics.view import View
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 
 
-def analyse(project: Project, module: Module, any_caller: bool = False) -> Recorder:
+def analyse(view: View, module: Module, any_caller: bool = False) -> Recorder:
     """Run a file's top level, then each of its functions once, and record what is seen.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
@@ -41,11 +42,12 @@ def analyse(project: Project, module: Module, any_caller: bool = False) -> Recor
     recorder = Recorder(any_caller=any_caller)
     with deep_stack():
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
-        top = Frame(project, module, budget, names={}, recorder=recorder)
-        module.names = top.names
+        state = view.state(module)
+        top = Frame(view, module, budget, names={}, recorder=recorder)
+        state.names = top.names
         _run(lambda: statements.run(top, module.tree.body))
-        module.names = top.names or {}
-        module.is_run = True
+        state.names = top.names or {}
+        state.is_run = True
         for info in _order(module):
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps
@@ -159,10 +161,11 @@ def _run_function(top: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     functions.run_body(inner, info)
 
 
-def parameters(project: Project, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
+def parameters(view: View, module: Module, info: FunctionInfo, recorder: Recorder) -> tuple[Names, Names]:
     """The parameters of a function by themselves, and with the arguments of the file's calls."""
     with deep_stack():
-        top = Frame(project, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=module.names or {})
+        names = view.state(module).names or {}
+        top = Frame(view, module, Budget(_STEPS_PER_NODE * (module.structure.size + 100)), names=names)
         inner = _activation(top, info)
         alone = dict(inner.names or {})
         _take_observed(inner, info, recorder)
@@ -175,10 +178,10 @@ def _activation(top: Frame, info: FunctionInfo) -> Frame:
     receiver = _receiver(module, info)
     owner = f"{module.name}.{info.owner}" if info.owner else ""
     function = Function(module.name, info.qualname, node.lineno, node.col_offset, owner, receiver)
-    if owner and owner not in top.project.knowledge.classes:
+    if owner and owner not in top.view.memory.classes:
         klass = module.klass(info.owner)
         if klass is not None:
-            class_at(top.project, module, klass.node)
+            class_at(top.view, module, klass.node)
     return functions.enter(top, module, info, function, None)
 
 
@@ -267,7 +270,7 @@ def _is_own(inner: Frame, info: FunctionInfo) -> bool:
 def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
     """Whether a function belongs to a file that is run as a program, and no checked file imports it."""
     module, name = inner.module, info.qualname.partition(".")[0]
-    return module.is_program and not inner.project.importers.of(module.name, name)
+    return module.is_program and not inner.view.importers(module.name, name)
 
 
 def _agreed(values: list[Value]) -> list[Value]:

@@ -89,11 +89,11 @@ def attribute(frame: Frame, context: Instance, name: str) -> Value | None:
 def _fill(frame: Frame, cls: str) -> None:
     """Run the methods of a class that fill the context."""
     facts = classes.facts_of(frame, cls)
-    module = frame.project.loaded(facts.module) if facts is not None else None
+    module = frame.view.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None
     for method in () if info is None else map(info.methods.get, _FILLS):
         if module is not None and method is not None:
             node = method.node
-            asker = Frame(frame.project, module, frame.budget, names={})
+            asker = Frame(frame.view, module, frame.budget, names={})
             function = Function(module.name, method.qualname, node.lineno, node.col_offset, cls)
             functions.activate(asker, function, Arguments(unpacked=True))

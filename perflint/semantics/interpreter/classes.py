@@ -43,7 +43,7 @@ _MOST_BASES = 64
 
 def facts_of(frame: Frame, name: str) -> ClassFacts | None:
     """A class of the project."""
-    return frame.project.knowledge.classes.get(name)
+    return frame.view.memory.classes.get(name)
 
 
 def lineage(frame: Frame, name: str) -> tuple[str, ...]:
@@ -94,16 +94,16 @@ _OTHERS = frozenset(
 
 def _info_of(frame: Frame, name: str) -> ClassInfo | None:
     facts = facts_of(frame, name)
-    module = frame.project.loaded(facts.module) if facts is not None else None
+    module = frame.view.loaded(facts.module) if facts is not None else None
     return module.klass(facts.qualname) if module is not None and facts is not None else None
 
 
 def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
-    module = frame.project.loaded(facts.module)
+    module = frame.view.loaded(facts.module)
     info = module.klass(facts.qualname) if module is not None else None
     if module is None or info is None:
         return
-    inner = Frame(frame.project, module, frame.budget, names={})
+    inner = Frame(frame.view, module, frame.budget, names={})
     for base in info.node.bases:
         if isinstance(base, ast.Subscript):
             base = base.value
@@ -114,24 +114,24 @@ def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
 
 def is_module(frame: Frame, name: str) -> bool:
     """Whether a class is a torch.nn.Module."""
-    known = frame.project.knowledge.modules.get(name)
+    known = frame.view.memory.modules.get(name)
     if known is None:
         found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
-        known = frame.project.knowledge.modules[name] = found
+        known = frame.view.memory.modules[name] = found
     return known
 
 
 def is_module_part(frame: Frame, name: str) -> bool:
     """Whether a class is a module, or one that a module class of the same file derives from."""
-    known = frame.project.knowledge.module_parts.get(name)
+    known = frame.view.memory.module_parts.get(name)
     if known is None:
         facts = facts_of(frame, name)
-        module = None if facts is None else frame.project.loaded(facts.module)
+        module = None if facts is None else frame.view.loaded(facts.module)
         others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
         known = is_module(frame, name) or any(
             name in lineage(frame, other) and is_module(frame, other) for other in others
         )
-        frame.project.knowledge.module_parts[name] = known
+        frame.view.memory.module_parts[name] = known
     return known
 
 
@@ -161,7 +161,7 @@ def member(
 
 
 def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, bind: bool) -> Value | None:
-    module = frame.project.loaded(facts.module)
+    module = frame.view.loaded(facts.module)
     info = module.klass(facts.qualname) if module is not None else None
     if module is None or info is None:
         return None
@@ -182,7 +182,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
             return _anywhere(held) if _moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:
-        return class_at(frame.project, module, inner.node)
+        return class_at(frame.view, module, inner.node)
     # What is assigned may be unknown where the body declares what it is.
     level = _class_level(frame, module, facts, info)
     found = level.get(name, held)
@@ -193,7 +193,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
 
 def _moves(frame: Frame, cls: str, name: str) -> bool:
     """Whether an object of a class that is not a module may be made anew elsewhere, with an attribute that it holds."""
-    known = frame.project.knowledge.movers
+    known = frame.view.memory.movers
     if cls not in known:
         known[cls] = None if is_module(frame, cls) else _kept_by_move(frame, cls)
     kept = known[cls]
@@ -305,7 +305,7 @@ _RUNNING: Names = {}
 def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo) -> Names:
     if facts.body is None:
         facts.body = _RUNNING
-        inner = Frame(frame.project, module, frame.budget, names={}, depth=frame.depth + 1)
+        inner = Frame(frame.view, module, frame.budget, names={}, depth=frame.depth + 1)
         inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
         facts.body = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
         for statement in info.node.body:
@@ -340,7 +340,7 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         node = method.node
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
         # What an object holds must not depend on who asks first, nor from how deep.
-        asker = Frame(frame.project, module, frame.budget, names={})
+        asker = Frame(frame.view, module, frame.budget, names={})
         # Nobody knows what else is passed: a default is one value of several.
         is_init = method.name == "__init__"
         given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
@@ -375,15 +375,15 @@ def _derived(frame: Frame, name: str) -> tuple[str, ...]:
     facts = facts_of(frame, name)
     if facts is None:
         return ()
-    known = frame.project.knowledge.derived
+    known = frame.view.memory.derived
     if facts.module not in known:
         # Who asks while it is found out goes without.
         found: dict[str, tuple[str, ...]] = {}
         known[facts.module] = {}
-        module = frame.project.loaded(facts.module)
+        module = frame.view.loaded(facts.module)
         for info in () if module is None else module.structure.classes.values():
             if module is not None and info.node.bases:
-                full = class_at(frame.project, module, info.node).name
+                full = class_at(frame.view, module, info.node).name
                 for base in lineage(frame, full)[1:]:
                     if base.startswith(f"{module.name}."):
                         found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
@@ -428,7 +428,7 @@ def _members(frame: Frame, cls: str) -> Names:
 def body_of(frame: Frame, cls: str) -> Names:
     """The names that the body of a class of the project assigns or declares."""
     facts = facts_of(frame, cls)
-    module = frame.project.loaded(facts.module) if facts is not None else None
+    module = frame.view.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None
     if facts is None or module is None or info is None:
         return {}

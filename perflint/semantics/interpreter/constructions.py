@@ -25,9 +25,10 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
     init = _constructor(frame, name)
     if init is None:
         return
-    if not frame.module.is_run:
+    state = frame.view.state(frame.module)
+    if not state.is_run:
         kept = tuple([(key, widen(value)) for key, value in given])
-        frame.module.constructed.setdefault(init.owner, []).append(kept)
+        state.constructed.setdefault(init.owner, []).append(kept)
     if frame.recorder is not None:
         frame.recorder.note(init.node.lineno, init.node.col_offset, arguments)
 
@@ -46,9 +47,10 @@ def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
 
 def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> Arguments:
     """The arguments of `__init__` in this file; other files may pass anything else."""
-    if module.names is None and qualname in module.called:
-        run_top_level(frame.project, module, frame.budget)
-    made = [dict(given) for given in module.constructed.get(qualname, ())]
+    state = frame.view.state(module)
+    if state.names is None and qualname in module.called:
+        run_top_level(frame.view, module, frame.budget)
+    made = [dict(given) for given in state.constructed.get(qualname, ())]
     args = init.node.args
     optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
     found: list[tuple[str, Value]] = []
@@ -67,5 +69,5 @@ def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> A
 
 
 def _declares_tensor(frame: Frame, module: Module, annotation: ast.expr | None) -> bool:
-    inner = Frame(frame.project, module, frame.budget, names={})
+    inner = Frame(frame.view, module, frame.budget, names={})
     return annotated(inner, annotation).tensor is not None

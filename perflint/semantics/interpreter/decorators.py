@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.lattice import widen
 from perflint.semantics.project import Module
-from perflint.semantics.structure import FunctionInfo, last_name, walk
+from perflint.semantics.structure import FunctionInfo, last_name
 from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Unknown, Value
 
 _KEEPING = frozenset(
@@ -20,6 +19,10 @@ _MOST_WRAPPERS = 16
 """Of one function; a wrapper holds the one below it, and so on, which takes long to compare."""
 
 
+_MOST_CAPTURED = 100
+"""The weight of a captured value beyond which it is unknown."""
+
+
 def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments) -> Value:
     """The result of a decorated function; UNKNOWN if its decorators are not the project's."""
     made = _wrapper(frame, module, info, function)
@@ -29,7 +32,7 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
         positional = (function.receiver, *arguments.positional)
         arguments = Arguments(positional, arguments.keywords, arguments.unpacked, arguments.rest)
     # The function that is wrapped is no deeper for it.
-    asker = Frame(frame.project, frame.module, frame.budget, names={}, depth=max(frame.depth - 1, 0))
+    asker = Frame(frame.view, frame.module, frame.budget, names={}, depth=max(frame.depth - 1, 0))
     asker.constructs = frame.constructs
     value = asker.apply(made, arguments)
     # The function itself has what a wrapper hides.
@@ -44,7 +47,7 @@ def is_wrapped(info: FunctionInfo) -> bool:
 
 
 def _wrapper(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:
-    known = frame.project.knowledge.wrappers
+    known = frame.view.memory.wrappers
     key = (module.name, function.line, function.column)
     if key not in known:
         # A decorator may call what it decorates.
@@ -58,7 +61,7 @@ def _decorated(frame: Frame, module: Module, info: FunctionInfo, function: Funct
         function.module, function.qualname, function.line, function.column, function.owner, plain=True
     )  # fmt: skip
     value: Value = plain
-    inner = Frame(frame.project, module, frame.budget, names={})
+    inner = Frame(frame.view, module, frame.budget, names={})
     wrapped = 0
     for decorator in reversed(getattr(info.node, "decorator_list", ())):
         made = inner.evaluate(decorator)
@@ -72,12 +75,13 @@ def _decorated(frame: Frame, module: Module, info: FunctionInfo, function: Funct
 
 
 def captured(frame: Frame, info: FunctionInfo | None) -> tuple[tuple[str, Value], ...]:
-    """The arguments of the functions around that a function made in an activation sees."""
-    if info is None or frame.function is None or frame.names is None or frame.recorder is not None:
+    """The free variables of a function that the activation which makes it binds, as they are then."""
+    if info is None or frame.function is None or frame.names is None:
         return ()
-    if info.reads is None:
-        info.reads = frozenset(node.id for node in walk(info.node) if isinstance(node, ast.Name))
-    args = frame.function.node.args
-    own = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-    seen = {**frame.captured, **{name: frame.names[name] for name in own if name in frame.names}}
-    return tuple([(name, value) for name, value in seen.items() if name in info.reads])
+    found = [(name, frame.get(name)) for name in sorted(info.names)]
+    return tuple([(name, _kept(value)) for name, value in found if value is not None])
+
+
+def _kept(value: Value) -> Value:
+    """A captured value; of one that holds too much, nothing: functions that capture functions stay small."""
+    return UNKNOWN if value.weight > _MOST_CAPTURED else widen(value)

@@ -349,10 +349,13 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
 
 
 def close_over(frame: Frame, node: FunctionNode) -> None:
-    """Keep what a function sees of those around it."""
+    """Keep the names that a function sees of those around it, for its methods and for its run without callers."""
     info = frame.module.function(node.lineno, node.col_offset)
-    seen = {name: frame.get(name) for name in info.names} if info is not None else {}
-    frame.module.closures[node.lineno, node.col_offset] = {name: value for name, value in seen.items() if value}
+    found = {name: frame.get(name) for name in info.names} if info is not None else {}
+    seen = {name: value for name, value in found.items() if value}
+    closures = frame.view.state(frame.module).closures
+    known = closures.get((node.lineno, node.col_offset), {})
+    closures[node.lineno, node.col_offset] = seen if frame.recorder is not None else {**seen, **known}
 
 
 def _yield(frame: Frame, node: ast.Yield) -> Value:

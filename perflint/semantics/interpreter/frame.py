@@ -14,8 +14,9 @@ from perflint.semantics.values import Function, Origin, Value
 if TYPE_CHECKING:
     from perflint.semantics.facts.arguments import Arguments
     from perflint.semantics.interpreter.memory import CallKey
-    from perflint.semantics.project import Module, Project
+    from perflint.semantics.project import Module
     from perflint.semantics.structure import FunctionInfo
+    from perflint.semantics.view import View
 
 DEFAULT_DEVICE = "torch.get_default_device()"
 """The path of what `with torch.device(...)` and `torch.set_default_device` set."""
@@ -78,7 +79,6 @@ class Frame:
     __slots__ = (
         "breaks",
         "budget",
-        "captured",
         "constructs",
         "continues",
         "depth",
@@ -90,17 +90,17 @@ class Frame:
         "narrowed",
         "outer",
         "owner",
-        "project",
         "receiver",
         "recorder",
         "returns",
         "rooted",
+        "view",
         "yields",
     )
 
     def __init__(
         self,
-        project: Project,
+        view: View,
         module: Module,
         budget: Budget,
         *,
@@ -112,7 +112,7 @@ class Frame:
         recorder: Recorder | None = None,
         depth: int = 0,
     ) -> None:
-        self.project = project
+        self.view = view
         self.module = module
         self.budget = budget
         self.names: Names | None = names
@@ -120,8 +120,6 @@ class Frame:
         self.function = function
         self.owner = owner
         """Full name of the class whose method runs."""
-        self.captured: Names = {}
-        """The arguments of the functions around it that it sees."""
         self.receiver = receiver
         """The value of `self` (or `cls`)."""
         self.recorder = recorder

@@ -10,7 +10,7 @@ from perflint.semantics.facts.named import parameter_placed
 from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import autograd, classes, decorators
 from perflint.semantics.interpreter.annotations import annotated, parameter
-from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.frame import Frame, Names
 from perflint.semantics.interpreter.memory import CallKey, Running
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
@@ -41,7 +41,7 @@ DEEPEST_CALL = 5
 
 def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
     """The result of calling a function of the project; remembered by its arguments."""
-    module = frame.project.loaded(function.module)
+    module = frame.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
         return UNKNOWN
@@ -58,7 +58,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = decorators.call(frame, module, info, function, arguments)
         if not isinstance(value, Unknown) and value is not NEVER:
             return refine(value, declared)
-    knowledge = frame.project.knowledge
+    knowledge = frame.view.memory
     arguments = Arguments(
         tuple([_passed(widen(value)) for value in arguments.positional]),
         tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
@@ -104,7 +104,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
 
 def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:
     """Run a call; one that calls itself again with what it was found to return, until that stays."""
-    running = frame.project.knowledge.running
+    running = frame.view.memory.running
     state = running[key] = Running()
     for _ in range(_MOST_REPEATS):
         frame.budget.left -= size
@@ -208,17 +208,17 @@ def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
     if isinstance(info.node, ast.Lambda) or info.node.returns is None:
         return UNKNOWN
     key = (module.name, info.node.lineno, info.node.col_offset)
-    known = frame.project.knowledge.declared.get(key)
+    known = frame.view.memory.declared.get(key)
     if known is None:
-        inner = Frame(frame.project, module, frame.budget, names={})
+        inner = Frame(frame.view, module, frame.budget, names={})
         known = annotated(inner, info.node.returns, Device.UNKNOWN)
-        frame.project.knowledge.declared[key] = known
+        frame.view.memory.declared[key] = known
     return known
 
 
 def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
     """Run a project function on arguments."""
-    module = frame.project.loaded(function.module)
+    module = frame.view.loaded(function.module)
     info = module.function(function.line, function.column) if module is not None else None
     if module is None or info is None:
         return UNKNOWN
@@ -249,20 +249,26 @@ def _is_left_out(last: ast.stmt) -> bool:
 
 def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, arguments: Arguments | None) -> Frame:
     """The frame of an activation; without arguments, that of a function without known callers."""
-    closure = module.closures.get((function.line, function.column))
+    closure: Names = dict(function.captured)
+    if closure and arguments is not None:
+        # It is bound once it is made, so that it can call itself.
+        closure[info.name] = Function(
+            function.module, function.qualname, function.line, function.column, captured=function.captured
+        )
+    else:
+        closure = frame.view.state(module).closures.get((function.line, function.column), closure)
     inner = Frame(
-        frame.project,
+        frame.view,
         module,
         frame.budget,
         names={},
-        outer=(dict(function.captured), closure or {}) if closure or function.captured else (),
+        outer=(closure,) if closure else (),
         function=info,
         owner=function.owner,
         receiver=function.receiver,
         depth=frame.depth + (0 if arguments is None else 1),
     )
     inner.constructs = _constructs(frame, info, function, arguments)
-    inner.captured = dict(function.captured)
     inner.names = _parameters(inner, info, function, arguments)
     return inner
 

@@ -1,9 +1,8 @@
-"""Facts about the project so far: the interpreter's memory, without any syntax tree."""
+"""What one run of the interpreter has learned, without any syntax tree."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from pathlib import Path
 
 from perflint.frozen import dataclass
 from perflint.semantics.lattice import join, union, widen
@@ -85,6 +84,22 @@ def _moved(initial: Value, later: Value) -> Value:
 
 
 @dataclass(slots=True)
+class ModuleState:
+    """What one run has learned of a module."""
+
+    names: dict[str, Value] | None = None
+    """The definitions of the top level, once it is being run."""
+    is_run: bool = False
+    """Whether the top level has been run to its end."""
+    starred: dict[str, Value | None] = field(default_factory=dict)
+    """Names looked for behind `import *` so far."""
+    constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
+    """The arguments of the top level for constructors of classes defined here, by their names in the file."""
+    closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
+    """The names that nested functions see, by the position of the function."""
+
+
+@dataclass(slots=True)
 class Running:
     """A call that is being followed: what it is assumed to return where it calls itself."""
 
@@ -94,8 +109,8 @@ class Running:
 
 
 @dataclass(slots=True)
-class Knowledge:
-    """Memory of one run over a project."""
+class Memory:
+    """What one run has learned of the project."""
 
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     results: dict[CallKey, Value] = field(default_factory=dict)
@@ -118,5 +133,5 @@ class Knowledge:
     """The constructors of classes that set attributes by names they are given; None for the other classes."""
     wrappers: dict[tuple[str, int, int], Value | None] = field(default_factory=dict)
     """The results of decorators, by module and position of the function; None if a function is kept."""
-    resolved: dict[Path, dict[str, Value]] = field(default_factory=dict)
-    """The values of imported names, by the root of the importing module, then by full name."""
+    resolved: dict[str, Value] = field(default_factory=dict)
+    """The values of imported names, by full name."""

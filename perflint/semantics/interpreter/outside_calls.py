@@ -159,7 +159,7 @@ def _default_of_file(frame: Frame) -> Value | None:
         # The top level runs in order.
         return None
     for node in frame.module.structure.default_devices:
-        module = Frame(frame.project, frame.module, frame.budget, names=frame.module.names or {})
+        module = Frame(frame.view, frame.module, frame.budget, names=frame.view.state(frame.module).names or {})
         found.append(DeviceValue(tensors.default_device(module.evaluate(node))))
     return union(found) if found else None
 

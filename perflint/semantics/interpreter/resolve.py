@@ -9,8 +9,9 @@ from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
 from perflint.semantics.interpreter.frame import Budget, Frame, Names
 from perflint.semantics.interpreter.memory import ClassFacts
-from perflint.semantics.project import Module, Project
+from perflint.semantics.project import Module
 from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Value
+from perflint.semantics.view import View
 
 _BUILTINS = frozenset(dir(builtins))
 _MOST_STARS = 32
@@ -36,17 +37,18 @@ def _defined(frame: Frame, module: Module, name: str) -> Value | None:
 
 
 def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
-    if module.names is not None and name in module.names:
-        return module.names[name]
+    names = frame.view.state(module).names
+    if names is not None and name in names:
+        return names[name]
     statement = module.definitions.get(name)
     if isinstance(statement, ast.ClassDef):
-        return class_at(frame.project, module, statement)
+        return class_at(frame.view, module, statement)
     if statement is not None:
         return function_value(module, statement)  # type: ignore[arg-type]
     if name in module.imports:
         return Name(module.imports[name])
-    if module.names is None and name in module.assigned:
-        found = run_top_level(frame.project, module, frame.budget).get(name)
+    if names is None and name in module.assigned:
+        found = run_top_level(frame.view, module, frame.budget).get(name)
         if found is not None:
             return found
     return None
@@ -68,28 +70,29 @@ def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
     """A name that `import *` brings; packages that re-export hundreds of modules are not searched."""
     if name.startswith("_") or not 0 < len(module.stars) <= _MOST_STARS:
         return None
-    if name not in module.starred:
-        module.starred[name] = None
+    starred = frame.view.state(module).starred
+    if name not in starred:
+        starred[name] = None
         for star in module.stars:
-            source = frame.project.find(star, module)
+            source = frame.view.find(star, module)
             if source is None and name in _CUSTOMARY:
-                module.starred[name] = Name(_CUSTOMARY[name])
+                starred[name] = Name(_CUSTOMARY[name])
                 break
             found = None if source is None or source is module else _defined(frame, source, name)
             if source is not None and found is not None:
-                module.starred[name] = resolve(frame, source, found)
+                starred[name] = resolve(frame, source, found)
                 break
-    return module.starred[name]
+    return starred[name]
 
 
-def run_top_level(project: Project, module: Module, budget: Budget) -> Names:
+def run_top_level(view: View, module: Module, budget: Budget) -> Names:
     """Run a module's top level and keep what it defines."""
-    frame = Frame(project, module, budget, names={})
-    module.names = frame.names
+    frame, state = Frame(view, module, budget, names={}), view.state(module)
+    state.names = frame.names
     frame.run(module.tree.body)
-    module.names = frame.names or {}
-    module.is_run = True
-    return module.names
+    state.names = frame.names or {}
+    state.is_run = True
+    return state.names
 
 
 def resolve(frame: Frame, module: Module, value: Value) -> Value:
@@ -97,21 +100,22 @@ def resolve(frame: Frame, module: Module, value: Value) -> Value:
     if not isinstance(value, Name) or value.receiver is not None:
         return value
     name = value.name
-    known = module.resolved.get(name)
+    resolved = frame.view.memory.resolved
+    known = resolved.get(name)
     if known is None:
         # Imports may go round in circles: while one is resolved it is a plain name.
-        module.resolved[name] = value
-        known = module.resolved[name] = _resolve(frame, module, name)
+        resolved[name] = value
+        known = resolved[name] = _resolve(frame, module, name)
     return known
 
 
 def _resolve(frame: Frame, module: Module, name: str) -> Value:
     if name.startswith(("torch.", "builtins.")):
         return _torch_name(torch_api.canonical(name))
-    if "." not in name or frame.project.find(name, module) is not None:
+    if "." not in name or frame.view.find(name, module) is not None:
         return Name(name)
     base, _, last = name.rpartition(".")
-    owner = frame.project.find(base, module)
+    owner = frame.view.find(base, module)
     if owner is None:
         return _resolve_below(frame, module, base, last)
     found = _defined(frame, owner, last)
@@ -120,7 +124,7 @@ def _resolve(frame: Frame, module: Module, name: str) -> Value:
 
 def _resolve_below(frame: Frame, module: Module, base: str, last: str) -> Value:
     """A member of a member: `package.module.Class.attribute`."""
-    if "." in base and frame.project.find(base.split(".", 1)[0], module) is not None:
+    if "." in base and frame.view.find(base.split(".", 1)[0], module) is not None:
         value = resolve(frame, module, Name(base))
         if value != Name(base):
             return frame.attribute(value, last)
@@ -160,13 +164,13 @@ def function_value(
 
 def class_value(frame: Frame, node: ast.ClassDef) -> Class:
     """The class that a definition makes."""
-    return class_at(frame.project, frame.module, node)
+    return class_at(frame.view, frame.module, node)
 
 
-def class_at(project: Project, module: Module, node: ast.ClassDef) -> Class:
+def class_at(view: View, module: Module, node: ast.ClassDef) -> Class:
     """The class defined at a node, entered into the project's knowledge."""
     info = module.structure.classes_at[node.lineno, node.col_offset]
     name = f"{module.name}.{info.qualname}"
-    if name not in project.knowledge.classes:
-        project.knowledge.classes[name] = ClassFacts(name, module.name, info.qualname)
+    if name not in view.memory.classes:
+        view.memory.classes[name] = ClassFacts(name, module.name, info.qualname)
     return Class(name)

@@ -63,14 +63,14 @@ def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
         return None
     if "__init__" not in facts.methods_run:
         facts.methods_run.add("__init__")
-        asker = Frame(frame.project, frame.module, frame.budget, names={})
+        asker = Frame(frame.view, frame.module, frame.budget, names={})
         functions.activate(asker, bound(constructor, value), Arguments(unpacked=True))
     return facts.held(name)
 
 
 def _constructor(frame: Frame, cls: str) -> Function | None:
     """The constructor of a class, one of whose bases sets attributes by names that it is given."""
-    known = frame.project.knowledge.constructors
+    known = frame.view.memory.constructors
     if cls not in known:
         known[cls] = _find_constructor(frame, cls)
     return known[cls]
@@ -80,7 +80,7 @@ def _find_constructor(frame: Frame, cls: str) -> Function | None:
     sets, found = False, None
     for base in lineage(frame, cls):
         facts = facts_of(frame, base)
-        module = frame.project.loaded(facts.module) if facts is not None else None
+        module = frame.view.loaded(facts.module) if facts is not None else None
         info = module.klass(facts.qualname) if module is not None and facts is not None else None
         if module is None or info is None:
             continue

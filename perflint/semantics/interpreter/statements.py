@@ -83,7 +83,7 @@ def _define_class(frame: Frame, node: ast.ClassDef) -> None:
     for base in node.bases:
         evaluate(frame, base)
     inner = Frame(
-        frame.project,
+        frame.view,
         frame.module,
         frame.budget,
         names={},

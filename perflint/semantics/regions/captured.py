@@ -16,8 +16,9 @@ from perflint.semantics.values import Sequence
 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
-    from perflint.semantics.project import Module, Project
+    from perflint.semantics.project import Module
     from perflint.semantics.regions.compile_calls import Place
+    from perflint.semantics.view import View
 
 _CONTEXTS = frozenset({"torch.cuda.graph", "torch.cuda.graphs.graph"})
 GRAPHED = frozenset({"torch.cuda.make_graphed_callables", "torch.cuda.graphs.make_graphed_callables"})
@@ -41,7 +42,7 @@ class Capture:
 class Captures:
     """The captured regions of one file."""
 
-    def __init__(self, project: Project, module: Module, recorder: Recorder, text: str) -> None:
+    def __init__(self, view: View, module: Module, recorder: Recorder, text: str) -> None:
         self.blocks: list[Capture] = []
         self.functions: dict[Place, Capture] = {}
         self._module, self._recorder = module, recorder
@@ -56,7 +57,7 @@ class Captures:
             if recorder.targets.get(call) == _BEGIN:
                 self._between(call)
         self._statements = {statement: block for block in self.blocks for statement in block.body}
-        self._follow(project)
+        self._follow(view)
 
     def _with(self, node: ast.With) -> None:
         for item in node.items:
@@ -79,8 +80,8 @@ class Captures:
                 return
             captured.append(after)
 
-    def _follow(self, project: Project) -> None:
-        reader = Reader(project, self._module, self._recorder)
+    def _follow(self, view: View) -> None:
+        reader = Reader(view, self._module, self._recorder)
         callees = reader.read().callees
         queue: deque[tuple[Place, Capture, int]] = deque()
         for call in self._module.structure.nodes.get(ast.Call, ()):

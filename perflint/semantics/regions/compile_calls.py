@@ -14,8 +14,9 @@ from perflint.semantics.values import Const, Function, Instance, Name, Partial, 
 if TYPE_CHECKING:
     from perflint.semantics.interpreter.frame import Recorder
     from perflint.semantics.model import Model
-    from perflint.semantics.project import Module, Project
+    from perflint.semantics.project import Module
     from perflint.semantics.structure import FunctionInfo
+    from perflint.semantics.view import View
 
 Place = tuple[str, int, int]
 """A function by its module and the position of its `def` or `lambda`."""
@@ -73,9 +74,9 @@ class Calls:
     """The functions that are kept from torch.compile."""
 
 
-def calls_of(project: Project, module: Module, recorder: Recorder) -> Calls:
+def calls_of(view: View, module: Module, recorder: Recorder) -> Calls:
     """The facts about compiled regions from the interpretation of a file."""
-    return Reader(project, module, recorder).read()
+    return Reader(view, module, recorder).read()
 
 
 def options_of(model: Model, call: ast.Call) -> Options | None:
@@ -92,10 +93,10 @@ def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:
 class Reader:
     """Reads one file."""
 
-    def __init__(self, project: Project, module: Module, recorder: Recorder) -> None:
+    def __init__(self, view: View, module: Module, recorder: Recorder) -> None:
         self._module, self._recorder = module, recorder
         self._parents = module.structure.parents
-        self._frame = Frame(project, module, Budget(0), names={})
+        self._frame = Frame(view, module, Budget(0), names={})
         self._roots: list[tuple[Place, Options]] = []
         self._callees: dict[Place, list[Callee]] = {}
         self._opaque: set[Place] = set()

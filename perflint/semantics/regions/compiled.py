@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perflint.semantics.interpreter.frame import Recorder
-    from perflint.semantics.project import Module, Project
+    from perflint.semantics.project import Module
+    from perflint.semantics.view import View
 
 _COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
 _DEEPEST = 6
@@ -37,11 +38,11 @@ class Compiled:
     """Whether a loop, or a `try`, of a compiled function calls it."""
 
 
-def compiled_functions(project: Project, module: Module, recorder: Recorder, text: str) -> Mapping[Place, Compiled]:
+def compiled_functions(view: View, module: Module, recorder: Recorder, text: str) -> Mapping[Place, Compiled]:
     """The compiled functions of a file with this text, by place."""
     if not compiles(text):
         return {}
-    calls = calls_of(project, module, recorder)
+    calls = calls_of(view, module, recorder)
     roots = [(place, Compiled(options)) for place, options in calls.roots]
     # Those that may break come first: what is whole, or fails, says less.
     queue = deque(sorted(roots, key=lambda root: root[1].options.fullgraph is True))

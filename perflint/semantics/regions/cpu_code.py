@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
 from perflint.semantics.structure import last_name, root_of, walk
 
 if TYPE_CHECKING:
-    from perflint.semantics.importers import Use
     from perflint.semantics.model import Model
     from perflint.semantics.project import Module
+    from perflint.semantics.view import View
 
 _MOST_USES = 20
 """Uses of a function in other files that are looked at."""
@@ -46,12 +48,37 @@ class HostCode:
         info = self._model.module.function(unit.lineno, unit.col_offset)
         if info is None or self._model.heat_map.callers(info):
             return False
-        uses: list[Use] = []
-        for use in self._model.project.importers.uses(self._model.module.name, unit.name):
+        uses: list[_Use] = []
+        for use in uses_of(self._model.view, self._model.module.name, unit.name):
             if len(uses) == _MOST_USES:
                 return False
             uses.append(use)
         return bool(uses) and all(_is_on_cpu(use.module, use.node) for use in uses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A name or attribute in another file that may stand for a function."""
+
+    module: Module
+    node: ast.expr
+
+
+def uses_of(view: View, module: str, name: str) -> Iterator[_Use]:
+    """The names and attributes in other files that may stand for something of a module."""
+    for file in view.importers(module, name):
+        home = view.at(file.path)
+        if home is not None:
+            yield from _uses_in(home, name)
+
+
+def _uses_in(module: Module, name: str) -> Iterator[_Use]:
+    for node in module.structure.nodes.get(ast.Name, ()):
+        if isinstance(node, ast.Name) and module.imports.get(node.id, node.id).rpartition(".")[2] == name:
+            yield _Use(module, node)
+    for node in module.structure.nodes.get(ast.Attribute, ()):
+        if isinstance(node, ast.Attribute) and node.attr == name:
+            yield _Use(module, node)
 
 
 def _is_on_cpu(module: Module, node: ast.AST) -> bool:

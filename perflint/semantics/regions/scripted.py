@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.semantics.structure import ClassInfo, FunctionInfo, last_name, path_of
@@ -23,6 +24,8 @@ _MARKS = frozenset(
     _drop""".split()
 )
 """Names of `torch.jit` by which code is written for TorchScript: all functions of such a file may be compiled."""
+_COMPILED = re.compile(r"(?s)\bjit\b.*\bscript\b|\bscript\b.*\bjit\b")
+"""A file that may compile code of others."""
 _JIT = "torch.jit."
 _COMPILES = frozenset(("script", "script_if_tracing"))
 _DECORATES = _COMPILES | {"jit", "script_method"}
@@ -31,7 +34,7 @@ _DECORATES = _COMPILES | {"jit", "script_method"}
 
 def scripted_lines(model: Model) -> tuple[range, ...]:
     """The lines of the functions that TorchScript may compile."""
-    others = model.project.importers.saying("jit", "script") - {model.module.name}
+    others = frozenset(file.path for file in model.view.matching(_COMPILED)) - {model.module.path}
     if not others and not _WORDS.search(model.source.text):
         return ()
     return tuple(
@@ -43,7 +46,7 @@ def scripted_lines(model: Model) -> tuple[range, ...]:
 class _Reader:
     """Reads one file."""
 
-    def __init__(self, model: Model, others: frozenset[str]) -> None:
+    def __init__(self, model: Model, others: frozenset[Path]) -> None:
         self._model = model
         self._others = others
         """The other files that mention `torch.jit.script`."""
@@ -122,9 +125,9 @@ class _Reader:
 
     def _imported(self) -> None:
         """Add what files that compile something import from here."""
-        module, importers = self._model.module.name, self._model.project.importers
+        view, module = self._model.view, self._model.module.name
         for name in {*self._by_name, *self._classes} if self._others else ():
-            if not self._others.isdisjoint(importers.of(module, name)):
+            if any(file.path in self._others for file in view.importers(module, name)):
                 self._add(*(info for info in self._by_name.get(name, ()) if not info.owner and info.outer is None))
                 self._add_named({name})
 

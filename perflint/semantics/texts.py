@@ -1,0 +1,157 @@
+"""Searches in the texts of a project's files, which are not parsed: most of what is asked is settled by a word.
+
+Each question depends on the texts alone, and its answer is sorted by path. It is answered once for each text: an
+overlay asks only the texts that it changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from perflint.config.regular import read_regular
+
+_IMPORT = (
+    r"(?m)^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<origin>[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|import[ \t]+(?P<modules>[^\n#]+))"
+)
+_FIRST_NAME = r"\s*([\w.]+)"
+_QUOTED = r"[\"']((?:\w++\.)++\w++)[\"']"
+"""`patch("package.module.name")`."""
+
+
+class FileText:
+    """A file of the project as a text. `name` is the full name of its module."""
+
+    def __init__(self, path: Path, name: str, text: str | None = None) -> None:
+        self.path = path
+        self.name = name
+        self._text = text
+        self._matches: dict[re.Pattern[str], bool] = {}
+
+    @cached_property
+    def text(self) -> str:
+        """Its contents; empty if it cannot be read, which is reported when it is checked itself."""
+        if self._text is not None:
+            return self._text
+        try:
+            return (read_regular(self.path) or b"").decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    @property
+    def package(self) -> str:
+        """The full name of the package that the module belongs to, or is."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """The full names that it imports: modules, and `module.name` for each name."""
+        return frozenset(imported(self.text, self.package))
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a regular expression matches somewhere in the text."""
+        known = self._matches.get(pattern)
+        if known is None:
+            known = self._matches[pattern] = pattern.search(self.text) is not None
+        return known
+
+
+class Texts:
+    """The texts of the files of a project."""
+
+    def __init__(self, files: Iterable[FileText]) -> None:
+        self.files = tuple(sorted(files, key=lambda file: file.path))
+        self._answers: dict[re.Pattern[str], tuple[FileText, ...]] = {}
+
+    def overlay(self, changed: Iterable[FileText]) -> Texts:
+        """The same texts, with others for some files or for new ones."""
+        files = {file.path: file for file in self.files}
+        files.update((file.path, file) for file in changed)
+        return Texts(files.values())
+
+    def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files in which a regular expression matches somewhere."""
+        known = self._answers.get(pattern)
+        if known is None:
+            known = self._answers[pattern] = tuple(file for file in self.files if file.matches(pattern))
+        return known
+
+    def importers(self, module: str, name: str) -> tuple[FileText, ...]:
+        """The files that may use a name of a module, also through other modules that import it."""
+        found: dict[Path, FileText] = {}
+        wanted = [module]
+        while wanted:
+            origin = wanted.pop()
+            for file in (*self._exact.get(f"{origin}.{name}", ()), *self._exact.get(origin, ())):
+                if file.name != module and file.path not in found and re.search(rf"\b{name}\b", file.text):
+                    found[file.path] = file
+                    # It may be imported from there again.
+                    wanted.append(file.name)
+        return tuple(sorted(found.values(), key=lambda file: file.path))
+
+    def around(self, module: str) -> tuple[FileText, ...]:
+        """The files that import a module, something of it, or the package that it lies in."""
+        found = {file.path: file for file in self._below.get(module, ())}
+        package = module.rpartition(".")[0]
+        if package:
+            found.update((file.path, file) for file in self._exact.get(package, ()))
+        return tuple(file for _, file in sorted(found.items()) if file.name != module)
+
+    def naming(self, module: str) -> tuple[FileText, ...]:
+        """The files that import a module or a package with this last part of its name, or have it in quotes."""
+        return self._last.get(module, ())
+
+    @cached_property
+    def _exact(self) -> dict[str, tuple[FileText, ...]]:
+        """The files by the full names that they import."""
+        return _by((name, file) for file in self.files for name in file.imports)
+
+    @cached_property
+    def _below(self) -> dict[str, tuple[FileText, ...]]:
+        """The files by the full names that they import, and by what these names begin with."""
+        return _by((start, file) for file in self.files for name in file.imports for start in _starts(name))
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[FileText, ...]]:
+        """The files by the last two parts of the names that they import or have in quotes."""
+        return _by(
+            (part, file)
+            for file in self.files
+            for name in (*file.imports, *re.findall(_QUOTED, file.text))
+            for part in name.split(".")[-2:]
+        )
+
+
+def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]]:
+    found: dict[str, dict[Path, FileText]] = {}
+    for key, file in pairs:
+        found.setdefault(key, {})[file.path] = file
+    return {key: tuple(files.values()) for key, files in found.items()}
+
+
+def _starts(name: str) -> Iterator[str]:
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def imported(text: str, package: str) -> Iterator[str]:
+    """The full names that a text imports, relative ones as seen from `package`."""
+    for match in re.finditer(_IMPORT, text):
+        if match["modules"]:
+            yield from _first_names(match["modules"])
+            continue
+        origin = match["origin"]
+        if match["dots"]:
+            parts = package.split(".") if package else []
+            origin = ".".join([*parts[: len(parts) - len(match["dots"]) + 1], *([origin] if origin else [])])
+        yield origin
+        yield from (f"{origin}.{name}" for name in _first_names(match["names"].strip("()")))
+
+
+def _first_names(text: str) -> Iterator[str]:
+    """The names before "as" in a list of imports."""
+    yield from (found[1] for part in text.split(",") if (found := re.match(_FIRST_NAME, part)))

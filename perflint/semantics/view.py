@@ -1,0 +1,114 @@
+"""The project as one run of the interpreter sees it.
+
+A run checks one file. It starts knowing nothing, so that its answers depend on the texts of the project alone, and
+not on what was checked before. Whatever it takes from other files goes through here and is recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from perflint.frozen import dataclass
+from perflint.semantics.interpreter.memory import Memory, ModuleState
+from perflint.semantics.project import Module, Project
+from perflint.semantics.texts import FileText
+from perflint.source.text import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about the texts of all files: the name of a method of `Texts`, and its arguments."""
+
+    asks: str
+    arguments: tuple[str | re.Pattern[str], ...]
+
+
+class View:
+    """What one run sees of a project, and has learned of it."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.memory = Memory()
+        self.reads: dict[Path, Module | None] = {}
+        """The other files whose contents the answers depend on; None for files that do not exist or do not parse."""
+        self.texts: dict[Path, str] = {}
+        """The other files whose texts were searched."""
+        self.questions: dict[Question, tuple[Path, ...]] = {}
+        """The questions about all files that the answers depend on, with the files that were the answer."""
+        self._found: dict[tuple[Path, str], Module | None] = {}
+        self._entered: dict[Path, Module] = {}
+        self._modules: dict[str, Module] = {}
+        self._states: dict[str, ModuleState] = {}
+
+    def enter(self, source: Source) -> Module:
+        """The module of the file to be checked. Raises SyntaxError and ValueError as `ast.parse` does."""
+        return self._enter(self.project.module_of(source))
+
+    def find(self, name: str, importer: Module) -> Module | None:
+        """A module by the full name that a file uses; None if it is outside of the project."""
+        key = (importer.root, name)
+        if key not in self._found:
+            self._found[key] = self._find(*key)
+        return self._found[key]
+
+    def _find(self, root: Path, name: str) -> Module | None:
+        for path in self.project.locate(name, root):
+            if self.project.is_file(path):
+                return self.at(path)
+            self.reads[path] = None
+        return None
+
+    def loaded(self, name: str) -> Module | None:
+        """A module that the run has met, by its full name."""
+        return self._modules.get(name)
+
+    def at(self, path: Path) -> Module | None:
+        """The module of a file; None if it does not parse."""
+        if path in self._entered:
+            return self._entered[path]
+        self.reads[path] = module = self.project.module_at(path)
+        return None if module is None else self._enter(module)
+
+    def _enter(self, module: Module) -> Module:
+        if module.name in self._modules:
+            # Two scripts of one name in different folders are two modules.
+            module = module.renamed(f"{module.name}~{len(self._modules)}")
+        self._modules[module.name] = self._entered[module.path] = module
+        return module
+
+    def state(self, module: Module) -> ModuleState:
+        """What the run has learned of a module."""
+        known = self._states.get(module.name)
+        if known is None:
+            known = self._states[module.name] = ModuleState()
+        return known
+
+    def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files in which a regular expression matches somewhere."""
+        return self._ask(self.project.texts.matching, pattern)
+
+    def importers(self, module: str, name: str) -> tuple[FileText, ...]:
+        """The files that may use a name of a module, also through other modules that import it."""
+        return self._ask(self.project.texts.importers, module, name)
+
+    def around(self, module: str) -> tuple[FileText, ...]:
+        """The files that import a module, something of it, or the package that it lies in."""
+        return self._ask(self.project.texts.around, module)
+
+    def naming(self, module: str) -> tuple[FileText, ...]:
+        """The files that import a module or a package with this last part of its name, or have it in quotes."""
+        return self._ask(self.project.texts.naming, module)
+
+    def text(self, file: FileText) -> str:
+        """The text of a file that was the answer to a question."""
+        self.texts[file.path] = file.text
+        return file.text
+
+    def _ask(
+        self, method: Callable[..., tuple[FileText, ...]], *arguments: str | re.Pattern[str]
+    ) -> tuple[FileText, ...]:
+        found = method(*arguments)
+        self.questions[Question(method.__name__, arguments)] = tuple(file.path for file in found)
+        return found

@@ -1,0 +1,3 @@
+from .layers import Block, Net
+from .ops import clip, scale
+from .registry import register
