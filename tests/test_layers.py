@@ -1,4 +1,4 @@
-"""The order of the layers, and what nothing may import while it starts."""
+"""The order of the layers and of the parts of semantics, and imports that are never allowed."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ EXTRAS = {"integrations": {"flake8", "pygls", "lsprotocol", "pytest", "torch"}, 
 """What some layers may also import, because they run only where it is."""
 NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 """Each takes longer to import than most files take to check."""
+FACE = {
+    "dataflow": {"definitions", "destinations", "origins", "reaching", "scope_flow"},
+    "heat": {"heat_map", "reasons", "steps"},
+    "regions": {"captured", "compile_calls", "compiled"},
+    "explain": {"describe", "phrases", "reasons"},
+}
+"""The modules in folders of semantics that later layers may import, besides its flat modules and `facts`."""
+ORDER = {"facts": 1, "view": 2, "interpreter": 2, "dataflow": 3, "heat": 3, "regions": 3, "explain": 3, "model": 4}
+"""The parts of semantics in the order of their imports; other flat modules, such as values, are at 0."""
+EARLIER = {("perflint.semantics.structure", "by_use")}
+"""Imports against that order: `facts.by_use` needs no values, and structure keeps the uses of names with it."""
 LONGEST = 550
 """Lines of a module: about 500."""
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -92,9 +103,25 @@ def faults(text: str, module: str) -> list[str]:
             other = layer(name)
             if other is not None and (own is None or other > own):
                 found.append(f"line {line}: {name} is of a later layer")
+            if not _is_allowed_in_semantics(module, name):
+                found.append(f"line {line}: {name} is an inner module of semantics, or a later part of it")
         elif top not in sys.stdlib_module_names and top not in OUTSIDE | extras:
             found.append(f"line {line}: {name} is no dependency")
     return found
+
+
+def _is_allowed_in_semantics(module: str, name: str) -> bool:
+    """False if a module outside imports an inner module of semantics, or one inside imports a later part."""
+    parts = name.split(".")
+    if parts[1:2] != ["semantics"] or len(parts) < 3:
+        return True
+    folder, inner = parts[2], parts[3] if len(parts) > 3 else ""
+    if module.startswith("perflint.semantics."):
+        own = ORDER.get(module.split(".")[2], 0)
+        return ORDER.get(folder, 0) <= own or (module, inner) in EARLIER
+    if not (ROOT / "semantics" / folder).is_dir() or folder == "facts":
+        return True
+    return inner in FACE.get(folder, ())
 
 
 @by_module
@@ -154,6 +181,22 @@ CASES = [
     ("perflint.rules.sync.a", "from .. import registry", True),
     ("perflint.rules.sync.a", "if TYPE_CHECKING:\n    from perflint.engine.file import x", True),
     ("perflint.rules.sync.a", "if TYPE_CHECKING:\n    pass\nelse:\n    from perflint.engine.file import x", False),
+    ("perflint.rules.sync.a", "from perflint.semantics.facts import torch_api", True),
+    ("perflint.rules.sync.a", "from perflint.semantics.facts.devices import unified", True),
+    ("perflint.rules.sync.a", "from perflint.semantics.heat.steps import stepping", True),
+    ("perflint.rules.sync.a", "from perflint.semantics.heat import guards", False),
+    ("perflint.rules.sync.a", "from perflint.semantics.interpreter.frame import Frame", False),
+    ("perflint.rules.sync.a", "import perflint.semantics.interpreter.frame", False),
+    ("perflint.cli.a", "def f():\n    from perflint.semantics.interpreter import frame", False),
+    ("perflint.semantics.facts.a", "from perflint.semantics.interpreter.frame import Frame", False),
+    ("perflint.semantics.facts.a", "from perflint.semantics.structure import FunctionInfo", True),
+    ("perflint.semantics.structure", "from perflint.semantics.facts import by_use", True),
+    ("perflint.semantics.structure", "from perflint.semantics.facts import tensors", False),
+    ("perflint.semantics.project", "from perflint.semantics.heat.steps import stepping", False),
+    ("perflint.semantics.interpreter.a", "from perflint.semantics.model import Model", False),
+    ("perflint.semantics.heat.a", "from perflint.semantics.model import Model", False),
+    ("perflint.semantics.heat.a", "from perflint.semantics.explain.phrases import quote", True),
+    ("perflint.semantics.model", "from perflint.semantics.heat import guards", True),
     ("perflint.rules.sync.a", "import torch", False),
     ("perflint.rules.sync.a", "import libcst.matchers as m", False),
     ("perflint.rules.sync.a", "from libcst import metadata", False),

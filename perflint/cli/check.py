@@ -13,8 +13,9 @@ from perflint.engine.active import active_rules
 from perflint.engine.file import merge
 from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
+from perflint.output.formats import writer
 from perflint.output.terminal import Style
-from perflint.output.writer import Writer, message_text, problem_text, writer
+from perflint.output.writer import Writer, message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
 from perflint.source.text import Source

@@ -1,11 +1,10 @@
-"""The interface of all writers, and their list."""
+"""The interface of all writers, and the texts that they share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TextIO
 
-from perflint.config.settings import OutputFormat
 from perflint.findings import Finding, Problem, Report
 from perflint.output.summary import MARKERS
 from perflint.output.terminal import Style, printable
@@ -13,52 +12,22 @@ from perflint.source.text import Source
 
 
 class Writer(ABC):
-    """Writes findings as they come, file by file, and what is left to say at the end."""
+    """Writes findings file by file, and a summary at the end."""
 
     def __init__(self, out: TextIO, style: Style, notes: TextIO | None = None, note_style: Style | None = None) -> None:
         self.out = out
         self.style = style
         self.notes = notes or out
-        """Where a summary goes that programs should not read as findings."""
+        """The stream for a summary that programs should not read as findings."""
         self.note_style = note_style or style
 
     @abstractmethod
     def file(self, source: Source, report: Report) -> None:
-        """Write what was found in one file."""
+        """Write the findings of one file."""
 
     @abstractmethod
     def finish(self, report: Report) -> None:
-        """Write what concerns the whole run."""
-
-
-def writer(
-    format: OutputFormat,
-    out: TextIO,
-    style: Style,
-    statistics: bool = False,
-    notes: TextIO | None = None,
-    note_style: Style | None = None,
-) -> Writer:
-    """The writer of a format. `statistics` asks for counts of rules in place of findings."""
-    if format is OutputFormat.JSON:
-        from perflint.output.json import JsonWriter
-
-        return JsonWriter(out, style, statistics)
-    if statistics:
-        from perflint.output.statistics import StatisticsWriter
-
-        return StatisticsWriter(out, style)
-    if format is OutputFormat.CONCISE:
-        from perflint.output.concise import ConciseWriter
-
-        return ConciseWriter(out, style, notes, note_style)
-    if format is OutputFormat.GROUPED:
-        from perflint.output.grouped import GroupedWriter
-
-        return GroupedWriter(out, style)
-    from perflint.output.full import FullWriter
-
-    return FullWriter(out, style)
+        """Write the summary of the whole run."""
 
 
 def marker(finding: Finding) -> str:
@@ -68,7 +37,7 @@ def marker(finding: Finding) -> str:
 
 
 def problem_text(problem: Problem, style: Style) -> str:
-    """The lines that tell of a problem, for standard error."""
+    """The text of a problem, for standard error."""
     place = printable(problem.path)
     if problem.line is not None:
         place += f":{problem.line}" + (f":{problem.column}" if problem.column is not None else "")

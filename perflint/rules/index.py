@@ -1,8 +1,8 @@
 """An index of the rules and the events that they listen to, without importing them.
 
-Importing a hundred small modules takes longer than checking a small file. So what a run needs to know of
-every rule is kept beside the compiled modules, as Python keeps these: written when it is missing or
-a file of the package is another, and never needed.
+Importing a hundred small modules takes longer than checking a small file. So the facts about all rules are kept
+beside the compiled modules. They are written anew if they are missing or if a file of the package has changed;
+perflint also works without them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Unloaded(Rule):
-    """A rule whose module is imported when it is first asked."""
+    """A rule whose module is imported on its first use."""
 
     def __init__(self, module: str, facts: dict[str, Any]) -> None:
         self._module = module
@@ -45,10 +46,8 @@ class Unloaded(Rule):
     def loaded(self) -> Rule:
         """The rule itself."""
         if self._rule is None:
-            from perflint.rules.registry import rule_of
-
             rule = self._rule = rule_of(importlib.import_module(self._module))()
-            # From here on the questions go there directly: there are hundreds of thousands.
+            # Later calls go to the rule directly: there are hundreds of thousands.
             vars(self).update(nominate=rule.nominate, check=rule.check)
         return self._rule
 
@@ -95,7 +94,7 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def of(folder: Path) -> tuple[Rule, ...] | None:
-    """The rules below a folder, not imported, by code; None where nothing is kept of them."""
+    """The rules below a folder, not imported, by code; None if there is no valid index."""
     facts = _read(folder)
     return None if facts is None else tuple(Unloaded(module, each) for module, each in facts)
 
@@ -109,10 +108,10 @@ def _read(folder: Path) -> list[tuple[str, dict[str, Any]]] | None:
 
 
 def keep(folder: Path, rules: Iterable[Rule], stamp: Stamp) -> None:
-    """Keep what there is to know of rules, if the folder can be written to. `stamp` is from before their import."""
+    """Write the index of rules, if the folder is writable. `stamp` is from before their import."""
     if sys.dont_write_bytecode:
         return
-    # Once after an installation: no start is to pay for it.
+    # Runs once after an installation; other starts must not pay for the import.
     from perflint.source.writing import whole
 
     path = _file(folder)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.findings import Heat
 from perflint.semantics import nominate
 from perflint.semantics.heat.heat_map import HeatMap
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
+from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.regions import compiled
 from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
@@ -117,7 +117,7 @@ class Model:
 
     def is_module(self, value: Instance) -> bool:
         """Whether an object is a torch.nn.Module."""
-        return classes.is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
+        return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
         """Whether a node runs while a module is made, on the host still: in its constructor, or for that alone."""
@@ -128,7 +128,7 @@ class Model:
         """The full names of a class and its bases, nearest first."""
         # What a file's names mean is known when it has been read.
         _ = self._recorder
-        return classes.lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
+        return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
 
     def compiled(self, node: ast.AST) -> Compiled | None:
         """How the code around a node comes to run under torch.compile; None where it does not, or passes it over."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from perflint.semantics.heat.test_files import is_test_file
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
+from perflint.semantics.test_files import is_test_file
 from perflint.semantics.texts import FileText, Texts
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse

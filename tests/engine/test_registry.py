@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 import perflint.rules
-from perflint.rules.registry import RegistryError, RuleSet, all_rules, collect, names
+from perflint.rules.collecting import RegistryError, collect
+from perflint.rules.registry import RuleSet, all_rules, names
 from tests.engine.toys import Files, Picky, Truths, Zeros
 
 RULE = '''

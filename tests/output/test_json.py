@@ -12,8 +12,8 @@ import pytest
 
 from perflint.config.settings import OutputFormat
 from perflint.findings import Confidence, Effect, Heat, Report, Ruling, Safety, Severity, Span, Verdict
+from perflint.output.formats import writer
 from perflint.output.terminal import Style
-from perflint.output.writer import writer
 from tests.output.reports import SOURCE, finding, report
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").read_text(encoding="utf-8"))

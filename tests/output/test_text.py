@@ -9,9 +9,10 @@ import pytest
 from perflint.config.settings import OutputFormat
 from perflint.findings import Effect, Finding, Heat, Problem, Report, Ruling, Safety, Severity, Span, Verdict
 from perflint.output.costliest import costliest_text
+from perflint.output.formats import writer
 from perflint.output.summary import summary_text
 from perflint.output.terminal import Style, printable, wants_colours, width, wrapped
-from perflint.output.writer import message_text, problem_text, writer
+from perflint.output.writer import message_text, problem_text
 from perflint.source.text import Source
 from tests.output.reports import FINDINGS, SOURCE, finding, fix, report
 

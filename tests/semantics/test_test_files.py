@@ -8,9 +8,9 @@ import pytest
 
 from perflint.findings import Heat
 from perflint.rules._methods import in_tests
-from perflint.semantics.heat.test_files import is_test_path
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.test_files import is_test_path
 from perflint.source.text import Source
 
 PROGRAM = "import torch\nfor x in torch.utils.data.DataLoader(data):\n    net(x)\n"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.facts import torch_api
-from perflint.semantics.model import Model
 from perflint.semantics.values import (
     Class,
     Device,
@@ -21,6 +20,9 @@ from perflint.semantics.values import (
     Unknown,
 )
 from perflint.source.quoting import LONGEST, quoted
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 Why = tuple[str, ast.expr | None]
 """Words on an expression, and the expression inside it that decides what it is."""

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.dataflow.definitions import (
@@ -25,14 +26,13 @@ from perflint.semantics.dataflow.definitions import (
 )
 from perflint.semantics.explain.phrases import quote, why
 from perflint.semantics.facts import torch_api
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Budget, Frame
+from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.lattice import union
-from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo, path_of, walk
+from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, path_of, walk
 from perflint.semantics.values import (
     UNKNOWN,
     Class,
@@ -48,6 +48,9 @@ from perflint.semantics.values import (
     Value,
 )
 from perflint.source.quoting import quoted
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 _MOST_STEPS = 4
 _MOST_BINDINGS = 3
@@ -306,7 +309,7 @@ class Reasons:
         """The arguments of the calls in this file for a parameter."""
         module = self._model.module.name
         names = [one.arg for one in _ordered(function)]
-        is_bound = info.owner and "staticmethod" not in classes.decorator_names(info.node)
+        is_bound = info.owner and "staticmethod" not in decorator_names(info.node)
         position = names.index(arg.arg) - bool(is_bound) if arg.arg in names else -1
         for call in self._model.nodes(ast.Call):
             callee = self._model.value(call.func)
@@ -350,7 +353,7 @@ class Reasons:
     def _member(self, value: Instance | Class, name: str) -> Steps | None:
         """Where a class of the project, or a base of it, gets an attribute from."""
         for base in self._lineage(value.cls if isinstance(value, Instance) else value.name):
-            facts = classes.facts_of(self._frame, base)
+            facts = facts_of(self._frame, base)
             module = self._model.view.loaded(facts.module) if facts is not None else None
             info = module.klass(facts.qualname) if module is not None and facts is not None else None
             if module is not None and info is not None:
@@ -370,7 +373,7 @@ class Reasons:
         path = None if is_here else module.path
         method = info.methods.get(name)
         if method is not None:
-            kind = "property" if classes.decorator_names(method.node) & {"property", "cached_property"} else "method"
+            kind = "property" if decorator_names(method.node) & {"property", "cached_property"} else "method"
             yield Step(f"{kind} `{name}` of {info.qualname}", method.node.lineno, path), None
         for setter in info.assigned_in.get(name, ()):
             for statement, value in _sets(setter.node, name):
@@ -395,7 +398,7 @@ class Reasons:
         return Frame(self._model.view, module, Budget(_WORK), names=self._model.view.state(module).names or {})
 
     def _lineage(self, name: str) -> tuple[str, ...]:
-        return classes.lineage(self._frame, name)
+        return lineage(self._frame, name)
 
 
 def _of_torch(value: Instance | Class, base: str, name: str) -> Steps | None:

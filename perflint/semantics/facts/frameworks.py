@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.tensors import device_of
-from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     BOOL,
@@ -27,7 +27,10 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
-Special = Callable[[Frame, Arguments], Value]
+if TYPE_CHECKING:
+    from perflint.semantics.interpreter.frame import Frame
+
+    Special = Callable[[Frame, Arguments], Value]
 
 _ENGINES = ("accelerate.Accelerator", "lightning.Fabric")
 _ALIASES = {

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Step
 from perflint.semantics.heat.heat_map import HeatMap
-from perflint.semantics.model import Model
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.steps import by_name, checks
-from perflint.semantics.heat.test_files import is_test_path
 from perflint.semantics.structure import last_name, root_of, walk
+from perflint.semantics.test_files import is_test_path
 
 if TYPE_CHECKING:
     from perflint.semantics.heat.call_graph import CallGraph

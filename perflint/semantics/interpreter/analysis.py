@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.facts.named import LOADER, parameter_placed
-from perflint.semantics.interpreter import classes, functions, statements
+from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.annotations import says_nothing
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
+from perflint.semantics.interpreter.lineage import decorator_names
 from perflint.semantics.interpreter.resolve import class_at
 from perflint.semantics.lattice import join, union
 from perflint.semantics.project import Module
@@ -198,7 +199,7 @@ def _inherit_self(inner: Frame, info: FunctionInfo) -> None:
 def _receiver(module: Module, info: FunctionInfo) -> Value | None:
     if not info.owner:
         return None
-    decorators = classes.decorator_names(info.node)
+    decorators = decorator_names(info.node)
     if "staticmethod" in decorators:
         return None
     name = f"{module.name}.{info.owner}"

@@ -8,8 +8,8 @@ from functools import cache
 
 from perflint.semantics.facts import by_use, conventions, torch_api
 from perflint.semantics.facts.named import LOADER, by_name
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
@@ -186,10 +186,10 @@ def _torch_type(name: str, last: str, device: Device) -> Value:
 
 def instance_of(frame: Frame, name: str, device: Device) -> Value:
     """An object of a class; a tensor where the class is one."""
-    if classes.is_tensor_class(frame, name):
+    if is_tensor_class(frame, name):
         return Tensor(device, evidence=Evidence.ANNOTATION)
-    if not _TYPED_DICTS.isdisjoint(classes.lineage(frame, name)):
-        held = tuple(classes.body_of(frame, name).items())
+    if not _TYPED_DICTS.isdisjoint(lineage(frame, name)):
+        held = tuple(frame.body(name).items())
         return Mapping(UNKNOWN, tuple([(key, _placed(value, device)) for key, value in held]))
     return Instance(name)
 

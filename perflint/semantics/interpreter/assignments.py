@@ -6,9 +6,10 @@ import ast
 
 from perflint.semantics.facts import containers, named
 from perflint.semantics.facts.tensors import as_loss
-from perflint.semantics.interpreter import autograd, classes, narrowed, records, self_attributes, stores
+from perflint.semantics.interpreter import autograd, narrowed, records, self_attributes, stores
 from perflint.semantics.interpreter.elements import index_into
 from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.lineage import is_property
 from perflint.semantics.lattice import join, union, with_key
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
@@ -83,7 +84,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     path = path_of(target)
     if path and frame.names is not None:
         frame.forget_paths(frame.names, path)
-        if isinstance(receiver, Instance) and classes.is_property(frame, receiver.cls, target.attr):
+        if isinstance(receiver, Instance) and is_property(frame, receiver.cls, target.attr):
             # Its setter keeps what it likes.
             return
         frame.bind_path(frame.names, path, value)

@@ -8,18 +8,9 @@ from typing import Any
 from perflint.semantics.facts import arrays, containers, named, tensors, torch_api
 from perflint.semantics.facts.conventions import is_device
 from perflint.semantics.interpreter import autograd
-from perflint.semantics.interpreter.classes import (
-    below,
-    facts_of,
-    is_enumeration,
-    is_member,
-    is_module,
-    is_tensor_class,
-    lineage,
-    member,
-    values_of,
-)
 from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.lineage import facts_of, is_enumeration, is_module, is_tensor_class, lineage
+from perflint.semantics.interpreter.members import below, is_member, member, values_of
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.interpreter.self_attributes import set_by_name
 from perflint.semantics.lattice import union

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import classes, functions
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
@@ -33,7 +33,7 @@ _TENSOR = Tensor(Device.CALLER, evidence=Evidence.CONVENTION)
 
 def is_function(frame: Frame, name: str) -> bool:
     """Whether a class is a function of autograd."""
-    return _FUNCTION in classes.lineage(frame, name)
+    return _FUNCTION in lineage(frame, name)
 
 
 def parameter(frame: Frame, info: FunctionInfo, position: int, value: Value) -> Value:
@@ -49,7 +49,7 @@ def parameter(frame: Frame, info: FunctionInfo, position: int, value: Value) -> 
 def note(frame: Frame, context: Instance, name: str, value: Value) -> None:
     """Remember what a method sets on the context."""
     owner = context.argument("function")
-    facts = classes.facts_of(frame, owner.name) if isinstance(owner, Class) else None
+    facts = facts_of(frame, owner.name) if isinstance(owner, Class) else None
     if facts is not None:
         facts.note(_key(name), value, False)
 
@@ -73,8 +73,8 @@ def attribute(frame: Frame, context: Instance, name: str) -> Value | None:
     owner = context.argument("function")
     if not isinstance(owner, Class):
         return UNKNOWN
-    for cls in classes.lineage(frame, owner.name):
-        facts = classes.facts_of(frame, cls)
+    for cls in lineage(frame, owner.name):
+        facts = facts_of(frame, cls)
         if facts is None:
             continue
         if CONTEXT not in facts.methods_run:
@@ -88,7 +88,7 @@ def attribute(frame: Frame, context: Instance, name: str) -> Value | None:
 
 def _fill(frame: Frame, cls: str) -> None:
     """Run the methods of a class that fill the context."""
-    facts = classes.facts_of(frame, cls)
+    facts = facts_of(frame, cls)
     module = frame.view.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None
     for method in () if info is None else map(info.methods.get, _FILLS):
@@ -96,4 +96,4 @@ def _fill(frame: Frame, cls: str) -> None:
             node = method.node
             asker = Frame(frame.view, module, frame.budget, names={})
             function = Function(module.name, method.qualname, node.lineno, node.col_offset, cls)
-            functions.activate(asker, function, Arguments(unpacked=True))
+            asker.activate(function, Arguments(unpacked=True))

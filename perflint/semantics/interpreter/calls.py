@@ -9,7 +9,6 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import made_of
 from perflint.semantics.interpreter import (
     builtin_calls,
-    classes,
     constructions,
     functions,
     module_calls,
@@ -18,6 +17,7 @@ from perflint.semantics.interpreter import (
     records,
 )
 from perflint.semantics.interpreter.frame import Frame, Outcome, parts
+from perflint.semantics.interpreter.lineage import facts_of, is_tensor_class
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.structure import GROWS, last_name, name_in, path_of
 from perflint.semantics.values import (
@@ -176,10 +176,10 @@ def _function_name(function: Function) -> str:
 
 def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
     """An object of a class of the project."""
-    if classes.is_tensor_class(frame, name):
+    if is_tensor_class(frame, name):
         data = arguments.at(0).tensor
         return Tensor(Device.CPU if data is None else data.device, evidence=Evidence.CERTAIN)
-    facts = classes.facts_of(frame, name)
+    facts = facts_of(frame, name)
     fields = records.field_names(frame, name) if facts is not None else None
     bound: list[tuple[str, Value]] = []
     for position, value in enumerate(arguments.positional):

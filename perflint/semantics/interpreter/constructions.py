@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.functions import any_such
+from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
@@ -35,8 +35,8 @@ def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], argument
 
 def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
     """The `__init__` of a class, if this file defines it."""
-    for cls in classes.lineage(frame, name):
-        facts = classes.facts_of(frame, cls)
+    for cls in lineage(frame, name):
+        facts = facts_of(frame, cls)
         if facts is None or facts.module != frame.module.name:
             return None
         info = frame.module.klass(facts.qualname)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.facts import arrays, named, ranks
-from perflint.semantics.interpreter import attributes, classes, protocols, records
+from perflint.semantics.interpreter import attributes, protocols, records
 from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.lattice import join, union
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import (
@@ -52,7 +53,7 @@ def iterate(frame: Frame, value: Value) -> Value:
         return STR
     if isinstance(value, Instance):
         return protocols.iterated(frame, value)
-    if isinstance(value, Class) and classes.is_enumeration(frame, value.name):
+    if isinstance(value, Class) and is_enumeration(frame, value.name):
         return Instance(value.name)
     return value if value is NEVER or isinstance(value, Unknown) else UNKNOWN
 

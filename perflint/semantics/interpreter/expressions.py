@@ -8,11 +8,12 @@ from typing import Any
 
 from perflint.semantics.facts import arrays
 from perflint.semantics.facts.devices import made_of
-from perflint.semantics.interpreter import attributes, calls, classes, narrowed
+from perflint.semantics.interpreter import attributes, calls, narrowed
 from perflint.semantics.interpreter.annotations import spelled
 from perflint.semantics.interpreter.assignments import assign
 from perflint.semantics.interpreter.elements import index_into, item, iterate
 from perflint.semantics.interpreter.frame import Frame, join_names, parts
+from perflint.semantics.interpreter.lineage import is_enumeration
 from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.operators import binary, tensor_operation
 from perflint.semantics.interpreter.resolve import function_value, global_name, resolve
@@ -313,7 +314,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Value:
 
 def _parametrized(frame: Frame, node: ast.Subscript, base: Name | Class | TypeForm) -> Value:
     """`tuple[int, str]`; a member of an enumeration; anything of a name outside the project."""
-    if isinstance(base, Class) and classes.is_enumeration(frame, base.name):
+    if isinstance(base, Class) and is_enumeration(frame, base.name):
         return Instance(base.name)
     if isinstance(base, Name) and not base.name.startswith(("typing.", "builtins.", "collections.", "typing_ext")):
         return base

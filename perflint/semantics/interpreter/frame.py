@@ -139,7 +139,7 @@ class Frame:
         self.breaks: list[Names] = []
         self.continues: list[Names] = []
 
-    # The interpreter's parts call each other in circles; they meet here.
+    # The interpreter's parts call each other in circles. The circles are closed here, so that imports have none.
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression in this frame."""
@@ -156,6 +156,14 @@ class Frame:
     def apply(self, callee: Value, arguments: Arguments) -> Value:
         """The result of calling a value."""
         return parts.apply(self, callee, arguments)[1]
+
+    def activate(self, function: Function, arguments: Arguments) -> Value:
+        """The result of running a function of the project, without its memo, limits and annotations."""
+        return parts.activate(self, function, arguments)
+
+    def body(self, cls: str) -> Names:
+        """The names that the body of a class of the project assigns or declares."""
+        return parts.body(self, cls)
 
     def rebind(self, node: ast.expr, value: Value) -> None:
         """Let an expression stand for what the object that it names has become."""
@@ -197,13 +205,15 @@ class Frame:
 
 
 class Parts:
-    """Where each part of the interpreter hangs itself in for the others, when it is imported."""
+    """Entry points that are bound late: each part of the interpreter registers its own when it is imported."""
 
     evaluate: Callable[[Frame, ast.expr], Value]
     run: Callable[[Frame, Iterable[ast.stmt]], None]
     iterate: Callable[[Frame, Value], Value]
     apply: Callable[[Frame, Value, Arguments], Outcome]
+    activate: Callable[[Frame, Function, Arguments], Value]
     attribute: Callable[[Frame, Value, str], Value]
+    body: Callable[[Frame, str], Names]
     item: Callable[[Frame, Value, Value], Value]
     rebind: Callable[[Frame, ast.expr, Value], None]
 

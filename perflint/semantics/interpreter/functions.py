@@ -8,9 +8,10 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import is_on_cpu
 from perflint.semantics.facts.named import parameter_placed
 from perflint.semantics.facts.tensors import device_of
-from perflint.semantics.interpreter import autograd, classes, decorators
+from perflint.semantics.interpreter import autograd, decorators
 from perflint.semantics.interpreter.annotations import annotated, parameter
-from perflint.semantics.interpreter.frame import Frame, Names
+from perflint.semantics.interpreter.frame import Frame, Names, parts
+from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Running
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
@@ -233,11 +234,11 @@ def run_body(inner: Frame, info: FunctionInfo) -> Value:
     inner.run(info.node.body)
     if info.is_generator:
         return Sequence("iterator", union(inner.yields))
-    is_stub = classes.decorator_names(info.node) & {"abstractmethod", "overload"} or _is_left_out(info.node.body[-1])
+    is_stub = decorator_names(info.node) & {"abstractmethod", "overload"} or _is_left_out(info.node.body[-1])
     if inner.names is not None and not is_stub:
         inner.returns.append(NONE)
     result = union(inner.returns)
-    if classes.decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
+    if decorator_names(info.node) & {"contextmanager", "asynccontextmanager"}:
         return Sequence("iterator", union(inner.yields))
     return result
 
@@ -278,7 +279,7 @@ def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments:
     if arguments is not None and frame.constructs and function.receiver is not None:
         return True
     constructs = info.constructs if arguments is None else bool(info.owner) and info.name in CONSTRUCTORS
-    return constructs and (not function.owner or classes.is_module_part(frame, function.owner))
+    return constructs and (not function.owner or is_module_part(frame, function.owner))
 
 
 def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> dict[str, Value]:
@@ -367,6 +368,9 @@ _DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "tes
 
 def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
     """Where a function's tensor parameters live when nothing else is known."""
-    if frame.owner and info.name in _DEVICE_METHODS and classes.is_module(frame, frame.owner):
+    if frame.owner and info.name in _DEVICE_METHODS and is_module(frame, frame.owner):
         return Device.MODEL
     return Device.CALLER
+
+
+parts.activate = activate

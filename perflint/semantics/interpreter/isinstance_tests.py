@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.values import (
     Array,
     Class,
@@ -83,9 +83,9 @@ def _array(frame: Frame, value: Value, name: str) -> bool | None:
 
 def _object(frame: Frame, value: Value, name: str) -> bool | None:
     assert isinstance(value, Instance)
-    if name in classes.lineage(frame, value.cls):
+    if name in lineage(frame, value.cls):
         return True
-    return _unrelated(name, "torch.nn.Module") if classes.is_module(frame, value.cls) else None
+    return _unrelated(name, "torch.nn.Module") if is_module(frame, value.cls) else None
 
 
 def _unrelated(name: str, own: str) -> bool | None:

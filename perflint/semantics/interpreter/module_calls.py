@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from perflint.semantics.facts import packed_sequence, torch_api
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import classes, functions, self_attributes
+from perflint.semantics.interpreter import functions, self_attributes
 from perflint.semantics.interpreter.frame import Frame, Outcome
+from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
     NONE,
@@ -28,16 +29,16 @@ from perflint.semantics.values import (
 
 def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
     """Call an object: `forward` of a module, `__call__` of anything else."""
-    is_module = classes.is_module(frame, callee.cls)
-    target = "torch.nn.Module.__call__" if is_module else f"{callee.cls}.__call__"
-    for name in ("forward", "__call__") if is_module else ("__call__",):
+    is_torch_module = is_module(frame, callee.cls)
+    target = "torch.nn.Module.__call__" if is_torch_module else f"{callee.cls}.__call__"
+    for name in ("forward", "__call__") if is_torch_module else ("__call__",):
         called = frame.attribute(callee, name)
         if isinstance(called, Function):
             result = functions.invoke(frame, called, arguments)
-            return target, _of_module(result) if is_module and name == "forward" else result
+            return target, _of_module(result) if is_torch_module and name == "forward" else result
     if callee.cls == "torch.nn.Sequential" and callee.arguments:
         return target, _sequential(frame, callee, arguments)
-    if not is_module:
+    if not is_torch_module:
         return target, UNKNOWN
     return target, _module_result(frame, callee, arguments)
 
@@ -77,7 +78,7 @@ def _output(arguments: Arguments) -> Tensor:
 def _module_result(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
     """The result of calling an object of torch's module classes, or of an unknown module class."""
     output = _output(arguments)
-    known = next((name for name in classes.lineage(frame, callee.cls) if name != "torch.nn.Module"
+    known = next((name for name in lineage(frame, callee.cls) if name != "torch.nn.Module"
                   and torch_api.module(name) is not None), None)  # fmt: skip
     facts = torch_api.module(known) if known is not None else None
     if facts is None or facts.name == "torch.nn.Module":

@@ -5,8 +5,9 @@ from __future__ import annotations
 from perflint.semantics.facts import containers, frameworks, libraries
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions
-from perflint.semantics.interpreter.classes import lineage, member
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import lineage
+from perflint.semantics.interpreter.members import member
 from perflint.semantics.values import (
     INT,
     NONE,

@@ -6,26 +6,26 @@ import ast
 from collections.abc import Callable
 
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import classes
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.lattice import union
 from perflint.semantics.values import Instance, Mapping, Tensor, Value
 
 
 def field_names(frame: Frame, name: str) -> list[str]:
     """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
-    facts = classes.facts_of(frame, name)
+    facts = facts_of(frame, name)
     if facts is None:
         return []
     if facts.fields is None:
-        declared = (_own_fields(frame, cls) for cls in classes.lineage(frame, name))
+        declared = (_own_fields(frame, cls) for cls in lineage(frame, name))
         facts.fields = next((fields for fields in declared if fields is not None), [])
     return facts.fields
 
 
 def _own_fields(frame: Frame, cls: str) -> list[str] | None:
     """Those that a class declares itself; None where it leaves them to its bases."""
-    facts = classes.facts_of(frame, cls)
+    facts = facts_of(frame, cls)
     module = frame.view.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None
     if info is None:
@@ -80,6 +80,6 @@ def items(frame: Frame, value: Instance) -> tuple[Value, ...] | None:
     """The items of a named tuple, None for any other object."""
     if value.cls == "collections.namedtuple":
         return tuple([held for _, held in value.arguments or ()])
-    if "typing.NamedTuple" not in classes.lineage(frame, value.cls):
+    if "typing.NamedTuple" not in lineage(frame, value.cls):
         return None
     return tuple([frame.attribute(value, name) for name in field_names(frame, value.cls)])

@@ -6,8 +6,9 @@ import ast
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions
-from perflint.semantics.interpreter.classes import bound, facts_of, lineage
 from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.lineage import facts_of, lineage
+from perflint.semantics.interpreter.members import bound
 from perflint.semantics.structure import CONSTRUCTORS
 from perflint.semantics.values import Device, Evidence, Function, Instance, Tensor, Value
 

@@ -1,4 +1,4 @@
-"""Whether a file belongs to the tests of a project: its work is to be right, once."""
+"""Files that belong to the tests of a project: their code checks results and runs once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def is_test_path(path: Path, root: Path | None = None) -> bool:
-    """Whether a file is one of tests by its path alone: its name, or a folder of tests that it lies in.
+    """True if the path alone shows a test file: by its name, or by a folder of tests around it.
 
     `root` is the folder that the file's imports start from.
     """
@@ -19,7 +19,7 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
 
 
 def is_test_file(module: Module) -> bool:
-    """Whether a file is one of tests, as pytest and unittest look for them, or lies beside them in `tests`.
+    """True if a file is a test as pytest and unittest find them, or lies beside tests in `tests`.
 
     `test_on_images.py` and `test/run.py` that neither have a `test_…` and assert anything nor ask for a library
     of tests are programs.
@@ -34,7 +34,7 @@ def _is_named_so(path: Path) -> bool:
 
 
 def _folders(path: Path, root: Path | None) -> tuple[str, ...]:
-    """The folders around a file, as far as they say something: those above the project may have any name."""
+    """The folders around a file, inside the project: the folders above it may have any name."""
     for top in (Path.cwd(), *([] if root is None else [root.parent])):
         if path.is_relative_to(top):
             return path.relative_to(top).parts[:-1]

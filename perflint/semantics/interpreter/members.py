@@ -1,16 +1,25 @@
-"""Classes of the project: their bases, what they and their objects hold, enumerations."""
+"""What classes of the project and their objects hold: methods, attributes, class bodies, members of enumerations."""
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator
 
-from perflint.semantics.facts import libraries, torch_api
+from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import is_device
-from perflint.semantics.interpreter import functions
-from perflint.semantics.interpreter.frame import Frame, Names
+from perflint.semantics.interpreter import constructions, functions
+from perflint.semantics.interpreter.annotations import annotated
+from perflint.semantics.interpreter.frame import Frame, Names, parts
+from perflint.semantics.interpreter.lineage import (
+    decorator_names,
+    derived,
+    facts_of,
+    info_of,
+    is_enumeration,
+    is_module,
+    is_property,
+    lineage,
+)
 from perflint.semantics.interpreter.memory import ClassFacts
 from perflint.semantics.interpreter.resolve import class_at, resolve
 from perflint.semantics.lattice import join, union
@@ -27,7 +36,6 @@ from perflint.semantics.values import (
     Function,
     Instance,
     Mapping,
-    Name,
     Scalar,
     Sequence,
     Tensor,
@@ -36,111 +44,6 @@ from perflint.semantics.values import (
     Value,
     scalar_type,
 )
-
-_MOST_BASES = 64
-"""Classes that are asked, one after the other, for what an object holds."""
-
-
-def facts_of(frame: Frame, name: str) -> ClassFacts | None:
-    """A class of the project."""
-    return frame.view.memory.classes.get(name)
-
-
-def lineage(frame: Frame, name: str) -> tuple[str, ...]:
-    """Full names of a class and its bases, nearest first, those outside the project too."""
-    facts = facts_of(frame, name)
-    if facts is None:
-        return (name, *libraries.bases(name))
-    if not facts.lineage:
-        facts.lineage = (name,)
-        # A base that several others share comes after all of them.
-        found = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
-        by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
-        facts.lineage = (*found, "torch.nn.Module") if by_use else found
-    return facts.lineage
-
-
-def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
-    """True if a class, or a base of it, uses what only modules have, and an unknown base may be a module."""
-    known = [info for info in (_info_of(frame, name) for name in names) if info is not None]
-    methods = [method for info in known for method in info.methods.values()]
-    if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):
-        return not any(info.methods.keys() & _OF_MODULES for info in known)
-    if not any(facts_of(frame, name) is None and _may_be_module(name) for name in names):
-        return False
-    constructors = [info.methods["__init__"] for info in known if "__init__" in info.methods]
-    runs = any("forward" in info.methods and not _is_static(info.methods["forward"]) for info in known)
-    return runs and any("__init__" in constructor.asks for constructor in constructors)
-
-
-_OF_MODULES = frozenset({"register_buffer", "register_parameter"})
-
-
-def _is_static(method: FunctionInfo) -> bool:
-    return not decorator_names(method.node).isdisjoint({"staticmethod", "classmethod"})
-
-
-def _may_be_module(name: str) -> bool:
-    """True if an unknown class outside the project may be a module of a library on torch."""
-    top = name.partition(".")[0]
-    return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
-
-
-_OTHERS = frozenset(
-    "builtins torch numpy tensorflow keras paddle mindspore mxnet chainer jittor oneflow gym gymnasium".split()
-)
-"""Packages whose classes are known, or are no modules of torch though they have a method `forward`."""
-
-
-def _info_of(frame: Frame, name: str) -> ClassInfo | None:
-    facts = facts_of(frame, name)
-    module = frame.view.loaded(facts.module) if facts is not None else None
-    return module.klass(facts.qualname) if module is not None and facts is not None else None
-
-
-def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
-    module = frame.view.loaded(facts.module)
-    info = module.klass(facts.qualname) if module is not None else None
-    if module is None or info is None:
-        return
-    inner = Frame(frame.view, module, frame.budget, names={})
-    for base in info.node.bases:
-        if isinstance(base, ast.Subscript):
-            base = base.value
-        value = inner.evaluate(base)
-        if isinstance(value, (Class, Name)):
-            yield from lineage(frame, value.name)
-
-
-def is_module(frame: Frame, name: str) -> bool:
-    """Whether a class is a torch.nn.Module."""
-    known = frame.view.memory.modules.get(name)
-    if known is None:
-        found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
-        known = frame.view.memory.modules[name] = found
-    return known
-
-
-def is_module_part(frame: Frame, name: str) -> bool:
-    """Whether a class is a module, or one that a module class of the same file derives from."""
-    known = frame.view.memory.module_parts.get(name)
-    if known is None:
-        facts = facts_of(frame, name)
-        module = None if facts is None else frame.view.loaded(facts.module)
-        others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
-        known = is_module(frame, name) or any(
-            name in lineage(frame, other) and is_module(frame, other) for other in others
-        )
-        frame.view.memory.module_parts[name] = known
-    return known
-
-
-def is_tensor_class(frame: Frame, name: str) -> bool:
-    """Whether a class is a torch.Tensor."""
-    return "torch.Tensor" in lineage(frame, name) or "torch.nn.Parameter" in lineage(frame, name)
-
-
-# Members
 
 
 def member(
@@ -183,7 +86,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:
         return class_at(frame.view, module, inner.node)
-    # What is assigned may be unknown where the body declares what it is.
+    # The assigned value may be unknown although the body declares its type.
     level = _class_level(frame, module, facts, info)
     found = level.get(name, held)
     if found is None and known not in info.assigned_in and level is not _RUNNING:
@@ -192,7 +95,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
 
 
 def _moves(frame: Frame, cls: str, name: str) -> bool:
-    """Whether an object of a class that is not a module may be made anew elsewhere, with an attribute that it holds."""
+    """True if `to` of a class that is not a module may make the object anew on another device, with this attribute."""
     known = frame.view.memory.movers
     if cls not in known:
         known[cls] = None if is_module(frame, cls) else _kept_by_move(frame, cls)
@@ -203,7 +106,7 @@ def _moves(frame: Frame, cls: str, name: str) -> bool:
 def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
     """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
     for base in lineage(frame, cls):
-        info = _info_of(frame, base)
+        info = info_of(frame, base)
         for name in _MOVERS if info is not None else ():
             method = info.methods.get(name) if info is not None else None
             if info is not None and method is not None and _goes_elsewhere(method.node) and _makes_anew(method.node):
@@ -275,31 +178,8 @@ def bound(function: Function, receiver: Value) -> Function:
     )
 
 
-def is_property(frame: Frame, cls: str, name: str) -> bool:
-    """Whether a class of the project computes an attribute."""
-    for base in lineage(frame, cls):
-        info = _info_of(frame, base)
-        method = info.methods.get(name) if info is not None else None
-        if method is not None:
-            return "property" in decorator_names(method.node)
-    return False
-
-
-def decorator_names(node: ast.AST) -> set[str]:
-    """The last names of a definition's decorators: "property", "no_grad", …"""
-    found: set[str] = set()
-    for decorator in getattr(node, "decorator_list", ()):
-        if isinstance(decorator, ast.Call):
-            decorator = decorator.func
-        if isinstance(decorator, ast.Attribute):
-            found.add(decorator.attr)
-        elif isinstance(decorator, ast.Name):
-            found.add(decorator.id)
-    return found
-
-
 _RUNNING: Names = {}
-"""Stands for a class body that is being run, where something asks for what it binds."""
+"""The body of a class while it is being run."""
 
 
 def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo) -> Names:
@@ -317,8 +197,6 @@ def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
 
 def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
     """A dataclass's field: its default is one value of several."""
-    from perflint.semantics.interpreter.annotations import annotated
-
     if value == NONE:
         declared = annotated(frame, annotation)
         return UNKNOWN if isinstance(declared, Unknown) else union([declared, NONE])
@@ -328,8 +206,6 @@ def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
 
 
 def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo, name: str) -> None:
-    from perflint.semantics.interpreter import constructions
-
     if name in facts.asked:
         return
     facts.asked.add(name)
@@ -339,22 +215,22 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         facts.methods_run.add(method.name)
         node = method.node
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
-        # What an object holds must not depend on who asks first, nor from how deep.
+        # The attributes of an object must not depend on the call that asks first, nor on its depth.
         asker = Frame(frame.view, module, frame.budget, names={})
-        # Nobody knows what else is passed: a default is one value of several.
+        # Other callers are unknown: a default is one value of several.
         is_init = method.name == "__init__"
         given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
         functions.activate(asker, bound(function, Instance(facts.name)), given)
 
 
 def below(frame: Frame, value: Instance, name: str) -> Value | None:
-    """An attribute that a class of the project lacks and classes of its file that derive from it have.
+    """An attribute that a class of the project lacks and its subclasses in the same file have; None if they lack it.
 
-    None where they do not; methods are left out, as which one runs is not known.
+    Methods are left out: it is unknown which one runs.
     """
     found: list[Value] = []
-    for cls in _derived(frame, value.cls):
-        info = _info_of(frame, cls)
+    for cls in derived(frame, value.cls):
+        info = info_of(frame, cls)
         method = None if info is None else info.methods.get(name)
         if info is None or not (name in info.assigned_in if method is None else is_property(frame, cls, name)):
             continue
@@ -370,44 +246,8 @@ def _by_convention(value: Value) -> Value:
     return union(map(_by_convention, value.members)) if isinstance(value, Union) else value
 
 
-def _derived(frame: Frame, name: str) -> tuple[str, ...]:
-    """The classes of a class's file that derive from it, by full name."""
-    facts = facts_of(frame, name)
-    if facts is None:
-        return ()
-    known = frame.view.memory.derived
-    if facts.module not in known:
-        # Who asks while it is found out goes without.
-        found: dict[str, tuple[str, ...]] = {}
-        known[facts.module] = {}
-        module = frame.view.loaded(facts.module)
-        for info in () if module is None else module.structure.classes.values():
-            if module is not None and info.node.bases:
-                full = class_at(frame.view, module, info.node).name
-                for base in lineage(frame, full)[1:]:
-                    if base.startswith(f"{module.name}."):
-                        found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
-        known[facts.module] = found
-    return known[facts.module].get(name, ())
-
-
-_MOST_DERIVED = 16
-"""Classes of a file that are asked for what their base lacks."""
-
-
-# Enumerations
-
-
-_ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
-
-
-def is_enumeration(frame: Frame, name: str) -> bool:
-    """Whether a class is an enumeration of the project."""
-    return not _ENUMERATIONS.isdisjoint(lineage(frame, name))
-
-
 def is_member(frame: Frame, cls: str, name: str) -> bool:
-    """Whether a name is a member of an enumeration: the body of its class assigns it."""
+    """True if a name is a member of an enumeration: the body of its class assigns it."""
     return is_enumeration(frame, cls) and name in _members(frame, cls)
 
 
@@ -433,3 +273,6 @@ def body_of(frame: Frame, cls: str) -> Names:
     if facts is None or module is None or info is None:
         return {}
     return _class_level(frame, module, facts, info)
+
+
+parts.body = body_of

@@ -1,0 +1,173 @@
+"""Classes of the project by their bases: modules, tensors, enumerations. Nothing here needs a call to be followed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from perflint.semantics.facts import libraries, torch_api
+from perflint.semantics.interpreter.frame import Frame
+from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.interpreter.resolve import class_at
+from perflint.semantics.structure import ClassInfo, FunctionInfo
+from perflint.semantics.values import Class, Name
+
+_MOST_BASES = 64
+"""Bases of a class beyond which the rest is left out."""
+
+
+def facts_of(frame: Frame, name: str) -> ClassFacts | None:
+    """A class of the project."""
+    return frame.view.memory.classes.get(name)
+
+
+def lineage(frame: Frame, name: str) -> tuple[str, ...]:
+    """Full names of a class and its bases, nearest first, including bases outside the project."""
+    facts = facts_of(frame, name)
+    if facts is None:
+        return (name, *libraries.bases(name))
+    if not facts.lineage:
+        facts.lineage = (name,)
+        # A base that several others share comes after all of them.
+        found = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
+        by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
+        facts.lineage = (*found, "torch.nn.Module") if by_use else found
+    return facts.lineage
+
+
+def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
+    """True if a class, or a base of it, uses what only modules have, and an unknown base may be a module."""
+    known = [info for info in (info_of(frame, name) for name in names) if info is not None]
+    methods = [method for info in known for method in info.methods.values()]
+    if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):
+        return not any(info.methods.keys() & _OF_MODULES for info in known)
+    if not any(facts_of(frame, name) is None and _may_be_module(name) for name in names):
+        return False
+    constructors = [info.methods["__init__"] for info in known if "__init__" in info.methods]
+    runs = any("forward" in info.methods and not _is_static(info.methods["forward"]) for info in known)
+    return runs and any("__init__" in constructor.asks for constructor in constructors)
+
+
+_OF_MODULES = frozenset({"register_buffer", "register_parameter"})
+
+
+def _is_static(method: FunctionInfo) -> bool:
+    return not decorator_names(method.node).isdisjoint({"staticmethod", "classmethod"})
+
+
+def _may_be_module(name: str) -> bool:
+    """True if an unknown class outside the project may be a module of a library on torch."""
+    top = name.partition(".")[0]
+    return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
+
+
+_OTHERS = frozenset(
+    "builtins torch numpy tensorflow keras paddle mindspore mxnet chainer jittor oneflow gym gymnasium".split()
+)
+"""Packages whose classes are known, or are no modules of torch though they have a method `forward`."""
+
+
+def info_of(frame: Frame, name: str) -> ClassInfo | None:
+    """The syntax of a class of the project; None for other classes."""
+    facts = facts_of(frame, name)
+    module = frame.view.loaded(facts.module) if facts is not None else None
+    return module.klass(facts.qualname) if module is not None and facts is not None else None
+
+
+def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
+    module = frame.view.loaded(facts.module)
+    info = module.klass(facts.qualname) if module is not None else None
+    if module is None or info is None:
+        return
+    inner = Frame(frame.view, module, frame.budget, names={})
+    for base in info.node.bases:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        value = inner.evaluate(base)
+        if isinstance(value, (Class, Name)):
+            yield from lineage(frame, value.name)
+
+
+def is_module(frame: Frame, name: str) -> bool:
+    """True if a class is a torch.nn.Module."""
+    known = frame.view.memory.modules.get(name)
+    if known is None:
+        found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
+        known = frame.view.memory.modules[name] = found
+    return known
+
+
+def is_module_part(frame: Frame, name: str) -> bool:
+    """True if a class is a module, or a base of a module class of the same file."""
+    known = frame.view.memory.module_parts.get(name)
+    if known is None:
+        facts = facts_of(frame, name)
+        module = None if facts is None else frame.view.loaded(facts.module)
+        others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
+        known = is_module(frame, name) or any(
+            name in lineage(frame, other) and is_module(frame, other) for other in others
+        )
+        frame.view.memory.module_parts[name] = known
+    return known
+
+
+def is_tensor_class(frame: Frame, name: str) -> bool:
+    """True if a class is a torch.Tensor."""
+    return "torch.Tensor" in lineage(frame, name) or "torch.nn.Parameter" in lineage(frame, name)
+
+
+def is_property(frame: Frame, cls: str, name: str) -> bool:
+    """True if an attribute is a property of a class of the project."""
+    for base in lineage(frame, cls):
+        info = info_of(frame, base)
+        method = info.methods.get(name) if info is not None else None
+        if method is not None:
+            return "property" in decorator_names(method.node)
+    return False
+
+
+def decorator_names(node: ast.AST) -> set[str]:
+    """The last names of a definition's decorators: "property", "no_grad", …"""
+    found: set[str] = set()
+    for decorator in getattr(node, "decorator_list", ()):
+        if isinstance(decorator, ast.Call):
+            decorator = decorator.func
+        if isinstance(decorator, ast.Attribute):
+            found.add(decorator.attr)
+        elif isinstance(decorator, ast.Name):
+            found.add(decorator.id)
+    return found
+
+
+def derived(frame: Frame, name: str) -> tuple[str, ...]:
+    """The subclasses of a class in its own file, by full name."""
+    facts = facts_of(frame, name)
+    if facts is None:
+        return ()
+    known = frame.view.memory.derived
+    if facts.module not in known:
+        # Bases that are looked up meanwhile may ask again: they see no subclasses.
+        found: dict[str, tuple[str, ...]] = {}
+        known[facts.module] = {}
+        module = frame.view.loaded(facts.module)
+        for info in () if module is None else module.structure.classes.values():
+            if module is not None and info.node.bases:
+                full = class_at(frame.view, module, info.node).name
+                for base in lineage(frame, full)[1:]:
+                    if base.startswith(f"{module.name}."):
+                        found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
+        known[facts.module] = found
+    return known[facts.module].get(name, ())
+
+
+_MOST_DERIVED = 16
+"""Subclasses in one file that are asked for an attribute that their base lacks."""
+
+
+_ENUMERATIONS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"})
+
+
+def is_enumeration(frame: Frame, name: str) -> bool:
+    """True if a class of the project is an enumeration."""
+    return not _ENUMERATIONS.isdisjoint(lineage(frame, name))
