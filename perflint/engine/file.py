@@ -54,16 +54,22 @@ def check_source(
     here = rules_for_file(rules, settings, source.path)
     found: Sequence[Finding]
     found, model = _run(source, project, here, settings.torch_version, report.problems)
-    if judge is not None:
-        on = {rule.code for rule in here.rules}
-        found = [finding for finding in judge(source, found) if finding.code in on]
-    _sift(sorted(found, key=lambda finding: (finding.span, finding.code)), Suppressions(source, noqa), settings, report)
-    if report.findings:
-        # A file without findings does not pay for this import.
-        from perflint.engine.places import placed
+    try:
+        if judge is not None:
+            on = {rule.code for rule in here.rules}
+            found = [finding for finding in judge(source, found) if finding.code in on]
+        found = sorted(found, key=lambda finding: (finding.span, finding.code))
+        _sift(found, Suppressions(source, noqa), settings, report)
+        if report.findings:
+            # A file without findings does not pay for this import.
+            from perflint.engine.places import placed
 
-        with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
-            report.findings = placed(report.findings, here.rules, model or Model(source, project))
+            with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
+                model = model or Model(source, project)
+                report.findings = placed(report.findings, here.rules, model)
+    finally:
+        if model is not None:
+            model.close()
     return report
 
 
@@ -116,7 +122,7 @@ def _run(
     return without_echoes(findings), model
 
 
-def _sift(findings: list[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:
+def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:
     """Put findings where they belong: shown, silenced by a comment, or left to a stricter profile."""
     for finding in findings:
         shown = shows(settings.profile, finding)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._once import once_per_node
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.facts import conventions
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name, names_in, walk

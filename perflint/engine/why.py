@@ -208,7 +208,7 @@ class _HeatWords:
         info = self._model.module.function(node.lineno, node.col_offset)
         if info is None:
             return "", None
-        named = by_name(info)
+        named = by_name(self._model, info)
         if named is not None and named.heat is heat:
             return f"`{info.qualname}` {named.why} (by its name)", None
         return self._called(info, heat)

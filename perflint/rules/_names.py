@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from perflint.frozen import dataclass
+from perflint.semantics.memo import once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import Structure
 
@@ -69,7 +69,7 @@ class Names:
         return any(not isinstance(scope, ast.ClassDef) for scope in self._others.get(local, ()))
 
 
-@lru_cache(maxsize=1)
+@once
 def names_in_file(model: Model) -> Names:
     """The names of a file that is checked; its rules ask for them one after the other."""
     return Names(model.module.structure)

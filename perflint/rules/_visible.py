@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field
-from weakref import WeakKeyDictionary
 
 from perflint.frozen import dataclass
+from perflint.semantics.memo import once
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.structure import last_name, walk
 
@@ -41,16 +41,13 @@ class _File:
     mentioned: set[str]
 
 
-_KNOWN: WeakKeyDictionary[Model, _File] = WeakKeyDictionary()
-
-
 def is_private(model: Model, name: ast.Name | ast.arg) -> bool:
     """Whether a name belongs to the function around it, and nothing outside of that function, or nested in it, sees it.
 
     Names of modules and classes, and names that are declared `global` or `nonlocal`, are not private.
     """
     function = model.function(name)
-    names = None if function is None else _all(model).by_function.get(function)
+    names = None if function is None else _names_of(model).by_function.get(function)
     if names is None or names.is_open:
         return False
     spelled = _spelled(name)
@@ -65,21 +62,15 @@ def is_local(model: Model, name: ast.Name | ast.arg) -> bool:
     if model.function(name) is not None:
         return is_private(model, name)
     in_class = any(isinstance(outer, ast.ClassDef) for outer in model.ancestors(name))
-    return not in_class and _spelled(name) not in _all(model).mentioned
+    return not in_class and _spelled(name) not in _names_of(model).mentioned
 
 
 def _spelled(name: ast.Name | ast.arg) -> str:
     return name.id if isinstance(name, ast.Name) else name.arg
 
 
-def _all(model: Model) -> _File:
-    found = _KNOWN.get(model)
-    if found is None:
-        found = _KNOWN[model] = _read(model)
-    return found
-
-
-def _read(model: Model) -> _File:
+@once
+def _names_of(model: Model) -> _File:
     found: dict[FunctionNode, _Names] = {}
     for info in model.module.structure.functions.values():
         given = info.node.args

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perflint.rules._once import says
+from perflint.rules._says import says
 
 _PUBLISHED = re.compile(
     r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls", re.IGNORECASE

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.memo import once_per_node
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, names_in, root_of, walk
 
@@ -27,11 +28,11 @@ def whole_of(site: CallSite) -> ast.expr | None:
     base, indices = _part(site.node.func.value)
     if not isinstance(base, ast.Name):
         return None
-    changing = _bound_in(loop)
+    changing = _bound_in(site.model, loop)
     if base.id not in changing:
         is_part = site.value(base).tensor is not None and not indices.isdisjoint(changing)
         return base if is_part else None
-    return next(_gone_over(site, loop, base.id), None) if base.id not in _assigned_in(loop) else None
+    return next(_gone_over(site, loop, base.id), None) if base.id not in _assigned_in(site.model, loop) else None
 
 
 def is_same_each_turn(site: CallSite) -> bool:
@@ -43,7 +44,7 @@ def is_same_each_turn(site: CallSite) -> bool:
     base, _ = _part(copied)
     if not isinstance(base, ast.Name) or site.value(base).tensor is None:
         return False
-    return names_in(copied).isdisjoint(_bound_in(loop)) and base.id not in _written_in(loop)
+    return names_in(copied).isdisjoint(_bound_in(site.model, loop)) and base.id not in _written_in(site.model, loop)
 
 
 def _part(node: ast.expr) -> tuple[ast.expr, set[str]]:
@@ -89,22 +90,22 @@ def _pairs(target: ast.expr, iterable: ast.expr) -> Iterator[tuple[ast.expr, ast
         yield from _pairs(target, iterable.args[0])
 
 
-@lru_cache(maxsize=64)
-def _bound_in(loop: Loop) -> frozenset[str]:
+@once_per_node
+def _bound_in(model: Model, loop: Loop) -> frozenset[str]:
     """The names that a loop binds: its targets, and those that its body assigns."""
-    return _assigned_in(loop).union(*(names_in(target) for target, _ in targets(loop)))
+    return _assigned_in(model, loop).union(*(names_in(target) for target, _ in targets(loop)))
 
 
-@lru_cache(maxsize=64)
-def _assigned_in(loop: Loop) -> frozenset[str]:
+@once_per_node
+def _assigned_in(model: Model, loop: Loop) -> frozenset[str]:
     """The names that the body of a loop assigns."""
     body = loop.body if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) else []
     found = (node for statement in body for node in walk(statement))
     return frozenset(node.id for node in found if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
-@lru_cache(maxsize=64)
-def _written_in(loop: Loop) -> frozenset[str]:
+@once_per_node
+def _written_in(model: Model, loop: Loop) -> frozenset[str]:
     """The names whose tensors a loop may write in place: `x[0] = y`, `x.add_(y)`, `f(x)` as a statement."""
     found: set[str] = set()
     for node in walk(loop):

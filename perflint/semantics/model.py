@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,11 +13,12 @@ from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
+from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.regions import compiled
 from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
-from perflint.semantics.structure import FunctionNode
+from perflint.semantics.structure import FunctionNode, walk
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 from perflint.semantics.view import View
 
@@ -39,6 +40,26 @@ __all__ = ["FunctionNode", "Model"]
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
+@once_per_node
+def _names_by_id(model: Model, node: ast.AST) -> Mapping[str, list[ast.Name]]:
+    # Rules ask for one name after the other of the same function or loop.
+    found: dict[str, list[ast.Name]] = {}
+    for part in walk(node):
+        if isinstance(part, ast.Name):
+            found.setdefault(part.id, []).append(part)
+    return found
+
+
+@once
+def _for_any_caller(model: Model) -> Model:
+    return Model(model.source, model.view.project, any_caller=True)
+
+
+@once
+def _sites_by_key(model: Model) -> Mapping[tuple[object, ...], Site]:
+    return {site.key: site for site in model.sites()}
+
+
 class Model:
     """The facts about one file; all answers are total.
 
@@ -54,15 +75,24 @@ class Model:
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
+        self.memo: Memo = {}
+        """What `memo.once` and its like remember about the file, until the model is closed."""
+
+    def close(self) -> None:
+        """Forget the answers about the file, which refer to the model: nothing else frees it without a collector."""
+        other: Model | None = self.memo.get(_for_any_caller)
+        if other is not None:
+            other.close()
+        self.memo.clear()
 
     @cached_property
     def _recorder(self) -> Recorder:
         return analyse(self.view, self.module, self._any_caller)
 
-    @cached_property
+    @property
     def for_any_caller(self) -> Model:
         """The facts that hold whatever other files pass to the functions of this one."""
-        return Model(self.source, self.view.project, any_caller=True)
+        return _for_any_caller(self)
 
     def relies_on_callers(self, node: ast.AST) -> bool:
         """Whether facts about a node may come from the calls in this file."""
@@ -75,11 +105,7 @@ class Model:
 
     def site_like(self, site: Site) -> Site | None:
         """The site of this model that another model of the file has; None if there is none here."""
-        return self._sites.get(site.key)
-
-    @cached_property
-    def _sites(self) -> dict[tuple[object, ...], Site]:
-        return {site.key: site for site in self.sites()}
+        return _sites_by_key(self).get(site.key)
 
     @cached_property
     def _heat(self) -> HeatMap:
@@ -228,6 +254,10 @@ class Model:
         """All nodes of some types in the file; those of one type are in source order."""
         found = self.module.structure.nodes
         return [node for kind in types for node in found.get(kind, ())]  # type: ignore[misc]
+
+    def names(self, around: ast.AST, name: str) -> Sequence[ast.Name]:
+        """The places in a node where a plain name occurs, outer ones first."""
+        return _names_by_id(self, around).get(name, ())
 
     def everything(self) -> Iterable[ast.AST]:
         """All nodes of the file but the module itself, outer ones first."""

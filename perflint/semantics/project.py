@@ -78,6 +78,17 @@ class Module:
         return found
 
     @cached_property
+    def imported_anywhere(self) -> dict[str, str]:
+        """The full names of what `from … import` binds anywhere in the file: the first for each name."""
+        found: dict[str, str] = {}
+        for node in self.structure.nodes.get(ast.ImportFrom, ()):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    full = f"{self.absolute(node.module, node.level)}.{alias.name}"
+                    found.setdefault(alias.asname or alias.name, full)
+        return found
+
+    @cached_property
     def packages(self) -> frozenset[str]:
         """The packages that the top level imports from."""
         return frozenset(name.partition(".")[0] for name in (*self.imports.values(), *self.stars))

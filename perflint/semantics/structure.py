@@ -9,7 +9,6 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterator, KeysView, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 from typing import Any
 
 from perflint.frozen import dataclass
@@ -116,17 +115,19 @@ GROWS = frozenset({"append", "appendleft", "add", "insert", "extend", "update"})
 _LONGEST_PATH = 16
 """Attributes in a row that are followed by their names."""
 
-_fields: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+_FIELDS: Mapping[type[ast.AST], tuple[str, ...]] = {
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _NO_CHILDREN)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
+"""The fields of each type of node that hold other nodes."""
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly inside a node, in source order; faster than `ast.iter_child_nodes`."""
     kind = type(node)
-    fields = _fields.get(kind)
-    if fields is None:
-        fields = _fields[kind] = tuple(f for f in node._fields if f not in _NO_CHILDREN)
     found: list[ast.AST] = []
-    for field_name in fields:
+    for field_name in _FIELDS[kind]:
         value = getattr(node, field_name, None)
         if not value:
             continue
@@ -163,21 +164,6 @@ def stands_in(block: list[ast.stmt], node: ast.AST) -> bool:
 def names_in(node: ast.AST) -> set[str]:
     """The plain names that occur in a node."""
     return {child.id for child in walk(node) if isinstance(child, ast.Name)}
-
-
-def names(node: ast.AST, name: str) -> Sequence[ast.Name]:
-    """The places in a node where a plain name occurs, outer ones first."""
-    return _names_by_id(node).get(name, ())
-
-
-@lru_cache(maxsize=256)
-def _names_by_id(node: ast.AST) -> Mapping[str, list[ast.Name]]:
-    # Rules ask for one name after the other of the same function or loop.
-    found: dict[str, list[ast.Name]] = {}
-    for part in walk(node):
-        if isinstance(part, ast.Name):
-            found.setdefault(part.id, []).append(part)
-    return found
 
 
 def path_of(node: ast.AST) -> str:

@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import pairwise
-from weakref import WeakKeyDictionary
 
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import Body, body_around, flow_around
 from perflint.rules._memory.uses import Fate, Position, handed
 from perflint.rules._visible import is_local
 from perflint.semantics.dataflow.scope_flow import Bound, Loop
+from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name
 from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Scalar, Sequence, Tensor, Value
@@ -304,27 +304,22 @@ class Memory:
             noted.setdefault(group, []).append(_position(call))
 
 
-_KNOWN: WeakKeyDictionary[Model, dict[Body, Memory]] = WeakKeyDictionary()
-_ATTRIBUTES: WeakKeyDictionary[Model, frozenset[str]] = WeakKeyDictionary()
-
-
 def memory_around(model: Model, node: ast.AST) -> Memory:
     """The memory of the function around a node, or of the top level of the file."""
-    known = _KNOWN.setdefault(model, {})
-    body = body_around(model, node)
-    if body not in known:
-        known[body] = Memory(model, body)
-    return known[body]
+    return _memory_of(model, body_around(model, node))
 
 
+@once_per_node
+def _memory_of(model: Model, body: Body) -> Memory:
+    return Memory(model, body)
+
+
+@once
 def attributes_written(model: Model) -> frozenset[str]:
     """The names of attributes whose memory some function of the file writes to, but for constructors."""
-    found = _ATTRIBUTES.get(model)
-    if found is None:
-        functions = [info.node for info in model.module.structure.functions.values() if not info.constructs]
-        bodies = (memory_around(model, _inside(each)) for each in functions)
-        found = _ATTRIBUTES[model] = frozenset(name for each in bodies for name in each.written_attributes())
-    return found
+    functions = [info.node for info in model.module.structure.functions.values() if not info.constructs]
+    bodies = (memory_around(model, _inside(each)) for each in functions)
+    return frozenset(name for each in bodies for name in each.written_attributes())
 
 
 def writers(model: Model, node: ast.expr, begin: Position, end: Position) -> Writers:

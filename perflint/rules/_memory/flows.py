@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from weakref import WeakKeyDictionary
 
 from perflint.rules._statements import lets_pass
 from perflint.semantics.dataflow.scope_flow import Flow, flow_of
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import FunctionNode, Model
 
 Body = FunctionNode | ast.Module
-_KNOWN: WeakKeyDictionary[Model, dict[Body, Flow]] = WeakKeyDictionary()
 
 
 def body_around(model: Model, node: ast.AST) -> Body:
@@ -20,8 +19,9 @@ def body_around(model: Model, node: ast.AST) -> Body:
 
 def flow_around(model: Model, node: ast.AST) -> Flow:
     """The flow of the function around a node, or of the top level of the file."""
-    known = _KNOWN.setdefault(model, {})
-    body = body_around(model, node)
-    if body not in known:
-        known[body] = flow_of(body, lambda item: lets_pass(model, item))
-    return known[body]
+    return _flow_of(model, body_around(model, node))
+
+
+@once_per_node
+def _flow_of(model: Model, body: Body) -> Flow:
+    return flow_of(body, lambda item: lets_pass(model, item))

@@ -10,10 +10,10 @@ from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
-from perflint.rules._once import once_per_node
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk

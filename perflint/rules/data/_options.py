@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from perflint.rules._once import once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import FunctionNode, names
+from perflint.semantics.structure import FunctionNode
 
 Options = dict[str, ast.expr]
 
@@ -75,7 +75,7 @@ def _known(model: Model, body: ast.AST) -> dict[tuple[str, frozenset[str]], Opti
 def _of_uses(model: Model, name: ast.Name, function: FunctionNode | None, seen: frozenset[str]) -> Options | None:
     found: Options = {}
     bound = False
-    for use in names(function or model.source.tree, name.id):
+    for use in model.names(function or model.source.tree, name.id):
         if model.function(use) is not function:
             continue
         part = _of_use(model, use, seen)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules._once import says
+from perflint.rules._says import says
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
 from perflint.semantics.sites import CallSite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules.evaluation._callees import NO_RESULTS, arguments
@@ -13,6 +12,7 @@ from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 
 
@@ -70,7 +70,7 @@ class Beside:
         return {path for node in trained for path in map(dotted, node.targets) if path}
 
 
-@lru_cache(maxsize=1)
+@once
 def beside(survey: Survey) -> Beside:
     """The ways of a file beside the results of its models."""
     return Beside(survey)

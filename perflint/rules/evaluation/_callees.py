@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
-from functools import lru_cache
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
@@ -15,6 +14,7 @@ from perflint.rules.evaluation._runs import Surety, runs
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
 from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
@@ -275,7 +275,7 @@ def _is_named_as_loss(name: str) -> bool:
     return bool(parts) and parts[-1] in _LOSSES and not _ACTS.intersection(parts)
 
 
-@lru_cache(maxsize=1)
+@once
 def has_hooks(survey: Survey) -> bool:
     """True if a file registers hooks, which get the outputs of layers and may keep them."""
     return any(last_name(call) in _HOOKS for call in survey.all(ast.Call))

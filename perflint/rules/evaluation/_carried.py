@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from enum import Flag, auto
-from functools import lru_cache
 from typing import Any
 
 from perflint.rules.evaluation._callees import MODULE_CALL, asks_for_gradient, is_host
@@ -14,6 +13,7 @@ from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Evidence, Instance, Kind, Value
 
@@ -195,7 +195,7 @@ def _is_of_integers(value: Value) -> bool:
     return tensor is not None and tensor.kind in (Kind.INT, Kind.BOOL) and tensor.evidence is Evidence.CERTAIN
 
 
-@lru_cache(maxsize=1)
+@once
 def carriers(survey: Survey) -> Carriers:
     """The values of a file that may carry a gradient."""
     return Carriers(survey)

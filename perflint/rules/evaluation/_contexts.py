@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 
 SUSPENDS = re.compile(r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE)
@@ -130,7 +131,7 @@ class Contexts:
         return known
 
 
-@lru_cache(maxsize=1)
+@once
 def contexts(survey: Survey) -> Contexts:
     """The contexts of a file."""
     return Contexts(survey)

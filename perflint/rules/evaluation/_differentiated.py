@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._scopes import Scope, Survey
 from perflint.rules.evaluation._training import trains
+from perflint.semantics.memo import once
 
 _ELSEWHERE = Fate.PASSED | Fate.STORED
 
 
-@lru_cache(maxsize=1)
+@once
 def differentiated(survey: Survey) -> set[Scope]:
     """The functions whose result reaches a backward pass in a caller."""
     return _returning(survey, {scope for scope, _, fate in _results(survey) if Fate.GRADIENT in fate})
 
 
-@lru_cache(maxsize=1)
+@once
 def perhaps_differentiated(survey: Survey) -> set[Scope]:
     """The functions whose result goes to unknown code in a caller that trains: it may reach a backward pass there."""
     found = {
@@ -29,7 +28,7 @@ def perhaps_differentiated(survey: Survey) -> set[Scope]:
     return _returning(survey, found)
 
 
-@lru_cache(maxsize=1)
+@once
 def _results(survey: Survey) -> list[tuple[Scope, Scope, Fate]]:
     """The functions that others of the file call, with the caller and the fate of the result there."""
     return [

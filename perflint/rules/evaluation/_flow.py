@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from perflint.rules.evaluation._callees import (
@@ -23,6 +22,7 @@ from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
 from perflint.semantics.dataflow.reaching import Definition
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
@@ -66,7 +66,7 @@ class Flows:
         return None if scope in self._open or len(self._open) > self._DEEPEST else self.of(scope)
 
 
-@lru_cache(maxsize=1)
+@once
 def flows(survey: Survey) -> Flows:
     """The flows of a file."""
     return Flows(survey)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 
 _KEEPS_SIGNATURE = frozenset(
@@ -166,7 +167,7 @@ class _Dispatch:
         return found
 
 
-@lru_cache(maxsize=1)
+@once
 def _dispatch(survey: Survey) -> _Dispatch:
     return _Dispatch(survey)
 

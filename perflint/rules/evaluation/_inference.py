@@ -6,7 +6,7 @@ import ast
 import re
 
 from perflint.findings import Confidence
-from perflint.rules._once import says
+from perflint.rules._says import says
 from perflint.rules.evaluation._leaving import leaves
 from perflint.rules.evaluation._regions import GENERATING_WORDS
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, words

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 
 from perflint.rules.evaluation._runs import Run, full_name
 from perflint.rules.evaluation._scopes import Survey, dotted
+from perflint.semantics.memo import once
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
@@ -84,7 +84,7 @@ class Layers:
         return known
 
 
-@lru_cache(maxsize=1)
+@once
 def layers(survey: Survey) -> Layers:
     """The layers of the models of a file."""
     return Layers(survey)

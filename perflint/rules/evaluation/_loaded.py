@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._layers import layers
@@ -14,6 +13,7 @@ from perflint.rules.evaluation._regions import is_foreign, is_other_code
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
 from perflint.rules.evaluation._training import trains, wants_gradient
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, names_in
 
 SET_ELSEWHERE = re.compile(
@@ -108,7 +108,7 @@ def _loaded(file: Survey) -> frozenset[str]:
     return frozenset(found | pretrained(file)) - {"", "self"}
 
 
-@lru_cache(maxsize=1)
+@once
 def pretrained(file: Survey) -> frozenset[str]:
     """The names of models that torchvision or timm make with weights: all of them drop or normalise."""
     found: set[str] = set()

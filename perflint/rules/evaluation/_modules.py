@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted, words
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
@@ -308,7 +309,7 @@ class Modules:
                 yield self.holder(node, dotted(node.value))
 
 
-@lru_cache(maxsize=1)
+@once
 def modules(survey: Survey) -> Modules:
     """The modules of a file."""
     return Modules(survey)

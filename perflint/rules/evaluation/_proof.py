@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from functools import lru_cache
 
 from perflint.rules._methods import is_self_or_cls
 from perflint.rules._takers import is_overridden
@@ -21,6 +20,7 @@ from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import is_named_as_model
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._training import gets_optimizer, wants_gradient
+from perflint.semantics.memo import once
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance
 
@@ -135,7 +135,7 @@ class Proofs:
         return self._modules.holder(place, path) in self._modules.held or is_named_as_model(self._survey, node)
 
 
-@lru_cache(maxsize=1)
+@once
 def proofs(survey: Survey) -> Proofs:
     """The proofs of a file."""
     return Proofs(survey)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
@@ -13,6 +13,7 @@ from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, words
 from perflint.rules.evaluation._training import EVALUATING_WORDS, trains, wants_gradient
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
@@ -137,7 +138,7 @@ def iterated(loop: ast.AST) -> Iterator[ast.expr]:
         yield from (generator.iter for generator in loop.generators)
 
 
-@lru_cache(maxsize=1)
+@once
 def regions(survey: Survey) -> tuple[Region, ...]:
     """The evaluations of a file; none in tests and where its models are another library's."""
     return tuple(_regions(survey))
@@ -261,7 +262,7 @@ def _runs_models(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     return any(other is not scope and other in running for call in calls for other in survey.called(call))
 
 
-@lru_cache(maxsize=1)
+@once
 def _running(survey: Survey) -> set[Scope]:
     """The functions of a file that run a model, directly or by a few calls."""
     found: set[Scope] = set()

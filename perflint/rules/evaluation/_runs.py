@@ -6,10 +6,10 @@ import ast
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from functools import lru_cache
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
+from perflint.semantics.memo import once
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
@@ -63,7 +63,7 @@ def runs(survey: Survey, scope: Scope) -> tuple[Run, ...]:
     return known[scope]
 
 
-@lru_cache(maxsize=1)
+@once
 def _runs(survey: Survey) -> dict[Scope, tuple[Run, ...]]:
     """The runs of the functions of a file that have been asked for."""
     return {}
@@ -163,19 +163,7 @@ def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
 
 def full_name(home: Module, name: str) -> str:
     """The full name of a class by the name that its module uses for it."""
-    return _imported_names(home).get(name) or f"{home.name}.{name}"
-
-
-@lru_cache(maxsize=4)
-def _imported_names(home: Module) -> dict[str, str]:
-    """The full names of what a module imports by name, anywhere in it."""
-    found: dict[str, str] = {}
-    for node in home.structure.nodes.get(ast.ImportFrom, ()):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                full = f"{home.absolute(node.module, node.level)}.{alias.name}"
-                found.setdefault(alias.asname or alias.name, full)
-    return found
+    return home.imported_anywhere.get(name) or f"{home.name}.{name}"
 
 
 def _is_running_method(call: ast.Call) -> bool:

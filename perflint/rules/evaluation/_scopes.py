@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TypeVar
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
 from perflint.semantics.dataflow.definitions import parameters
 from perflint.semantics.dataflow.reaching import Reaching, reaching
+from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name, walk
 
@@ -177,6 +178,11 @@ class Survey:
                 for called in self.called(call):
                     self.callers.setdefault(called, []).append((scope, call))
 
+    @property
+    def memo(self) -> Memo:
+        """The memo of the file: it has one survey."""
+        return self.model.memo
+
     def all(self, kind: type[_Node]) -> list[_Node]:
         """All nodes of a type in the file, in source order."""
         return self.model.module.structure.nodes.get(kind, [])  # type: ignore[return-value]
@@ -321,7 +327,7 @@ class Survey:
         return found
 
 
-@lru_cache(maxsize=1)
+@once
 def survey(model: Model) -> Survey:
     """The survey of a file; the rules of the family ask for it one after the other."""
     return Survey(model)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
 
 from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import COMPREHENSIONS, PARAMETERS, Scope, Survey, dotted, words
+from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Instance
 
@@ -132,7 +132,7 @@ class Training:
         return any(dotted(each) and is_optimizer_object(self._survey, each) for each in given)
 
 
-@lru_cache(maxsize=1)
+@once
 def training(survey: Survey) -> Training:
     """The parts of a file that train."""
     return Training(survey)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._once import says
+from perflint.rules._says import says
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._layers import layers
@@ -17,6 +16,7 @@ from perflint.rules.evaluation._regions import Region, defines, loops_over_data,
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
 from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
+from perflint.semantics.memo import once
 from perflint.semantics.sites import FileSite
 from perflint.source.concrete import cst
 
@@ -171,12 +171,12 @@ def _confidence(region: Region) -> Confidence | None:
     return Confidence.HIGH if surest is Surety.PROVEN and region.over_data else Confidence.MEDIUM
 
 
-@lru_cache(maxsize=1)
+@once
 def _is_set_elsewhere(file: Survey) -> bool:
     return says(file.model.source.text, SET_ELSEWHERE)
 
 
-@lru_cache(maxsize=1)
+@once
 def _some_function_trains(file: Survey) -> bool:
     return any(wants_gradient(file, other.node) for other in file.scopes[1:])
 
@@ -218,7 +218,7 @@ def _beginnings(path: str) -> Iterator[str]:
         path = path.rpartition(".")[0]
 
 
-@lru_cache(maxsize=1)
+@once
 def _switches(file: Survey) -> _Switches:
     return _Switches(file)
 
@@ -234,7 +234,7 @@ def _is_switched(region: Region) -> bool:
     return any(contexts(file).evaluates(run.call) for run in region.runs)
 
 
-@lru_cache(maxsize=1)
+@once
 def _reached_by_switches(file: Survey) -> set[Scope]:
     """The functions with a switch to evaluation, and those that such functions call, directly or by a few calls."""
     switching = {scope for scope in file.scopes if any(mode.evaluating is not False for mode in scope.modes)}

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from perflint.rules._methods import is_self
-from perflint.rules._once import once_per_node
 from perflint.rules.model._layers import is_norm
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Instance

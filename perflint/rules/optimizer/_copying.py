@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules._once import says
+from perflint.rules._says import says
 from perflint.rules.model._flow import attributes
 from perflint.semantics.model import Model
 from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Mapping, Scalar, Sequence, Tensor, Value

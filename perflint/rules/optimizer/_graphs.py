@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perflint.rules._once import says
+from perflint.rules._says import says
 
 _CAPTURES = re.compile(r"CUDAGraph|cuda\.graph\b|make_graphed_callables|cuda_graph|cudagraph", re.IGNORECASE)
 _COMPILES = re.compile(r"\bcompile\s*\(|torch\.compile|reduce-overhead")

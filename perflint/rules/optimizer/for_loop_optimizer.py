@@ -11,7 +11,7 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since
 from perflint.rules._methods import in_tests, is_false
-from perflint.rules._once import says
+from perflint.rules._says import says
 from perflint.rules._since import FUSED
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence

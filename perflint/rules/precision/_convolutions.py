@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules._once import once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name, path_of, walk

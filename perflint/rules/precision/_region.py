@@ -10,7 +10,7 @@ from enum import Enum
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.rules._names import Names, names_in_file
-from perflint.rules._once import once_per_node
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import scan, walk
 

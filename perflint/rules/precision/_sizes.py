@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
+from perflint.semantics.memo import once
 from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.values import Const, Instance, Scalar, Value
 
@@ -84,18 +84,9 @@ class Layers:
         return size.value in self.handed_on or size.value >= LARGE
 
 
-_KNOWN: WeakKeyDictionary[Model, Layers] = WeakKeyDictionary()
-"""Several rules ask for the layers of one file."""
-
-
+@once
 def layers(model: Model) -> Layers:
     """The layers that a file constructs with known sizes."""
-    if model not in _KNOWN:
-        _KNOWN[model] = _layers(model)
-    return _KNOWN[model]
-
-
-def _layers(model: Model) -> Layers:
     reader = _Reader(model)
     found: list[Layer] = []
     embeddings: list[tuple[ast.Call, Size]] = []

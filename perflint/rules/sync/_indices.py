@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from perflint.frozen import dataclass
-from perflint.rules._once import once_per_site
+from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import SubscriptSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import (

@@ -11,11 +11,11 @@ import ast
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
-from perflint.rules._once import once_per_site
 from perflint.rules.sync._elements import element_read
 from perflint.rules.sync._guards import any_guard
 from perflint.rules.sync._nan import checks_for_nan
 from perflint.semantics.lattice import union
+from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Mapping, Scalar, Sequence, Unknown, Value

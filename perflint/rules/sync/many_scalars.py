@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, Span, weakest
 from perflint.fixes.edits import replace
@@ -15,6 +14,7 @@ from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, Tensor
@@ -121,20 +121,13 @@ def _group(site: CallSite) -> list[Read]:
     return found
 
 
-_KNOWN: WeakKeyDictionary[Model, dict[ast.stmt, list[Read]]] = WeakKeyDictionary()
-
-
 def _reads(model: Model, statement: ast.stmt) -> list[Read]:
     """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
-    if not isinstance(statement, _SIMPLE):
-        return []
-    known = _KNOWN.setdefault(model, {})
-    if statement not in known:
-        known[statement] = _find_reads(model, statement)
-    return known[statement]
+    return _found_in(model, statement) if isinstance(statement, _SIMPLE) else []
 
 
-def _find_reads(model: Model, statement: ast.stmt) -> list[Read]:
+@once_per_node
+def _found_in(model: Model, statement: ast.stmt) -> list[Read]:
     around = next(loops_around(model, statement), None)
     found = []
     for call in walk(statement):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, surest, weakest
 from perflint.fixes.edits import replace
-from perflint.rules._once import once_per_node
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._same_shape import has_shape_of
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Kind, Name, Unknown, Value, scalar_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from perflint.rules._once import once_per_node
 from perflint.rules._places import inside
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.structure import stands_in, walk
 

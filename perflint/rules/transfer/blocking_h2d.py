@@ -11,8 +11,8 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
-from perflint.rules._once import says
 from perflint.rules._places import loops_around, targets
+from perflint.rules._says import says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creator, host_confidence, move

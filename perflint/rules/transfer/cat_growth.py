@@ -10,15 +10,15 @@ from perflint.fixes.edits import in_newlines_of, indentation, insert, with_last_
 from perflint.frozen import dataclass
 from perflint.rules._memory.bodies import memory_around
 from perflint.rules._memory.operators import written
-from perflint.rules._once import once_per_node
 from perflint.rules._statements import block_of, swallows
 from perflint.rules._visible import is_local
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.transfer._loops import LOOPS, Loop, is_bound_before, loop_around
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import names, names_in, walk
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -134,12 +134,12 @@ def _growth(site: CallSite) -> _Growth | None:
 def _is_only_gathered(model: Model, found: _Growth) -> bool:
     """Whether nothing in the loop uses the tensor but to see whether there is one, and nothing begins it anew."""
     inside = set(walk(found.statement))
-    for use in names(found.loop, found.name):
+    for use in model.names(found.loop, found.name):
         if use in inside:
             continue
         if isinstance(use.ctx, ast.Store) or not _asks_for_existence(model, use):
             return False
-    mentions = sum(1 for _ in names(found.statement, found.name))
+    mentions = sum(1 for _ in model.names(found.statement, found.name))
     return mentions == 2
 
 
@@ -161,7 +161,7 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
     if not _stands_alone(model, found.loop) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
     inside = set(walk(found.statement))
-    if any(use not in inside for use in names(found.loop, found.name)):
+    if any(use not in inside for use in model.names(found.loop, found.name)):
         return None
     if _may_change_later(model, found.loop, more[0]) or _is_seen_half_done(model, found):
         return None
@@ -180,7 +180,7 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
 
 def _is_seen_half_done(model: Model, found: _Growth) -> bool:
     """Whether other code may see the name while it is a list, or go on after an error of the loop's body."""
-    uses = names(found.statement, found.name)
+    uses = model.names(found.statement, found.name)
     return not all(is_local(model, use) for use in uses) or swallows(model, found.statement)
 
 

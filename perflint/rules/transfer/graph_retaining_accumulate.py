@@ -14,7 +14,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.transfer._loops import Loop, body_of, is_bound_before, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import names, walk
+from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -102,7 +102,7 @@ class GraphRetainingAccumulate(Rule):
             for kept, name, holder in _kept(model, loop, loss):
                 if not is_bound_before(model, loop, name) or _asks_for_gradient(model, loop, name):
                     continue
-                if _is_rebound(loop, loss, call.node, kept):
+                if _is_rebound(model, loop, loss, call.node, kept):
                     continue
                 yield self.finding(
                     Site(model, kept),
@@ -147,10 +147,11 @@ def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, 
             yield found, name, held
 
 
-def _is_rebound(loop: Loop, loss: str, *between: ast.expr) -> bool:
+def _is_rebound(model: Model, loop: Loop, loss: str, *between: ast.expr) -> bool:
     """Whether a name is bound anew between two places of a loop: `loss = loss.item()`."""
     lines = sorted(node.lineno for node in between)
-    return any(isinstance(use.ctx, ast.Store) and lines[0] < use.lineno < lines[-1] for use in names(loop, loss))
+    uses = model.names(loop, loss)
+    return any(isinstance(use.ctx, ast.Store) and lines[0] < use.lineno < lines[-1] for use in uses)
 
 
 def _appends(node: ast.AST) -> bool:
@@ -191,8 +192,8 @@ def _off(model: Model, node: ast.AST) -> bool:
 def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
     """Whether a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
     function = body_of(model, loop)
-    seen_elsewhere = any(not is_private(model, use) for use in names(loop, name))
-    for use in names(model.source.tree if seen_elsewhere else function, name):
+    seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
+    for use in model.names(model.source.tree if seen_elsewhere else function, name):
         if not isinstance(use.ctx, ast.Load):
             continue
         for outer in model.ancestors(use):
@@ -239,7 +240,7 @@ def _is_tensor(model: Model, node: ast.expr) -> bool:
 
 def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
     """Whether a sum belongs to its function alone, which begins it and then reads numbers of it."""
-    for use in names(body_of(model, held), name):
+    for use in model.names(body_of(model, held), name):
         if not is_private(model, use):
             return False
         if isinstance(use.ctx, ast.Load):

@@ -262,7 +262,7 @@ class HeatMap:
         if not work.runs and not work.steps and self._goes_over_state(loop):
             return around
         epochs = work.calls_loop and not work.steps and _counts_epochs(loop)
-        if work.is_turn and not epochs and (work.steps or not checks(loop)):
+        if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
             # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
@@ -323,7 +323,7 @@ class HeatMap:
         if keeps_results(info):
             return Heat.COLD
         callers = self.callers(info)
-        if known is Heat.COLD and by_name(info) is not None and not conventions.runs_rarely(info.name):
+        if known is Heat.COLD and by_name(self._model, info) is not None and not conventions.runs_rarely(info.name):
             callers = [] if _returns_early(info.node) else [call for call in callers if self._is_sure(call, info)]
         heats = {self.of(call) for call in callers}
         if Heat.HOT in heats:
@@ -336,7 +336,7 @@ class HeatMap:
 
     def named(self, info: FunctionInfo) -> Named | None:
         """How often a function runs by its name or its work, or None if neither tells."""
-        return by_name(info) or runs_once(self._model, info)
+        return by_name(self._model, info) or runs_once(self._model, info)
 
     def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
         """Whether a function has no other callers than these in any file: it is private, or helps constructors."""

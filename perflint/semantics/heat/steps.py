@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import weakref
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
 from perflint.semantics.heat.guards import fails, turns_once
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
 from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
 
@@ -194,7 +194,7 @@ class WorkMap:
         """The work in the body of a function of this file, unless its name shows that it runs rarely."""
         module = self._model.module
         info = module.function(function.line, function.column) if function.module == module.name else None
-        if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(info):
+        if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(self._model, info):
             return NO_WORK
         if self._depth >= _LONGEST_CHAIN:
             return NO_WORK
@@ -246,7 +246,7 @@ class Named(NamedTuple):
     is_name: bool = True
 
 
-def by_name(info: FunctionInfo) -> Named | None:
+def by_name(model: Model, info: FunctionInfo) -> Named | None:
     """How often a function runs by its name, or None if the name says nothing.
 
     A function that is cold by its name is hot if code that runs each step calls it.
@@ -256,7 +256,7 @@ def by_name(info: FunctionInfo) -> Named | None:
     if hot:
         return Named(Heat.HOT, hot)
     cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
-    cold = cold or (conventions.checks_results(name) if checks(info.node) else "")
+    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else "")
     if cold:
         return Named(Heat.COLD, cold)
     meter = conventions.is_meter(info.owner) if name.startswith("update") else ""
@@ -264,8 +264,8 @@ def by_name(info: FunctionInfo) -> Named | None:
     return Named(Heat.HOT, hot) if hot else None
 
 
-def _is_cold_by_name(info: FunctionInfo) -> bool:
-    known = by_name(info)
+def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
+    known = by_name(model, info)
     return known is not None and known.heat is Heat.COLD
 
 
@@ -277,8 +277,8 @@ def _joins_parts(info: FunctionInfo) -> str:
     return why if required <= 1 and None not in given.kw_defaults and given.vararg is None else ""
 
 
-@lru_cache(maxsize=256)
-def checks(node: ast.AST) -> bool:
+@once_per_node
+def checks(model: Model, node: ast.AST) -> bool:
     """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
     return any(map(_asserts_closeness, walk(node)))
 

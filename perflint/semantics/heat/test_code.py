@@ -89,7 +89,7 @@ class TestCode:
 
         `test(model, loader)` evaluates a model, and so does one that loops over the batches of a loader.
         """
-        if checks(node):
+        if checks(self._model, node):
             return True
         given = node.args
         needed = len(given.posonlyargs) + len(given.args) - len(given.defaults) + given.kw_defaults.count(None)
@@ -123,7 +123,7 @@ class TestCode:
         """Whether a function may be there for tests alone: not what others find as part of a class."""
         if isinstance(info.node, ast.Lambda) or (info.owner and not info.name.startswith("_")):
             return False
-        named = by_name(info)
+        named = by_name(self._model, info)
         if named is not None and named.heat is Heat.HOT:
             return False
         # A training loop is the work of a program, even if the program is a demonstration.

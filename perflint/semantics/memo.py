@@ -1,0 +1,77 @@
+"""Answers that are needed again and again while a file is checked.
+
+They are kept by the model of the file, and are freed with it: no module of perflint remembers a file, so that no
+check depends on what was checked before, and checks may run in threads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+from perflint.semantics.sites import Site
+
+Memo = dict[object, Any]
+
+
+class Remembers(Protocol):
+    """The model of a file, or an object that shares its memo."""
+
+    @property
+    def memo(self) -> Memo:
+        """The answers by the functions that gave them."""
+
+
+_About = TypeVar("_About", bound=Remembers)
+_Node = TypeVar("_Node", bound=ast.AST)
+_Asked = TypeVar("_Asked", bound=Site)
+_Answer = TypeVar("_Answer")
+
+
+def once(ask: Callable[[_About], _Answer]) -> Callable[[_About], _Answer]:
+    """Remember the answer for an object with a memo."""
+
+    @wraps(ask)
+    def remembered(about: _About) -> _Answer:
+        memo = about.memo
+        if remembered not in memo:
+            memo[remembered] = ask(about)
+        answer: _Answer = memo[remembered]
+        return answer
+
+    return remembered
+
+
+def once_per_node(ask: Callable[[_About, _Node], _Answer]) -> Callable[[_About, _Node], _Answer]:
+    """Remember the answer for each node.
+
+    A rule that looks through the loop, function or file around each of its sites takes time that is quadratic in
+    them. So it asks once what it needs to know about that code.
+    """
+
+    @wraps(ask)
+    def remembered(about: _About, node: _Node) -> _Answer:
+        known: dict[_Node, _Answer] | None = about.memo.get(remembered)
+        if known is None:
+            known = about.memo[remembered] = {}
+        if node not in known:
+            known[node] = ask(about, node)
+        return known[node]
+
+    return remembered
+
+
+def once_per_site(ask: Callable[[_Asked], _Answer]) -> Callable[[_Asked], _Answer]:
+    """Remember the answer for the last site of a file; sites are compared by identity, since hashing is slower."""
+
+    @wraps(ask)
+    def remembered(site: _Asked) -> _Answer:
+        memo = site.model.memo
+        last: tuple[_Asked, _Answer] | None = memo.get(remembered)
+        if last is None or last[0] is not site:
+            last = memo[remembered] = (site, ask(site))
+        return last[1]
+
+    return remembered
