@@ -51,11 +51,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A rule's look at a site. `nominated` says whether it went on to the code."""
+    """The findings of a rule at a site."""
 
     rule: Rule
     site: Site
-    nominated: bool
     findings: tuple[Finding, ...]
 
 
@@ -95,7 +94,7 @@ def _looks(model: Model, torch_version: Version | None, problems: list[Problem])
             known = len(problems)
             findings = look(rule, site, torch_version, problems)
             if len(problems) == known:
-                yield _Look(rule, site, findings is not None, findings or ())
+                yield _Look(rule, site, findings)
 
 
 def _is_at(span: Span, line: int, column: int | None) -> bool:
@@ -177,9 +176,7 @@ def _nothing(made: _Look, reported: dict[Span, str]) -> Decision:
         why = _nothing_to_wait_for(made.site)
     else:
         why = ""
-    if not why:
-        why = "nothing in the code is what it looks for" if made.nominated else "the facts above rule it out"
-    return Decision(rule.code, rule.name, span, Outcome.NOTHING, why)
+    return Decision(rule.code, rule.name, span, Outcome.NOTHING, why or "this is not the pattern that it looks for")
 
 
 def _waits_for_tensors(site: Site) -> bool:

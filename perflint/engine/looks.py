@@ -13,8 +13,8 @@ from perflint.rules.base import Rule
 from perflint.semantics.sites import FileSite, Site
 
 
-def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[Problem]) -> tuple[Finding, ...] | None:
-    """The findings; None if the facts alone rule them out. A crash is added to `problems`."""
+def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[Problem]) -> tuple[Finding, ...]:
+    """The findings; none if the rule crashes, which is added to `problems`."""
 
     def describe() -> Crash:
         line = None if isinstance(site, FileSite) else site.node.lineno
@@ -22,13 +22,9 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
         return f"rule {rule.code} ({rule.name})", line, help
 
     with contained(problems, site.model.source.path, describe):
-        if rule.nominate(site):
-            # A whole file has no libcst node: its rules look at what they need of it.
-            node = None if isinstance(site, FileSite) else site.model.source.concrete(site.node)
-            found = rule.check(node, site)  # type: ignore[arg-type]
-            kept = filter(None, (weighed(_for_any_caller(each, rule, site), site) for each in found))
-            return tuple(offered(each, torch_version, site.model.is_scripted) for each in kept)
-    return None
+        kept = filter(None, (weighed(_for_any_caller(each, rule, site), site) for each in rule.check(site)))
+        return tuple(offered(each, torch_version, site.model.is_scripted) for each in kept)
+    return ()
 
 
 def _for_any_caller(finding: Finding, rule: Rule, site: Site) -> Finding:
@@ -39,8 +35,7 @@ def _for_any_caller(finding: Finding, rule: Rule, site: Site) -> Finding:
     if not site.model.relies_on_callers(site.node):
         return finding
     other = site.model.for_any_caller.site_like(site)
-    node = site.model.source.concrete(site.node)
-    for each in rule.check(node, other) if other is not None and rule.nominate(other) else ():
+    for each in rule.check(other) if other is not None else ():
         if each.span == finding.span:
             return replace(finding, fix=each.fix)
     return replace(finding, fix=replace(fix, safety=Safety.UNSAFE, message=f"{fix.message} ({_OTHERS})"))

@@ -1,7 +1,7 @@
 """The base class of rules.
 
 A rule is a small class in a file of its own. It names the sites that it listens to,
-decides on the libcst node of a site and the model's facts about it, and yields findings.
+decides by the facts of the model about a site, and yields findings.
 It holds no state. Its docstring is its page in the docs.
 """
 
@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Severity, Span
 from perflint.frozen import dataclass
 from perflint.semantics.sites import FileSite, FormatSite, Site, SubscriptSite, TruthSite
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +62,13 @@ class Rule(ABC):
     until: ClassVar[tuple[int, int] | None] = None
     """The first torch version that it does not hold for any more."""
 
-    def nominate(self, site: Any) -> bool:
-        """Whether the facts alone leave the site worth parsing by libcst. Cheap: no text, no libcst."""
-        return True
-
     @abstractmethod
-    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
-        """The findings at a nominated site; `node` is its libcst node."""
+    def check(self, site: Any) -> Iterator[Finding]:
+        """The findings at a site that the rule listens to.
+
+        It runs for each such site, so it asks cheap questions first. A fix asks the site for its libcst node
+        (`site.concrete`) only when there is a finding.
+        """
 
     def measured_cost(self) -> str | None:
         """The sentence on the measured cost of the pattern; None if there is none for all its findings."""
@@ -117,6 +114,6 @@ class TracedRule(Rule):
 
     listens = ()
 
-    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+    def check(self, site: Any) -> Iterator[Finding]:
         """Nothing."""
         return iter(())

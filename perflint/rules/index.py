@@ -13,15 +13,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules.base import Calls, Files, Listens, Rule
 from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
 _LISTS: dict[str, type[Calls] | type[Files]] = {kind.__name__: kind for kind in (Calls, Files)}
@@ -48,16 +45,12 @@ class Unloaded(Rule):
         if self._rule is None:
             rule = self._rule = rule_of(importlib.import_module(self._module))()
             # Later calls go to the rule directly: there are hundreds of thousands.
-            vars(self).update(nominate=rule.nominate, check=rule.check)
+            vars(self).update(check=rule.check)
         return self._rule
 
-    def nominate(self, site: Any) -> bool:
+    def check(self, site: Any) -> Iterator[Finding]:
         """As the rule does."""
-        return self.loaded.nominate(site)
-
-    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
-        """As the rule does."""
-        return self.loaded.check(node, site)
+        return self.loaded.check(site)
 
     def measured_cost(self) -> str | None:
         """As the rule does."""

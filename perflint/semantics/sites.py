@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Heat, Span, weakest
 from perflint.frozen import dataclass
 from perflint.semantics.values import Device, Evidence, Tensor, Value
+from perflint.source.concrete import cst
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -45,7 +46,17 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class CallSite(Site):
+class ExpressionSite(Site):
+    """An expression, with its libcst node for fixes."""
+
+    @property
+    def concrete(self) -> cst.BaseExpression:
+        """The libcst node of the expression, parsed when a rule first asks for it."""
+        return self.model.source.concrete(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite(ExpressionSite):
     """A call whose target the model knows.
 
     `target` is the full name of what is called: "torch.nonzero", "torch.Tensor.item",
@@ -73,6 +84,13 @@ class CallSite(Site):
         return self.node.args[position]
 
     @property
+    def concrete(self) -> cst.Call:
+        """The libcst node of the call, parsed when a rule first asks for it."""
+        node = self.model.source.concrete(self.node)
+        assert isinstance(node, cst.Call)
+        return node
+
+    @property
     def has_unpacking(self) -> bool:
         """Whether `*args` or `**kwargs` may hide arguments."""
         return any(isinstance(arg, ast.Starred) for arg in self.node.args) or any(
@@ -81,7 +99,7 @@ class CallSite(Site):
 
 
 @dataclass(frozen=True, slots=True)
-class TruthSite(Site):
+class TruthSite(ExpressionSite):
     """An expression whose truth decides what runs next.
 
     `construct` is "if", "while", "assert", "conditional expression", "and", "or", "not",
@@ -93,7 +111,7 @@ class TruthSite(Site):
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptSite(Site):
+class SubscriptSite(ExpressionSite):
     """An indexing. `mode` is "load", "store", "augmented" (`x[i] += 1`) or "delete"."""
 
     node: ast.Subscript
@@ -103,7 +121,7 @@ class SubscriptSite(Site):
 
 
 @dataclass(frozen=True, slots=True)
-class FormatSite(Site):
+class FormatSite(ExpressionSite):
     """An expression that is turned into text.
 
     `sink` is "f-string", "print", "logging", "str.format", "%", "str", "repr" or "format".

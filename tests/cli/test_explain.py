@@ -396,10 +396,10 @@ def test_control_characters_do_not_reach_the_terminal(perflint: Command) -> None
 def test_a_rule_that_crashes(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = next(rule for rule in all_rules() if rule.code == "TPF101")
 
-    def nominate(self: object, site: object) -> bool:
+    def check(self: object, site: object) -> bool:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr(type(rule), "nominate", nominate)
+    monkeypatch.setattr(type(rule), "check", check)
     perflint.write("a.py", TRAIN)
     ran = perflint("explain", SUM)
     assert ran.code == 2

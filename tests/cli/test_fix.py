@@ -21,7 +21,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Device
-from perflint.source.concrete import cst
 
 
 class Toy(Rule):
@@ -31,7 +30,7 @@ class Toy(Rule):
     new = ""
     safety = Safety.SAFE
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         for number, line in enumerate(site.model.source.lines, 1):
             for match in re.finditer(rf"\b{self.name}\b", line):
                 span = Span(number, match.start() + 1, number, match.end() + 1)
@@ -62,9 +61,9 @@ class Broken(Toy):
 class Crashing(Toy):
     code, name, new = "TPF005", "fragile", "crash"
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         assert "crash" not in site.model.source.text, "on purpose"
-        yield from super().check(node, site)
+        yield from super().check(site)
 
 
 class Shown(Rule):
@@ -73,7 +72,7 @@ class Shown(Rule):
     code, name = "TPF006", "shown"
     effect, severity, listens = Effect.SYNC, Severity.WARNING, (Calls("builtins.print"),)
 
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         tensor = site.value(site.node.args[0]).tensor
         if tensor is not None and tensor.device is Device.CUDA:
             yield self.finding(site, "shown", heat=Heat.HOT)

@@ -14,6 +14,8 @@ from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.semantics.sites import CallSite, FileSite
+from perflint.source.concrete import code
 from perflint.source.text import Source
 from tests.engine.toys import Crashing, CrashingAtOnce, Files, Graded, Picky, Truths, Zeros
 
@@ -54,10 +56,28 @@ def test_aliases_are_resolved() -> None:
     assert where(report.findings) == [("TPF101", 3, 1), ("TPF101", 4, 1)]
 
 
-def test_file_sites_come_without_a_node() -> None:
-    Files.nodes.clear()
-    check(TEXT, Files())
-    assert Files.nodes == [None]
+def test_a_rule_asks_for_the_libcst_node_of_a_site() -> None:
+    source = Source("a.py", "import torch\n(torch\n .zeros(3))\n")
+    (site,) = (site for site in Model(source, Project()).sites() if isinstance(site, CallSite))
+    assert not parsed(source)
+    assert code(site.concrete) == "torch\n .zeros(3)"
+    assert site.concrete is site.concrete
+    assert parsed(source)
+
+
+def parsed(source: Source) -> bool:
+    """Whether libcst has parsed anything of a file."""
+    return bool(source._concrete)
+
+
+def test_a_rule_without_findings_does_not_make_libcst_parse() -> None:
+    source = Source("a.py", TEXT)
+    check_source(source, Project(), RuleSet([Zeros(), Truths(), Files(), Picky()]), Settings())
+    assert not parsed(source)
+
+
+def test_a_file_has_no_libcst_node() -> None:
+    assert not hasattr(FileSite, "concrete")
 
 
 def test_columns_are_in_characters() -> None:

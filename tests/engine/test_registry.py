@@ -24,7 +24,7 @@ class Found(Rule):
     code, name = "{code}", "{name}"
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Calls("torch.zeros"),)
-    def check(self, node, site):
+    def check(self, site):
         yield from ()
 '''
 

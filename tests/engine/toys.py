@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
@@ -16,7 +16,7 @@ class Toy(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
 
-    def check(self, node: Any, site: Any) -> Iterator[Finding]:
+    def check(self, site: Any) -> Iterator[Finding]:
         yield self.finding(site, f"{self.name} here", heat=Heat.HOT)
 
 
@@ -35,29 +35,24 @@ class Truths(Toy):
 
 
 class Files(Toy):
-    """Files; has no node to look at."""
+    """Files."""
 
     code, name = "TPF201", "files"
     listens = (FileSite,)
-    nodes: ClassVar[list[Any]] = []
 
-    def check(self, node: Any, site: FileSite) -> Iterator[Finding]:
-        self.nodes.append(node)
+    def check(self, site: FileSite) -> Iterator[Finding]:
         source = site.model.source
         yield self.finding(site, f"{len(source.lines)} lines", span=source.span(source.tree.body[0]), heat=Heat.HOT)
 
 
 class Picky(Toy):
-    """Nominates nothing."""
+    """Finds nothing."""
 
     code, name = "TPF103", "picky"
     listens = (Calls("torch.zeros"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return False
-
-    def check(self, node: Any, site: CallSite) -> Iterator[Finding]:
-        raise AssertionError
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        return iter(())
 
 
 class Crashing(Toy):
@@ -66,18 +61,18 @@ class Crashing(Toy):
     code, name = "TPF901", "crashing"
     listens = (Calls("torch.zeros"),)
 
-    def check(self, node: Any, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         yield self.finding(site, "half an answer")
         raise KeyError("lost\nand gone")
 
 
 class CrashingAtOnce(Toy):
-    """Fails before the expression is parsed."""
+    """Fails before its first finding."""
 
     code, name = "TPF902", "crashing-at-once"
     listens = (FileSite,)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         raise ZeroDivisionError
 
 
@@ -87,7 +82,7 @@ class Graded(Toy):
     code, name = "TPF301", "graded"
     listens = (Calls("torch.zeros"),)
 
-    def check(self, node: Any, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         grades = site.node.args[0].value.split()  # type: ignore[attr-defined]
         yield self.finding(
             site, " ".join(grades), confidence=Confidence(grades[0]), heat=Heat(grades[1]), severity=Severity(grades[2])

@@ -136,7 +136,7 @@ def _steps(text: str) -> int:
     sys.settrace(line)
     try:
         for rule in RULES:
-            list(rule.check(None, site))  # type: ignore[arg-type]
+            list(rule.check(site))
     finally:
         sys.settrace(before)
     return count

@@ -19,7 +19,6 @@ from perflint.semantics.sites import Site
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.source.concrete import cst
 
 _FAR = 2
 """Calls between what is compiled and what it runs, from which on it is less sure that it does."""
@@ -48,10 +47,7 @@ class BreakRule(Rule):
     whole_graphs: ClassVar[bool] = False
     """Whether `fullgraph=True` makes torch.compile capture it."""
 
-    def nominate(self, site: Any) -> bool:
-        return next(self.breaks(site), None) is not None
-
-    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+    def check(self, site: Any) -> Iterator[Finding]:
         for found, compiled in self.breaks(site):
             yield report(self, site, found, compiled)
 

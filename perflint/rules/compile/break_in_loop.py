@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perflint.findings import Finding, Severity
 from perflint.rules.compile import (
@@ -20,9 +20,6 @@ from perflint.rules.compile._breaks import Break, BreakRule, loses_function, rep
 from perflint.rules.registry import RuleSet
 from perflint.semantics.regions.compiled import Compiled
 from perflint.semantics.sites import Site
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _KINDS: tuple[BreakRule, ...] = (
     scalar_read.ScalarRead(),
@@ -115,7 +112,7 @@ class BreakInLoop(BreakRule):
     costs = "a graph break in a loop over four layers makes a compiled forward {1} slower"
     listens = tuple(dict.fromkeys(listen for kind in _KINDS for listen in kind.listens))
 
-    def check(self, node: cst.CSTNode, site: Any) -> Iterator[Finding]:
+    def check(self, site: Any) -> Iterator[Finding]:
         for found, compiled in self.breaks(site):
             yield report(self, site, found, compiled, whole=True)
 

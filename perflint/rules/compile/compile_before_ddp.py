@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
 _FSDP = ("torch.distributed.fsdp.FullyShardedDataParallel",
@@ -77,10 +73,7 @@ class CompileBeforeDdp(Rule):
     listens = (Calls(_DDP, "torch.nn.parallel.distributed.DistributedDataParallel", *_FSDP),)
     since = (2, 0)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _compiled(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         call = _compiled(site)
         if call is None:
             return

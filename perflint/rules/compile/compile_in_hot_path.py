@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
@@ -12,9 +11,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, names_in, walk
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _CACHES = frozenset({"cache", "lru_cache", "cached_property"})
 _TESTS = (ast.Is, ast.IsNot, ast.In, ast.NotIn, ast.Eq, ast.NotEq)
@@ -83,10 +79,9 @@ class CompileInHotPath(Rule):
     listens = (Calls("torch.compile", "torch.nn.Module.compile"),)
     since = (2, 0)
 
-    def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT and not _is_done_once(site.model, site.node)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or _is_done_once(site.model, site.node):
+            return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} makes a new compiled object in each step",

@@ -86,14 +86,10 @@ class CompileResultDropped(Rule):
     listens = (Calls("torch.compile"),)
     since = (2, 0)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _fate(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         fate = _fate(site)
         if fate is None:
             return
-        assert isinstance(node, cst.Call)
         what, in_place = fate
         yield self.finding(
             site,
@@ -103,7 +99,7 @@ class CompileResultDropped(Rule):
             # Set-up code runs once; what it should have compiled runs often.
             heat=Heat.WARM,
             help="Call the result, or compile a module in place with `module.compile()`.",
-            fix=_fix(node, site, in_place),
+            fix=_fix(site, in_place),
         )
 
 
@@ -192,13 +188,14 @@ def _is_read_after(model: Model, function: FunctionNode, name: str, assignment: 
     )
 
 
-def _fix(node: cst.Call, site: CallSite, in_place: bool) -> Fix | None:
+def _fix(site: CallSite, in_place: bool) -> Fix | None:
     call = site.node
     given = call.args[0] if call.args and not site.has_unpacking else None
     if given is None or isinstance(given, ast.Starred):
         return None
     edit: Edit | None = None
     message = "Use what torch.compile returns"
+    node = site.concrete
     if in_place:
         # `self = torch.compile(self, mode=m)` compiles in place as `self.compile(mode=m)`.
         value = site.value(given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_self
@@ -15,9 +14,6 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import GROWS, path_of, walk
 from perflint.semantics.values import Sequence, scalar_type
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 
 class CounterRecompiles(Rule):
@@ -93,10 +89,9 @@ class CounterRecompiles(Rule):
     listens = (Files("compile"),)
     since = (2, 0)
 
-    def nominate(self, site: FileSite) -> bool:
-        return site.model.compiles and "allow_unspec_int_on_nn_module" not in site.model.source.text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if not site.model.compiles or "allow_unspec_int_on_nn_module" in site.model.source.text:
+            return
         model = site.model
         for changed, what, sure in _changes(model):
             compiled = model.compiled(changed)

@@ -122,8 +122,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     for rule in _RULES:
         if not any(isinstance(listen, Calls) and blind.target in listen.names for listen in rule.listens):
             continue
-        if rule.nominate(blind):
-            found = next(iter(rule.check(site.model.source.concrete(site.node), blind)), None)
-            if found is not None:
-                return found.confidence
+        found = next(rule.check(blind), None)
+        if found is not None:
+            return found.confidence
     return None

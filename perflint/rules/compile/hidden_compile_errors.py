@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
@@ -12,9 +11,6 @@ from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.sites import FileSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _LIMITS = {
     "cache_size_limit": 64,
@@ -83,11 +79,10 @@ class HiddenCompileErrors(Rule):
     listens = (Files("_dynamo"),)
     since = (2, 0)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return ("suppress_errors" in text or "_limit" in text) and not in_tests(site.model)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not ("suppress_errors" in text or "_limit" in text) or in_tests(site.model):
+            return
         names = names_in_file(site.model)
         for assignment in site.model.nodes(ast.Assign):
             for target in assignment.targets:

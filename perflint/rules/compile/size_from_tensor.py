@@ -73,9 +73,7 @@ class SizeFromTensor(BreakRule):
         if "capture_scalar_outputs" in site.model.source.text:
             return
         blind = device_blind(site)
-        if not _RULE.nominate(blind):
-            return
-        found = next(iter(_RULE.check(site.model.source.concrete(site.node), blind)), None)
+        found = next(_RULE.check(blind), None)
         if found is not None:
             yield Break(
                 site.node,

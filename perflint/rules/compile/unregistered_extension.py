@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
@@ -12,9 +11,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import path_of
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _LOADS = frozenset({"torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"})
 _REGISTERS = (
@@ -87,7 +83,7 @@ class UnregisteredExtension(Rule):
     effect, severity = Effect.GRAPH_BREAK, Severity.INFO
     listens = (Files("cpp_extension"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         loaded = set(_loaded(model))
         for call in model.nodes(ast.Call):

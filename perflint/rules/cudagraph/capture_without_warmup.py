@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Files, Rule
@@ -14,9 +13,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function, Instance
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _WARMED = re.compile(r"warm_?up|wait_stream|cuda\.Stream\(|cuda\.stream\(|num_warmup", re.IGNORECASE)
 
@@ -84,10 +80,9 @@ class CaptureWithoutWarmup(Rule):
     listens = (Files("graph", "Graph"),)
     since = (1, 10)
 
-    def nominate(self, site: FileSite) -> bool:
-        return bool(site.model.captures.blocks)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if not site.model.captures.blocks:
+            return
         model = site.model
         for block in recorded(model):
             first = _first_work(model, block)

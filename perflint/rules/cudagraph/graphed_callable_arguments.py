@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules.base import Calls, Rule
@@ -15,9 +14,6 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 from perflint.semantics.values import NONE, Instance, Unknown, Value, scalar_type
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _AUTOCASTS = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast",
                         "torch.amp.autocast_mode.autocast"})  # fmt: skip
@@ -76,10 +72,9 @@ class GraphedCallableArguments(Rule):
     listens = (Calls(*GRAPHED),)
     since = (1, 10)
 
-    def nominate(self, site: CallSite) -> bool:
-        return not site.has_unpacking
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.has_unpacking:
+            return
         samples = site.argument("sample_args", 1)
         for part in _parts(samples) if samples is not None else ():
             if _is_no_tensor(site.value(part)):

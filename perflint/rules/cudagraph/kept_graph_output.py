@@ -90,11 +90,10 @@ class KeptGraphOutput(Rule):
     listens = (Files(*_WORDS),)
     since = (2, 0)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "append" in text or "] =" in text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not ("append" in text or "] =" in text):
+            return
         model = site.model
         for kept in _kept_in_loops(model):
             found = _of_replay(model, kept) or _of_compiled(model, kept)

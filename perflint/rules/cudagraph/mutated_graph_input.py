@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules.base import Files, Rule
@@ -13,9 +12,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 
 class MutatedGraphInput(Rule):
@@ -80,10 +76,9 @@ class MutatedGraphInput(Rule):
     listens = (Files("reduce-overhead", "max-autotune", "cudagraphs"),)
     since = (2, 0)
 
-    def nominate(self, site: FileSite) -> bool:
-        return site.model.compiles and "mark_static_address" not in site.model.source.text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if not site.model.compiles or "mark_static_address" in site.model.source.text:
+            return
         model = site.model
         for changed, name in _changes(model):
             function = model.function(changed)

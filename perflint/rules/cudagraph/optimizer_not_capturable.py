@@ -78,11 +78,9 @@ class OptimizerNotCapturable(Rule):
     listens = (Calls("torch.optim.Optimizer.step"),)
     since = (1, 12)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _made(site) is not None and site.model.captures.of(site.node) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        made, capture = _made(site), site.model.captures.of(site.node)
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        made = _made(site)
+        capture = None if made is None else site.model.captures.of(site.node)
         if made is None or capture is None:
             return
         name = made.cls.rpartition(".")[2]

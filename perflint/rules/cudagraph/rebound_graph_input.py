@@ -85,10 +85,9 @@ class ReboundGraphInput(Rule):
     listens = (Files("replay"),)
     since = (1, 10)
 
-    def nominate(self, site: FileSite) -> bool:
-        return bool(site.model.captures.blocks)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if not site.model.captures.blocks:
+            return
         model = site.model
         seen: set[ast.Assign] = set()
         for block in recorded(model):

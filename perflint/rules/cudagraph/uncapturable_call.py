@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
 from perflint.rules._words import EVERY_STEP
@@ -13,9 +12,6 @@ from perflint.rules.compile._breaks import guarded
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)
 
@@ -83,11 +79,10 @@ class UncapturableCall(Rule):
     listens = (Files("graph", "Graph"),)
     since = (1, 10)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         captures = site.model.captures
-        return bool(captures.blocks or captures.functions)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not (captures.blocks or captures.functions):
+            return
         model = site.model
         seen = set()
         for inner in model.sites():
@@ -145,5 +140,4 @@ def _waits(rule: Rule, site: Site) -> Iterator[Finding]:
         yield rule.finding(site, f"`{site.text(site.node)}` asks for the state of the GPU")
         return
     for other in _waiting().listening(site):
-        if other.nominate(site):
-            yield from other.check(site.model.source.concrete(site.node), site)
+        yield from other.check(site)

@@ -18,7 +18,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import NONE, Const, Function
-from perflint.source.concrete import cst
 
 LOADERS = (
     "torch.utils.data.DataLoader",
@@ -152,7 +151,6 @@ def move_in(model: Model, loop: For) -> CallSite | None:
 
 def added(
     site: CallSite,
-    node: cst.CSTNode,
     argument: str,
     message: str,
     *imports: str,
@@ -160,9 +158,7 @@ def added(
     proof: str | None = None,
 ) -> Fix | None:
     """The fix that adds an argument to a loader."""
-    if site.has_unpacking or not isinstance(node, cst.Call):
-        return None
-    new = with_argument(node, argument)
+    new = None if site.has_unpacking else with_argument(site.concrete, argument)
     if new is None:
         return None
     return Fix(message, safety, (replace(site.model.source, site.span, new),), imports, proof=proof)

@@ -15,7 +15,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import ClassInfo, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -86,11 +85,10 @@ class DeviceInWorker(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Files("__getitem", "collate_fn"),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "cuda" in text or "device" in text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not ("cuda" in text or "device" in text):
+            return
         alone = _without_workers(site.model)
         for worker in worker_functions(site.model):
             for part in walk(worker.node):

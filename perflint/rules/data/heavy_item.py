@@ -12,7 +12,6 @@ from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import names_in, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _READS = frozenset(
@@ -87,7 +86,7 @@ class HeavyItem(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Files("__getitem"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         for worker in worker_functions(site.model):
             if "__getitem" not in worker.what:
                 continue

@@ -12,7 +12,6 @@ from perflint.rules.data._loaders import LOADERS, loops_over, workers
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -69,10 +68,7 @@ class LoaderRebuiltEachEpoch(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(*LOADERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return next(loops_around(site.model, site.node), None) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         loop = next(loops_around(site.model, site.node), None)
         if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _varies(site.model, site.node, loop):
             return

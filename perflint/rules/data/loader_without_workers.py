@@ -13,7 +13,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import ClassInfo, last_name, walk
 from perflint.semantics.values import Array, Instance, Sequence, Tensor, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _IMAGES = frozenset(
@@ -128,10 +127,9 @@ class LoaderWithoutWorkers(Rule):
     costs = "images unpacked by the training process make training of a ResNet-50 {0} slower than with eight workers"
     listens = (Calls(*LOADERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return is_off(site, "num_workers") and "backward(" in site.model.source.text and not in_tests(site.model)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not is_off(site, "num_workers") or "backward(" not in site.model.source.text or in_tests(site.model):
+            return
         data = passed(site, "dataset")
         if data is None or _is_in_memory(site.model, site.value(data)):
             return

@@ -12,7 +12,6 @@ from perflint.rules.data._loaders import LOADERS, added, is_off, loops_in_callee
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -78,10 +77,9 @@ class PersistentWorkersOff(Rule):
     listens = (Calls(*LOADERS),)
     since = (1, 8)
 
-    def nominate(self, site: CallSite) -> bool:
-        return is_off(site, "persistent_workers") and passed(site, "num_workers") is not None and workers(site) != 0
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not is_off(site, "persistent_workers") or passed(site, "num_workers") is None or workers(site) == 0:
+            return
         model, count = site.model, workers(site)
         loop = next((each for each in loops_over(model, site.node) if repeats(model, each)), None)
         loop = loop or next(loops_in_callees(model, site.node), None)
@@ -98,13 +96,13 @@ class PersistentWorkersOff(Rule):
             # Once an epoch.
             heat=Heat.WARM,
             help="Pass `persistent_workers=True`.",
-            fix=_fix(site, node) if count else None,
+            fix=_fix(site) if count else None,
         )
 
 
-def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     proof = "nothing but the loader gets the data set" if _is_only_loaded(site) else None
-    return added(site, node, "persistent_workers=True", "Keep the workers", safety=Safety.RISKY, proof=proof)
+    return added(site, "persistent_workers=True", "Keep the workers", safety=Safety.RISKY, proof=proof)
 
 
 def _is_only_loaded(site: CallSite) -> bool:

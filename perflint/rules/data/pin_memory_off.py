@@ -10,7 +10,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_off, loops_over, move_in
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -73,10 +72,9 @@ class PinMemoryOff(Rule):
     effect, severity = Effect.TRANSFER, Severity.INFO
     listens = (Calls(*LOADERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return is_off(site, "pin_memory")
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not is_off(site, "pin_memory"):
+            return
         moves = [found for loop in loops_over(site.model, site.node) if (found := move_in(site.model, loop))]
         if not moves:
             return
@@ -86,13 +84,13 @@ class PinMemoryOff(Rule):
             confidence=Confidence.MEDIUM,
             heat=moves[0].heat,
             help="Pass `pin_memory=True`, and copy with `non_blocking=True`.",
-            fix=_fix(site, node),
+            fix=_fix(site),
             cost=sentence("a copy from pageable memory is {0} slower than an asynchronous one", "pageable-copy"),
         )
 
 
-def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     name = spell(site.model.source, "torch.cuda.is_available", site.node)
     if name is None:
         return None
-    return added(site, node, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)
+    return added(site, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)

@@ -12,7 +12,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
@@ -80,14 +79,13 @@ class RaggedLastBatch(Rule):
     effect, severity = Effect.RECOMPILE, Severity.INFO
     listens = (Calls(*LOADERS),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if not (is_off(site, "drop_last") and is_true(passed(site, "shuffle"))):
-            return False
+            return
         if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
-            return False
-        return says(site.model.source.text, _GRAPHS)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+            return
+        if not says(site.model.source.text, _GRAPHS):
+            return
         size = passed(site, "batch_size")
         if size is None or site.value(size) == Const(1):
             return
@@ -101,5 +99,5 @@ class RaggedLastBatch(Rule):
             confidence=Confidence.MEDIUM,
             heat=site.model.heat(loop),
             help="Pass `drop_last=True`.",
-            fix=added(site, node, "drop_last=True", "Drop the last, smaller batch", safety=Safety.RISKY, proof=_PROOF),
+            fix=added(site, "drop_last=True", "Drop the last, smaller batch", safety=Safety.RISKY, proof=_PROOF),
         )

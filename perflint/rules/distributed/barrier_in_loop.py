@@ -9,7 +9,6 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _BARRIERS = tuple(f"torch.distributed.{name}" for name in ("barrier", "monitored_barrier"))
@@ -80,11 +79,8 @@ class BarrierInLoop(Rule):
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Calls(*_BARRIERS, *_OBJECTS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT and not _is_once(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or _is_once(site):
             return
         barrier = site.target in _BARRIERS
         does = "makes all processes wait for all devices" if barrier else "pickles objects and waits several times"

@@ -12,7 +12,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _REDUCES = ("torch.distributed.all_reduce", "torch.distributed.reduce")
@@ -79,10 +78,9 @@ class CollectivePerStep(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(*_REDUCES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT and _is_number(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or not _is_number(site):
+            return
         others = _others(site)
         if not others or others[0].lineno < site.node.lineno:
             # One finding for all of them, at the first.

@@ -8,7 +8,6 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WRAPPERS = (
@@ -74,7 +73,7 @@ class DataParallel(Rule):
     effect, severity = Effect.TRANSFER, Severity.INFO
     listens = (Calls(*_WRAPPERS),)
 
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if not (site.node.args or site.node.keywords) or in_tests(site.model):
             return
         yield self.finding(

@@ -11,7 +11,6 @@ from perflint.rules._methods import is_true
 from perflint.rules._says import says
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 
 _WRAPPERS = (
     "torch.nn.parallel.DistributedDataParallel",
@@ -79,13 +78,10 @@ class FindUnusedParameters(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(*_WRAPPERS),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if not says(site.model.source.text, _TRAINS):
-            return False
-        return is_true(site.argument("find_unused_parameters")) and not is_true(site.argument("static_graph"))
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+            return
+        if not is_true(site.argument("find_unused_parameters")) or is_true(site.argument("static_graph")):
             return
         keyword = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")
         edit = dropped(site.model.source, site.node, keyword)

@@ -12,7 +12,6 @@ from perflint.rules._names import names_in_file
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _RANK = re.compile(r"rank|main_process|is_main|is_master|master|primary|world_size|leader|distributed", re.IGNORECASE)
@@ -84,11 +83,10 @@ class UnguardedCheckpoint(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls("torch.save"),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "init_process_group" in text or "DistributedDataParallel" in text
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if not ("init_process_group" in text or "DistributedDataParallel" in text):
+            return
         function = site.model.function(site.node)
         if not _is_distributed(site.model) or _knows_rank(site) or not any(_starts(site.model, function)):
             return

@@ -27,7 +27,6 @@ from perflint.rules.evaluation._scopes import Survey, survey
 from perflint.rules.evaluation._training import EVALUATING_WORDS
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.sites import FileSite
-from perflint.source.concrete import cst
 
 
 class EvalWithoutNoGrad(Rule):
@@ -121,15 +120,9 @@ class EvalWithoutNoGrad(Rule):
     costs = "autograd makes inference of a ResNet-50 {0} slower at batch 1, and costs {1} at batch 64"
     listens = (FileSite,)
 
-    def nominate(self, site: FileSite) -> bool:
-        text = site.model.source.text
-        if ".eval()" in text or ".train(False" in text or ".detach()" in text:
-            return True
-        if "parameters()" in text and "optim" in text:
-            return True
-        return defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if not _may_evaluate(site.model.source.text):
+            return
         file = survey(site.model)
         lost = wasted(file)
         inside = _by_statement(site, lost)
@@ -178,6 +171,15 @@ class EvalWithoutNoGrad(Rule):
             help="Call it under `with torch.no_grad():`.",
             fix=under_no_grad(file, each.scope, each.call, each.why is Why.UNTRAINED) if each.is_proven else None,
         )
+
+
+def _may_evaluate(text: str) -> bool:
+    """Whether a file may call a model without a backward pass, by its text."""
+    if ".eval()" in text or ".train(False" in text or ".detach()" in text:
+        return True
+    if "parameters()" in text and "optim" in text:
+        return True
+    return defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
 
 
 def _by_statement(site: FileSite, lost: list[Wasted]) -> dict[ast.AST, list[Wasted]]:

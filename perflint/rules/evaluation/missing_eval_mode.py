@@ -18,7 +18,6 @@ from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
 from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
 from perflint.semantics.memo import once
 from perflint.semantics.sites import FileSite
-from perflint.source.concrete import cst
 
 _DEEPEST = 4
 """So many calls may lie between a switch and the run of the model."""
@@ -112,11 +111,10 @@ class MissingEvalMode(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (FileSite,)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS) or loads(text)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not (defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS) or loads(text)):
+            return
         file = survey(site.model)
         told: set[ast.Call] = set()
         for region in regions(file):

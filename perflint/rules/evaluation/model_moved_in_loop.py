@@ -13,7 +13,6 @@ from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
@@ -81,13 +80,8 @@ class ModelMovedInLoop(Rule):
     costs = None
     listens = (Calls(*_MOVES, _LOADS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        if site.heat is not Heat.HOT:
-            return False
-        return _loads_the_same(site) if site.target == _LOADS else _moves(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or not (_loads_the_same(site) if site.target == _LOADS else _moves(site)):
             return
         what = "reads the same file" if site.target == _LOADS else "goes through the whole model, or copies it"
         yield self.finding(

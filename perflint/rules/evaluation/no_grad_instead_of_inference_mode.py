@@ -87,11 +87,10 @@ class NoGradInsteadOfInferenceMode(Rule):
     listens = (Files("no_grad"),)
     since = (1, 9)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return ".eval()" in text or defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not (".eval()" in text or defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text)):
+            return
         file = survey(site.model)
         for scope, context, within in _contexts(file):
             sure = _fits(file, scope, within)

@@ -10,7 +10,6 @@ from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _GATHERS = tuple(
@@ -77,11 +76,8 @@ class GatherEachStep(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(*_GATHERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT and _trains(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or not _trains(site):
             return
         prints = site.target.endswith(".print")
         does = "prints, and reads the values that it prints" if prints else "waits for all processes"

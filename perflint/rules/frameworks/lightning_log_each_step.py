@@ -11,7 +11,6 @@ from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Const
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _TRAINERS = frozenset({"lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer"})
@@ -89,7 +88,7 @@ class LightningLogEachStep(Rule):
     measured = ("logged-item-gpt", "logged-item-gpt-host-work", "logged-item-policy")
     listens = (Files("lightning"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         for call in calls_named(site, "log", "log_dict"):
             if _in_training_step(site.model, call.node):
                 yield from self._logged(call)

@@ -11,7 +11,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
-from perflint.source.concrete import cst
 
 _ARGUMENTS = tuple(
     f"transformers.{home}{name}TrainingArguments"
@@ -73,7 +72,7 @@ class TrainerReadsEachStep(Rule):
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Calls(*_ARGUMENTS),)
 
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         logging, empty = site.argument("logging_steps"), site.argument("torch_empty_cache_steps")
         if logging is not None and site.value(logging) == Const(1):
             yield self._found(site, "`logging_steps=1` reads the loss (runs every step)", Confidence.MEDIUM)
@@ -82,8 +81,7 @@ class TrainerReadsEachStep(Rule):
             text = "`torch_empty_cache_steps` empties the cache every few steps"
             yield self._found(site, text, Confidence.HIGH, cost=price)
         if site.argument("logging_nan_inf_filter") is None and not site.has_unpacking:
-            assert isinstance(node, cst.Call)
-            new = None if in_tests(site.model) else with_argument(node, "logging_nan_inf_filter=False")
+            new = None if in_tests(site.model) else with_argument(site.concrete, "logging_nan_inf_filter=False")
             edit = None if new is None else replace(site.model.source, site.span, new)
             fix = None if edit is None else Fix("Turn the filter off", Safety.UNSAFE, (edit,))
             text = (

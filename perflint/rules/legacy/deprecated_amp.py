@@ -107,7 +107,7 @@ class DeprecatedAmp(Rule):
     listens = (Files("amp"),)
     since = (2, 4)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         source = site.model.source
         if not _amp.mentions_deprecated(source.text):
             return

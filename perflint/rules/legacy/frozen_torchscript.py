@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import names_in_file
@@ -11,9 +10,6 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.legacy.torchscript import uses
 from perflint.semantics.sites import FileSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference", "torch.jit.run_frozen_optimizations"})
 
@@ -67,11 +63,10 @@ class FrozenTorchscript(Rule):
     listens = (Files("torch.jit", "torch import jit"),)
     since = (2, 9)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "jit" in text and any(name.rpartition(".")[2] in text for name in _FREEZES)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if "jit" not in text or not any(name.rpartition(".")[2] in text for name in _FREEZES):
+            return
         names = names_in_file(site.model)
         for use in uses(site, names, _FREEZES):
             yield self.finding(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names, names_in_file
@@ -16,9 +15,6 @@ from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import stands_in, walk
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _MEANT = {
     "torch.compiler.optimize": "torch.compile",
@@ -96,7 +92,7 @@ class MissingApi(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
     listens = (Files("torch"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         names = names_in_file(model)
         for used, full in _used(model, names):

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -60,12 +58,10 @@ class PinMemoryDevice(Rule):
     listens = (Calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"),)
     since = (2, 13)
 
-    def nominate(self, site: CallSite) -> bool:
-        given = keyword(site.node, "pin_memory_device")
-        return given is not None and not (isinstance(given, ast.Constant) and not given.value)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        given = next(item for item in site.node.keywords if item.arg == "pin_memory_device")
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        given = next((item for item in site.node.keywords if item.arg == "pin_memory_device"), None)
+        if given is None or (isinstance(given.value, ast.Constant) and not given.value.value):
+            return
         span = site.model.source.span(given)
         yield self.finding(
             site,

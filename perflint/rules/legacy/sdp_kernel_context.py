@@ -10,7 +10,6 @@ from perflint.fixes.imports import spell
 from perflint.rules._since import SDPA_KERNEL
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _PARAMETERS = ("enable_flash", "enable_math", "enable_mem_efficient", "enable_cudnn")
@@ -76,7 +75,7 @@ class SdpKernelContext(Rule):
     listens = (Calls("torch.backends.cuda.sdp_kernel"),)
     since = (2, 5)
 
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         yield self.finding(
             site,
             f"{quoted(site.text(site.node.func))} is deprecated and warns at each call",

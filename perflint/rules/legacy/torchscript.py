@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.sites import FileSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
 _DEPRECATED = frozenset(f"torch.jit.{name}" for name in _NAMES.split())
@@ -80,7 +76,7 @@ class Torchscript(Rule):
     listens = (Files("jit"),)
     since = (2, 9)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         names = names_in_file(model)
         saved = ".save(" in model.source.text or "torch.jit.save" in model.source.text

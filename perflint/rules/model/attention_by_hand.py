@@ -11,7 +11,6 @@ from perflint.rules.model._attention import attentions
 from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import FileSite, Site
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _FUSED = re.compile(
@@ -94,13 +93,12 @@ class AttentionByHand(Rule):
     since = (2, 0)
     listens = (Files("softmax", "Softmax"),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
         if not any(word in text for word in ("matmul", "bmm", "einsum", " @ ")):
-            return False
-        return _FUSED.search(text) is None
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+            return
+        if _FUSED.search(text) is not None:
+            return
         model = site.model
         written = [*attentions(model)]
         if not written:

@@ -122,7 +122,7 @@ class BiasBeforeNorm(Rule):
     costs = None
     listens = (FileSite,)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         text = model.source.text
         if "Norm" not in text or ("Conv" not in text and "Linear" not in text):

@@ -13,7 +13,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, stands_in, walk
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _LAYERS = {f"torch.nn.{name}Cell": f"torch.nn.{name}" for name in ("LSTM", "GRU", "RNN")}
@@ -99,17 +98,13 @@ class CellInLoop(Rule):
     costs = "an LSTMCell in a loop makes a training step with 128 steps of width 512 {0} slower"
     listens = (Calls("torch.nn.Module.__call__"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        cell = site.value(site.node.func)
-        if not isinstance(cell, Instance) or cell.cls not in _LAYERS or len(site.node.args) != 2:
-            return False
-        return not site.has_unpacking and _loop(site.model, site.node) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         model, call = site.model, site.node
-        loop, cell = _loop(model, call), site.value(call.func)
-        assert loop is not None and isinstance(cell, Instance)
-        if not _keeps_to_itself(model, call, loop) or model.compiled(call) is not None:
+        cell = site.value(call.func)
+        if not isinstance(cell, Instance) or cell.cls not in _LAYERS or len(call.args) != 2 or site.has_unpacking:
+            return
+        loop = _loop(model, call)
+        if loop is None or not _keeps_to_itself(model, call, loop) or model.compiled(call) is not None:
             return
         layer = _LAYERS[cell.cls]
         yield self.finding(

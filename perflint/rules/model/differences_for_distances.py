@@ -13,7 +13,6 @@ from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Unknown
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
@@ -92,11 +91,8 @@ class DifferencesForDistances(Rule):
     costs = "it makes the step of a vector quantiser {0} slower, and one of metric learning {1}"
     listens = (Calls(*_NORMS, *_SUMS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return not site.has_unpacking and _difference(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        difference = _difference(site)
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        difference = None if site.has_unpacking else _difference(site)
         if difference is None:
             return
         operands = (device_confidence(site.value(each)) for each in (difference.left, difference.right))

@@ -14,7 +14,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in
 from perflint.semantics.values import Evidence, Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _TYPOS = frozenset("require_grad requires_grads require_grads required_grad requires_gradient require_gradient".split())
@@ -81,7 +80,7 @@ class FrozenParamsWithGrad(Rule):
     costs = "gradients for a frozen ResNet-50 make training of its last layer {0} slower"
     listens = (Files("grad", "optim"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         text = model.source.text
         if "requires_grad" in text or any(typo in text for typo in _TYPOS):

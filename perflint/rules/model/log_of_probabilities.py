@@ -14,7 +14,6 @@ from perflint.rules.model._flow import source_of
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SIGMOID = ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.Tensor.sigmoid")
@@ -93,10 +92,9 @@ class LogOfProbabilities(Rule):
     costs = "over a vocabulary of 50304 tokens it makes GPT-2 training {0} slower"
     listens = (Files("softmax", "sigmoid", "Softmax", "Sigmoid"),)
 
-    def nominate(self, site: FileSite) -> bool:
-        return "log(" in site.model.source.text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if "log(" not in site.model.source.text:
+            return
         model = site.model
         for call in model.nodes(ast.Call):
             split = _logarithm(model, call)

@@ -16,7 +16,6 @@ from perflint.rules.transfer._loops import Loop, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import last_name, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _KEEPS_STATE = re.compile(r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph")
@@ -97,11 +96,10 @@ class NeedlessRetainGraph(Rule):
     measured = ("retain-graph-step-gpt",)
     listens = (Files("retain_graph"),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return ".step(" in text and not _KEEPS_STATE.search(text)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if ".step(" not in text or _KEEPS_STATE.search(text):
+            return
         model = site.model
         retaining = [call for call in model.nodes(ast.Call) if _retains(call)]
         if not retaining or _a_forward_keeps(model):

@@ -12,7 +12,6 @@ from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
@@ -90,19 +89,17 @@ class ReentrantCheckpoint(Rule):
     since = (2, 1)
     listens = (Calls("torch.utils.checkpoint.checkpoint", _SEQUENTIAL),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if any(keyword.arg is None or keyword.arg == "use_reentrant" for keyword in site.node.keywords):
-            return False
-        return not (site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking))
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
+            return
+        if site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking):
+            return
         # What a name or an attribute was given may have `use_reentrant` bound, or stand for other functions too.
         if names_in_file(site.model).full_name(site.node.func) != site.target:
             return
         if _is_for_a_version(site.model, site.node):
             return
-        changed = with_argument(node, "use_reentrant=False")
+        changed = with_argument(site.concrete, "use_reentrant=False")
         fix = None
         if changed is not None:
             edit = replace(site.model.source, site.span, changed)

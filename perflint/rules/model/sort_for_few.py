@@ -15,7 +15,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Tensor
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SORTS = ("torch.argsort", "torch.sort", "torch.Tensor.argsort", "torch.Tensor.sort")
@@ -83,11 +82,10 @@ class SortForFew(Rule):
     )
     listens = (Calls(*_SORTS),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         stable = keyword(site.node, "stable")
-        return not site.has_unpacking and (stable is None or is_false(stable))
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+        if site.has_unpacking or not (stable is None or is_false(stable)):
+            return
         found = [*_cuts(site)]
         cuts = [each for each in found if each is not None]
         if not cuts or len(cuts) < len(found):

@@ -13,7 +13,6 @@ from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 
 _NEED_WEIGHTS = 4
 
@@ -87,18 +86,15 @@ class UnusedAttentionWeights(Rule):
     costs = None
     listens = (Calls("torch.nn.Module.__call__"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        """Whether attention is called, asked for weights, and only its first result used."""
+    def check(self, site: CallSite) -> Iterator[Finding]:
         attention = site.value(site.node.func)
         if not isinstance(attention, Instance) or attention.cls != "torch.nn.MultiheadAttention":
-            return False
+            return
         if site.has_unpacking:
-            return False
+            return
         asked = site.argument("need_weights", _NEED_WEIGHTS)
-        return (asked is None or _is(asked, True)) and first_item_only(site.model, site.node)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
+        if not (asked is None or _is(asked, True)) or not first_item_only(site.model, site.node):
+            return
         text = site.model.source.text
         read_elsewhere = "register_forward_hook" in text or "create_graph" in text
         half = region(site.model).half is not None
@@ -110,7 +106,7 @@ class UnusedAttentionWeights(Rule):
             severity=row.severity,
             confidence=Confidence.LOW if read_elsewhere else Confidence.HIGH,
             help="Pass `need_weights=False`.",
-            fix=_fix(node, site),
+            fix=_fix(site),
             cost=sentence(_COST, row.name),
         )
 
@@ -118,12 +114,12 @@ class UnusedAttentionWeights(Rule):
 _COST = "unread attention weights make training of 6 transformer layers with 1024 tokens {0} slower"
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     asked = site.argument("need_weights", _NEED_WEIGHTS)
     if asked is not None:
         edit = Edit(site.model.source.span(asked), "False")
     else:
-        changed = with_argument(node, "need_weights=False")
+        changed = with_argument(site.concrete, "need_weights=False")
         if changed is None:
             return None
         edit = replace(site.model.source, site.span, changed)

@@ -13,7 +13,6 @@ from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WRAPPERS = frozenset(
@@ -89,11 +88,10 @@ class AccumWithoutNoSync(Rule):
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Files("DistributedDataParallel"),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "backward" in text and not any(word in text for word in _AVOIDS)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if "backward" not in text or any(word in text for word in _AVOIDS):
+            return
         model = site.model
         names = names_in_file(model)
         if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):

@@ -10,7 +10,6 @@ from perflint.rules._methods import is_true
 from perflint.rules.base import Calls, Rule
 from perflint.rules.optimizer._graphs import captures, compiles
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 
 _CAPTURABLE = tuple(
     f"torch.optim.{name}"
@@ -72,14 +71,11 @@ class CapturableUnneeded(Rule):
     listens = (Calls(*_CAPTURABLE),)
     since = (2, 0)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if not is_true(site.argument("capturable")) or site.argument("fused") is not None:
-            return False
+            return
         text = site.model.source.text
-        return not (captures(text) or compiles(text))
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+        if captures(text) or compiles(text):
             return
         keyword = next(item for item in site.node.keywords if item.arg == "capturable")
         edit = dropped(site.model.source, site.node, keyword)

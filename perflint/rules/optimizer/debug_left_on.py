@@ -13,7 +13,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SWITCHES = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
@@ -80,13 +79,8 @@ class DebugLeftOn(Rule):
     costs = None
     listens = (Calls(*_SWITCHES, *_CONTEXTS, *_GRADCHECKS, *_RANGES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        if site.target in _GRADCHECKS:
-            return site.heat is Heat.HOT
-        return _is_on(site) and not is_guarded(site.model, site.node)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not _is_left_on(site):
             return
         yield self.finding(
             site,
@@ -101,6 +95,13 @@ class DebugLeftOn(Rule):
             if site.target in (*_GRADCHECKS, *_RANGES)
             else sentence("anomaly detection makes GPT-2 training {0} slower", *self.measured),
         )
+
+
+def _is_left_on(site: CallSite) -> bool:
+    """Whether a check runs in each step, or a switch is on whatever the settings are."""
+    if site.target in _GRADCHECKS:
+        return site.heat is Heat.HOT
+    return _is_on(site) and not is_guarded(site.model, site.node)
 
 
 def _what(site: CallSite) -> str:

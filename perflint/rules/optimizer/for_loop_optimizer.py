@@ -17,7 +17,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Mapping, Sequence, Value
-from perflint.source.concrete import cst
 
 _COMPILED_STEP = re.compile(r"compile\([\w.]+\.step\b")
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
@@ -93,36 +92,33 @@ class ForLoopOptimizer(Rule):
     listens = (Calls(*sorted(_FOREACH)),)
     since = (2, 0)
 
-    def nominate(self, site: CallSite) -> bool:
-        if _confidence(site) is None or says(site.model.source.text, _COMPILED_STEP):
-            return False
-        if _loops(site):
-            return True
-        uses_device = says(site.model.source.text, _USES_DEVICE)
-        return _may_be_fused(site) and uses_device and not (_is_small(site) or in_tests(site.model))
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
-        if confidence is None:
+        if confidence is None or says(site.model.source.text, _COMPILED_STEP):
             return
-        name = site.target.rpartition(".")[2]
-        if not _loops(site):
-            whole = cost("adamw-not-fused-gpt")
-            yield self.finding(
-                site,
-                f"`{name}` runs unfused: several kernels for each group of parameters",
-                # Its kernels are few: the step of a ResNet-50 lost no more than 1 %.
-                severity=Severity.INFO if name == "SGD" else whole.severity,
-                help="Pass `fused=True`.",
-                confidence=confidence,
-                heat=Heat.HOT,
-                fix=_with_fused(site, node),
-                cost=None if name == "SGD" else sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt"),
-            )
-            return
-        yield self.finding(
+        if _loops(site):
+            yield self._one_by_one(site, confidence)
+        elif _is_worth_fusing(site):
+            yield self._unfused(site, confidence)
+
+    def _unfused(self, site: CallSite, confidence: Confidence) -> Finding:
+        name = _name(site)
+        return self.finding(
             site,
-            f"`{name}` with `foreach=False` updates the parameters one by one",
+            f"`{name}` runs unfused: several kernels for each group of parameters",
+            # Its kernels are few: the step of a ResNet-50 lost no more than 1 %.
+            severity=Severity.INFO if name == "SGD" else cost("adamw-not-fused-gpt").severity,
+            help="Pass `fused=True`.",
+            confidence=confidence,
+            heat=Heat.HOT,
+            fix=_with_fused(site),
+            cost=None if name == "SGD" else sentence(_UNFUSED, "adam-not-fused", "adamw-not-fused-gpt"),
+        )
+
+    def _one_by_one(self, site: CallSite, confidence: Confidence) -> Finding:
+        return self.finding(
+            site,
+            f"`{_name(site)}` with `foreach=False` updates the parameters one by one",
             confidence=confidence,
             # It is made once, but steps each time.
             heat=Heat.HOT,
@@ -134,6 +130,18 @@ class ForLoopOptimizer(Rule):
 
 _UNFUSED = "unfused, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
 _ONE_BY_ONE = "one by one, the step of Adam for 300 small parameters is {0} slower, and a whole GPT-2 training step {1}"
+
+
+def _name(site: CallSite) -> str:
+    """The name of the class of an optimizer."""
+    return site.target.rpartition(".")[2]
+
+
+def _is_worth_fusing(site: CallSite) -> bool:
+    """Whether the file uses a GPU, and the optimizer has many parameters and can be fused."""
+    if not _may_be_fused(site) or not says(site.model.source.text, _USES_DEVICE):
+        return False
+    return not (_is_small(site) or in_tests(site.model))
 
 
 def _loops(site: CallSite) -> bool:
@@ -205,9 +213,8 @@ def _without_foreach(site: CallSite) -> Fix | None:
     return Fix("Use the default form", Safety.UNSAFE, (dropped(source, site.node, keyword),))
 
 
-def _with_fused(site: CallSite, node: cst.CSTNode) -> Fix | None:
-    assert isinstance(node, cst.Call)
-    new = with_argument(node, "fused=True")
+def _with_fused(site: CallSite) -> Fix | None:
+    new = with_argument(site.concrete, "fused=True")
     if new is None:
         return None
     return Fix(

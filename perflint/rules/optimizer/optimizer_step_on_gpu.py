@@ -23,7 +23,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -117,11 +116,10 @@ class OptimizerStepOnGpu(Rule):
     listens = (Files("map_location", ".state.values()"),)
     since = (1, 12)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return ("map_location" in text and "load_state_dict" in text) or ".state.values()" in text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not (("map_location" in text and "load_state_dict" in text) or ".state.values()" in text):
+            return
         price = sentence(_COST, "adam-step-on-device", *self.measured)
         for moved in _moved(site):
             yield self.finding(

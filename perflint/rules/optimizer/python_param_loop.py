@@ -14,7 +14,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import children, last_name, root_of, walk
 from perflint.semantics.values import Function
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _UPDATES = frozenset(
@@ -90,7 +89,7 @@ class PythonParamLoop(Rule):
     costs = "a moving average kept parameter by parameter costs GPT-2 training {0}"
     listens = (Files("parameters()", "params", "grads", "gradients", "state_dict()"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         for loop in parameter_loops(model):
             heat = Heat.HOT if _steps(model, loop) else model.heat(loop)

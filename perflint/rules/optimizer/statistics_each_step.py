@@ -11,7 +11,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, scalar_type
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
@@ -84,13 +83,11 @@ class StatisticsEachStep(Rule):
     costs = "a histogram of every gradient in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_HISTOGRAMS, _WATCH),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _watches_often(site) if site.target == _WATCH else site.heat is Heat.HOT
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        watch = site.target == _WATCH
+        if not (_watches_often(site) if watch else site.heat is Heat.HOT):
             return
-        watch, of_all = site.target == _WATCH, _is_for_each_parameter(site)
+        of_all = _is_for_each_parameter(site)
         does = "copies all that it watches to the CPU every few batches" if watch else "copies its data to the CPU"
         yield self.finding(
             site,

@@ -19,7 +19,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import last_name, names_in
 from perflint.semantics.values import Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -82,10 +81,9 @@ class ZeroGradMemset(Rule):
     listens = (Files("set_to_none", ".zero_()"),)
     since = (2, 0)
 
-    def nominate(self, site: FileSite) -> bool:
-        return not captures(site.model.source.text)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if captures(site.model.source.text):
+            return
         needed = _are_added_to(site.model)
         for call in calls_named(site, "zero_grad", "zero_"):
             found = _looped(call) if last_name(call.node) == "zero_" else _filled(call)

@@ -14,7 +14,6 @@ from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name, path_of, walk
-from perflint.source.concrete import cst
 
 
 class ChannelsByDtype(Rule):
@@ -83,7 +82,7 @@ class ChannelsByDtype(Rule):
     costs = None
     listens = (FileSite,)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
         if not mentions_eight_bits(text) or ("Linear" not in text and "Conv" not in text):
             return

@@ -17,7 +17,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Unknown
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
@@ -113,10 +112,9 @@ class ChannelsFirst(Rule):
     costs = "without channels_last, training of a ResNet-50 is {0} slower, and of a U-Net {2}"
     listens = (Files("autocast"),)
 
-    def nominate(self, site: FileSite) -> bool:
-        return not _SETTLED.search(site.model.source.text) and not in_tests(site.model)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
+        if _SETTLED.search(site.model.source.text) or in_tests(site.model):
+            return
         model = site.model
         said: set[tuple[ast.AST | None, str]] = set()
         for around in model.nodes(ast.With):

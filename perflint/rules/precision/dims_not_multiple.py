@@ -12,7 +12,6 @@ from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, severity_of, slower
 from perflint.semantics.sites import FileSite
-from perflint.source.concrete import cst
 
 
 class DimsNotMultiple(Rule):
@@ -96,7 +95,7 @@ class DimsNotMultiple(Rule):
     costs = None
     listens = (FileSite,)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
         if not any(word in text for word in ("Linear", "Conv", "Attention", "Transformer")):
             return

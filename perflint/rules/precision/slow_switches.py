@@ -16,7 +16,6 @@ from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CUDNN = "torch.backends.cudnn."
@@ -135,7 +134,7 @@ class SlowSwitches(Rule):
     costs = None
     listens = (Files("cudnn", "deterministic", "CUDA_LAUNCH_BLOCKING"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         # The setting that cuBLAS needs to be deterministic is present only if determinism is intended.
         meant = "CUBLAS_WORKSPACE_CONFIG" in model.source.text

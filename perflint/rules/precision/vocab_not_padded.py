@@ -18,7 +18,6 @@ from perflint.rules.precision._sizes import VOCABULARY, Size, layers, padded
 from perflint.rules.worth import Grid, conditions, cost, grid, slower
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.source.concrete import cst
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class VocabNotPadded(Rule):
     costs = None
     listens = (FileSite,)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         text = model.source.text
         if "Linear" not in text and "Embedding" not in text:

@@ -38,8 +38,8 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     end = with_last_comments(source, source.span(found.loop)).end_line
     if end > len(source.lines) or not source.lines[end - 1].endswith(("\n", "\r")):
         return None
-    call = source.concrete(site.node)
-    assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+    call = site.concrete
+    assert isinstance(call.func, cst.Attribute)
     last = _last_methods(call.func.value)
     detached = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
     new = call.func.value if "detach" in last else detached

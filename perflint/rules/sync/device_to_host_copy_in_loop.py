@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._advice import copied_later, source_of
@@ -19,9 +18,6 @@ from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _TOLIST = "torch.Tensor.tolist"
 _NUMPY = "torch.Tensor.numpy"
@@ -94,10 +90,7 @@ class DeviceToHostCopyInLoop(Rule):
     )
     listens = (Calls(_TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

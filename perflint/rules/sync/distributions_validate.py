@@ -14,7 +14,6 @@ from perflint.rules.sync._validation import is_switched_off
 from perflint.semantics.facts import distributions
 from perflint.semantics.sites import CallSite, FileSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SWITCH = "set_default_validate_args"
@@ -81,10 +80,7 @@ class DistributionsValidate(Rule):
     measured = ("distributions-validate-gpt", "distributions-validate-gpt-host-work", "distributions-validate-policy")
     listens = (Calls(*distributions.constructors(), *distributions.members()), Files(_SWITCH))
 
-    def nominate(self, site: CallSite | FileSite) -> bool:
-        return isinstance(site, FileSite) or _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite | FileSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | FileSite) -> Iterator[Finding]:
         if isinstance(site, FileSite):
             yield from self._assigned(site)
             return
@@ -108,7 +104,7 @@ class DistributionsValidate(Rule):
                 "Pass `validate_args=False` to the constructor, or call "
                 "`Distribution.set_default_validate_args(False)` once."
             ),
-            fix=None if member else _fix(node, site, made),
+            fix=None if member else _fix(site, made),
         )
 
     def _assigned(self, site: FileSite) -> Iterator[Finding]:
@@ -167,11 +163,10 @@ def _checked(made: Instance) -> Instance:
     return _checked(base) if made.cls.endswith(".Independent") and isinstance(base, Instance) else made
 
 
-def _fix(node: cst.CSTNode, site: CallSite, made: Instance) -> Fix | None:
+def _fix(site: CallSite, made: Instance) -> Fix | None:
     if site.has_unpacking or made.argument("validate_args") is not None or swallows(site.model, site.node):
         return None
-    assert isinstance(node, cst.Call)
-    new = with_argument(node, "validate_args=False")
+    new = with_argument(site.concrete, "validate_args=False")
     if new is None:
         return None
     return Fix("Leave the checks out", Safety.UNSAFE, (replace(site.model.source, site.span, new),))

@@ -104,20 +104,16 @@ class EagerFormat(Rule):
     measured = ("eager-format-gpt", "eager-format-gpt-host-work", "eager-format-policy")
     listens = (FormatSite, Calls(*TRACKERS))
 
-    def nominate(self, site: FormatSite | CallSite) -> bool:
-        if isinstance(site, CallSite):
-            return any(True for _ in _tracked(site))
-        return device_confidence(_shown(site)) is not None and not _is_of_failure(site)
-
-    def check(self, node: cst.CSTNode, site: FormatSite | CallSite) -> Iterator[Finding]:
+    def check(self, site: FormatSite | CallSite) -> Iterator[Finding]:
         if isinstance(site, CallSite):
             for part in _tracked(site):
                 how = f"is read by `{site.text(site.node.func)}`"
                 yield from self._report(site, part, _holding_tensor(site.value(part)), how)
             return
-        if _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
+        shown = _shown(site)
+        if device_confidence(shown) is None or _is_of_failure(site) or _is_lazy(site, _LOWEST_LEVEL):
             return
-        yield from self._report(site, site.node, _shown(site), _how(site))
+        yield from self._report(site, site.node, shown, _how(site))
 
     def _report(self, site: FormatSite | CallSite, node: ast.expr, value: Value, how: str) -> Iterator[Finding]:
         confidence = device_confidence(value)

@@ -21,7 +21,6 @@ from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.source.concrete import cst
 
 _COLLECT = "gc.collect"
 _OF_TENSORS = frozenset("forward backward argmax softmax log_softmax matmul unsqueeze squeeze permute item".split())
@@ -99,11 +98,8 @@ class EmptyCacheInLoop(Rule):
         ),
     )
 
-    def nominate(self, site: CallSite) -> bool:
-        return (repeats(site) or _is_between_work(site)) and not _is_meant(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not (repeats(site) or _is_between_work(site)) or _is_meant(site):
             return
         collects = site.target == _COLLECT
         does = "frees memory that the next turn has to allocate again: the CPU waits for the GPU and for the driver"

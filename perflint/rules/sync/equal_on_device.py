@@ -9,7 +9,6 @@ from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _NAMES = ("equal", "allclose", "is_nonzero")
@@ -70,10 +69,7 @@ class EqualOnDevice(Rule):
     measured = ("equal-on-device-gpt", "equal-on-device-gpt-host-work", "equal-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

@@ -17,7 +17,6 @@ from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.source.concrete import cst
 
 _SYNCHRONIZE = tuple(
     f"torch.{owner}.synchronize"
@@ -105,11 +104,8 @@ class ExplicitSynchronize(Rule):
     measured = ("explicit-synchronize-gpt", "explicit-synchronize-gpt-host-work", "explicit-synchronize-policy")
     listens = (Calls(*_SYNCHRONIZE),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return (repeats(site) or _is_all(site)) and not _is_needed(site.model, site.node)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not (repeats(site) or _is_all(site)) or _is_needed(site.model, site.node):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the GPU"
         if not repeats(site) or _is_helper(site) or _is_of_optimizer(site):

@@ -92,10 +92,7 @@ class GradscalerHostReads(Rule):
     measured = ("gradscaler-get-scale-gpt", "gradscaler-get-scale-gpt-host-work", "gradscaler-step-gpt")
     listens = (Calls(*(f"{scaler}.{method}" for scaler in _SCALERS for method in _WHAT)),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

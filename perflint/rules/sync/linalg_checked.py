@@ -98,11 +98,7 @@ class LinalgChecked(Rule):
     measured = ("linalg-checked-gpt", "linalg-checked-gpt-host-work", "linalg-checked-policy")
     listens = (Calls(*_CHECKED, *_ITERATIVE, *_NORMS, "torch.linalg.matrix_power"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return
@@ -113,7 +109,7 @@ class LinalgChecked(Rule):
         else:
             what = f"{text} reads from the GPU while it works: the CPU waits"
             cure = "Move it out of the step, call it once for a whole batch, or use `qr`, `cholesky_ex` or `solve_ex`."
-        yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(node, site))
+        yield self.finding(site, what + often(site), confidence=confidence, help=cure, fix=_fix(site))
 
 
 def _confidence(site: CallSite) -> Confidence | None:
@@ -153,7 +149,7 @@ def _is_matrix(site: CallSite) -> bool:
     return tensor is not None and tensor.rank == 2
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     if site.target not in _UNCHECKED or any(item.arg == "out" for item in site.node.keywords):
         return None
     if swallows(site.model, site.node):
@@ -162,7 +158,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     function = spell(site.model.source, name, site.node)
     if function is None:
         return None
-    new = code(node.with_changes(func=cst.parse_expression(function.text))) + part
+    new = code(site.concrete.with_changes(func=cst.parse_expression(function.text))) + part
     return Fix(
         f"Use {name}, which does not check",
         Safety.UNSAFE,

@@ -11,7 +11,6 @@ from perflint.rules.placement import host_confidence
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Kind, Tensor
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -66,10 +65,7 @@ class ListIndex(Rule):
     measured = ("list-index-gpt", "list-index-gpt-host-work", "list-index-policy")
     listens = (SubscriptSite,)
 
-    def nominate(self, site: SubscriptSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

@@ -22,7 +22,6 @@ from perflint.rules.placement import (
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Device, Unknown
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -90,10 +89,7 @@ class ListToCuda(Rule):
     measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

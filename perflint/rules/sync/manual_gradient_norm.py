@@ -17,7 +17,6 @@ from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _READS = frozenset({"item", "tolist"})
@@ -88,11 +87,10 @@ class ManualGradientNorm(Rule):
     costs = "reading the norm of each gradient makes GPT-2 training {0} slower"
     listens = (Files(".grad"),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "norm" in text and ("parameters()" in text or "params" in text) and not in_tests(site.model)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if "norm" not in text or not ("parameters()" in text or "params" in text) or in_tests(site.model):
+            return
         model = site.model
         for loop in parameter_loops(model):
             read = next((part for part in walk(loop) if _reads_norm(part)), None)

@@ -84,10 +84,7 @@ class ManyScalars(Rule):
     costs = "four `.item()` in place of one `.tolist()` cost GPT-2 training {0}"
     listens = (Calls(*NUMBERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return len(_group(site)) >= _FEWEST
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         reads = _group(site)
         if len(reads) < _FEWEST:
             return

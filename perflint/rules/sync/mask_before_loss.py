@@ -13,7 +13,6 @@ from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, sett
 from perflint.rules.sync.nonzero_family import indexed
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Const, scalar_type
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _IGNORED = -100
@@ -100,11 +99,7 @@ class MaskBeforeLoss(Rule):
     costs = "with 15 % of the rows ignored it costs GPT-2 training {0}; with 85 % ignored, the mask is faster"
     listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        found = masked_loss(site)
-        return found is not None and _confidence(site, found) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         found = masked_loss(site)
         confidence = None if found is None else _confidence(site, found)
         if found is None or confidence is None:

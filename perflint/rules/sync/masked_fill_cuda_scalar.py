@@ -76,10 +76,7 @@ class MaskedFillCudaScalar(Rule):
     )
     listens = (Calls(*_METHODS, _FUNCTION), SubscriptSite)
 
-    def nominate(self, site: CallSite | SubscriptSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         value, confidence = _value(site), _confidence(site)
         if confidence is None or value is None:
             return
@@ -89,7 +86,7 @@ class MaskedFillCudaScalar(Rule):
             f"the CPU waits{often(site)}",
             confidence=confidence,
             help="Use `torch.where(mask, value, x)`, which takes the value on the GPU, or fill with a Python number.",
-            fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
+            fix=_fix(site) if isinstance(site, CallSite) else None,
         )
 
 
@@ -116,7 +113,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     return device_confidence(value)
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     if site.target == "torch.Tensor.masked_fill_" or site.node.keywords or site.has_unpacking:
         return None
     evaluated = [*site.node.args]
@@ -125,6 +122,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     if not may_swap(site.model, *evaluated):
         return None
     where = spell(site.model.source, "torch.where", site.node)
+    node = site.concrete
     operands = [code(argument.value) for argument in node.args]
     if site.target != _FUNCTION:
         assert isinstance(node.func, cst.Attribute)

@@ -13,7 +13,6 @@ from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import path_of
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -77,7 +76,7 @@ class MetricEachStep(Rule):
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Files("torchmetrics"),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         logged = _logged(site.model)
         for node_ in site.model.nodes(ast.Call):
             call = call_site(site.model, node_)

@@ -80,10 +80,7 @@ class MultinomialOnCpu(Rule):
     costs = "drawing each token on the CPU makes GPT-2 decoding {0} slower for one sequence, {1} for 32"
     listens = (Calls(*NAMES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return drawn_on_host(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         draw = drawn_on_host(site)
         if draw is None:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules._words import often
@@ -12,9 +11,6 @@ from perflint.rules.sync._asserts import async_assert
 from perflint.rules.sync._scalars import NAN_CHECK, READS, owned
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 
 class NanCheckPerStep(Rule):
@@ -82,10 +78,7 @@ class NanCheckPerStep(Rule):
     measured = ("nan-check-per-step-gpt", "nan-check-per-step-gpt-host-work", "nan-check-per-step-policy")
     listens = (TruthSite, Calls(*READS))
 
-    def nominate(self, site: TruthSite | CallSite) -> bool:
-        return owned(site, self.code) is not None
-
-    def check(self, node: cst.CSTNode, site: TruthSite | CallSite) -> Iterator[Finding]:
+    def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
         read = owned(site, self.code)
         if read is None:
             return

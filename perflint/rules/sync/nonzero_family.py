@@ -94,10 +94,7 @@ class NonzeroFamily(Rule):
     measured = ("nonzero-family-gpt", "nonzero-family-gpt-host-work", "nonzero-family-policy")
     listens = (Calls(*_FUNCTIONS, *_METHODS), SubscriptSite)
 
-    def nominate(self, site: CallSite | SubscriptSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return
@@ -106,7 +103,7 @@ class NonzeroFamily(Rule):
             f"{_what(site)}: the CPU waits while the GPU counts{often(site)}",
             confidence=confidence,
             help=_cure(site),
-            fix=_fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None,
+            fix=_fix(site) if isinstance(site, CallSite) else None,
         )
 
 
@@ -224,7 +221,7 @@ def _selections_in(model: Model, function: ast.AST) -> dict[str, int]:
     return {name: uses for name, uses in found.items() if name not in left_out}
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     """The mask itself as the index of a store of a number."""
     operand = _operand(site)
     index = site.model.parent(site.node)
@@ -235,6 +232,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
     mask = site.value(operand).tensor
     if mask is None or mask.rank == 0:
         return None
+    node = site.concrete
     new = node.args[0].value if site.target != "torch.Tensor.nonzero" else _receiver(node)
     edit = replace(site.model.source, site.span, new)
     if mask.kind is not Kind.BOOL or mask.evidence < Evidence.ANNOTATION:

@@ -90,10 +90,7 @@ class NumberStore(Rule):
     measured = ("number-store-gpt", "number-store-gpt-host-work", "number-store-policy")
     listens = (SubscriptSite,)
 
-    def nominate(self, site: SubscriptSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None or site.stored is None:
             return
@@ -106,7 +103,7 @@ class NumberStore(Rule):
             f"the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help=cure,
-            fix=None if positions else _fix(node, site),
+            fix=None if positions else _fix(site),
         )
 
 
@@ -150,11 +147,12 @@ def _is_remainder(site: SubscriptSite, stored: ast.expr) -> bool:
     return scalar_type(site.value(stored.left)) == "int" and size.tensor is None and not isinstance(size, Array)
 
 
-def _fix(node: cst.CSTNode, site: SubscriptSite) -> Fix | None:
+def _fix(site: SubscriptSite) -> Fix | None:
     """The store to a slice of one element, or `fill_` if no position is written as a number."""
     assignment, found = site.model.parent(site.node), parts(site)
     if not isinstance(assignment, ast.Assign) or site.node not in assignment.targets:
         return None
+    node = site.concrete
     # A tuple in brackets or behind a name stays one; a boolean selects a copy.
     if not isinstance(node, cst.Subscript) or len(node.slice) != len(found):
         return None

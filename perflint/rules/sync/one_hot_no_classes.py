@@ -9,7 +9,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -63,10 +62,7 @@ class OneHotNoClasses(Rule):
     measured = ("one-hot-no-classes-gpt", "one-hot-no-classes-gpt-host-work", "one-hot-no-classes-policy")
     listens = (Calls("torch.nn.functional.one_hot"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

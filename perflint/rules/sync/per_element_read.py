@@ -76,10 +76,7 @@ class PerElementRead(Rule):
     costs = "64 numbers read one by one in each step make training of a small MLP {0} slower, and of a GPT-2 {1}"
     listens = (Calls(*NUMBERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return owned(site, self.code) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         read = owned(site, self.code)
         element = None if read is None else element_read(site.model, read.node, read.tensor)
         if read is None or element is None:

@@ -18,7 +18,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Sequence, Tensor, Value, scalar_type
-from perflint.source.concrete import code, cst
+from perflint.source.concrete import code
 from perflint.source.quoting import quoted
 
 _BOTH = {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}
@@ -78,11 +78,7 @@ class PythonMaxOnTensors(Rule):
     measured = ("python-max-on-tensors-gpt", "python-max-on-tensors-gpt-host-work", "python-max-on-tensors-policy")
     listens = (Calls("builtins.max", "builtins.min", "builtins.sorted"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return
@@ -91,7 +87,7 @@ class PythonMaxOnTensors(Rule):
             f"{quoted(site.text(site.node))} {_what(site)}{often(site)}",
             confidence=confidence,
             help=_cure(site),
-            fix=_fix(node, site),
+            fix=_fix(site),
         )
 
 
@@ -198,14 +194,14 @@ def _compared(value: Value) -> Confidence | None:
     return None if tensor is None or tensor.rank == 0 else device_confidence(value)
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     if site.target not in _BOTH or len(site.node.args) != 2 or site.node.keywords or site.has_unpacking:
         return None
     if _may_be_no_tensor(site):
         return None
     tensors = [isinstance(site.value(argument), Tensor) for argument in site.node.args]
     numbers = [scalar_type(site.value(argument)) in ("int", "float") for argument in site.node.args]
-    first, second = (code(argument.value) for argument in node.args)
+    first, second = (code(argument.value) for argument in site.concrete.args)
     if all(tensors):
         name, arguments = _BOTH[site.target], f"{first}, {second}"
     elif tensors[0] and numbers[1]:

@@ -90,10 +90,7 @@ class RedundantAnyGuard(Rule):
     measured = ("redundant-any-guard-gpt", "redundant-any-guard-gpt-host-work", "redundant-any-guard-policy")
     listens = (TruthSite, Calls(*READS))
 
-    def nominate(self, site: TruthSite | CallSite) -> bool:
-        return owned(site, self.code) is not None
-
-    def check(self, node: cst.CSTNode, site: TruthSite | CallSite) -> Iterator[Finding]:
+    def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
         read = owned(site, self.code)
         guard = None if read is None else any_guard(site.model, read.node)
         if read is None or guard is None:

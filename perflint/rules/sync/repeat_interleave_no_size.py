@@ -9,7 +9,6 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -65,10 +64,7 @@ class RepeatInterleaveNoSize(Rule):
     )
     listens = (Calls("torch.repeat_interleave", "torch.Tensor.repeat_interleave"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Effect, Finding, Severity
 from perflint.rules._advice import read_later
@@ -13,9 +12,6 @@ from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
 from perflint.rules.sync._sums import summed_on_device
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 
 class ScalarReadInLoop(Rule):
@@ -89,10 +85,7 @@ class ScalarReadInLoop(Rule):
     measured = ("scalar-read-in-loop-gpt", "scalar-read-in-loop-gpt-host-work", "scalar-read-in-loop-policy")
     listens = (Calls(*NUMBERS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return owned(site, self.code) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         read = owned(site, self.code)
         if read is None:
             return

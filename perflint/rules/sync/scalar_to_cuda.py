@@ -105,11 +105,7 @@ class ScalarToCuda(Rule):
     measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, _NEW, *MOVES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return
@@ -118,7 +114,7 @@ class ScalarToCuda(Rule):
             f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of one number{often(site)}",
             confidence=confidence,
             help="Use the Python number itself, or fill a tensor on the GPU: `torch.full((), number, device=…)`.",
-            fix=_fix(node, site),
+            fix=_fix(site),
         )
 
 
@@ -142,10 +138,11 @@ def _confidence(site: CallSite) -> Confidence | None:
     return creation_confidence(site)
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     made = _made(site)
     if site.target == _NEW or made is None:
         return None
+    node = site.concrete
     if site.target in MOVES:
         assert isinstance(node.func, cst.Attribute)
         inner, moved = node.func.value, move(site)

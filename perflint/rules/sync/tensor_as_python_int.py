@@ -12,7 +12,6 @@ from perflint.rules.sync._indices import Index, parts
 from perflint.semantics.dataflow.definitions import How, definitions
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _PYTHON = frozenset({"builtins.range", "operator.index"}) | frozenset(
@@ -87,10 +86,7 @@ class TensorAsPythonInt(Rule):
     measured = ("tensor-as-python-int-gpt", "tensor-as-python-int-gpt-host-work", "tensor-as-python-int-policy")
     listens = (Calls(*_PYTHON, *_FACTORIES, *_FUNCTIONS, *_METHODS), SubscriptSite)
 
-    def nominate(self, site: CallSite | SubscriptSite) -> bool:
-        return bool(_numbers(site))
-
-    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         numbers = _numbers(site)
         if not numbers:
             return

@@ -67,10 +67,7 @@ class TensorOfTensors(Rule):
     measured = ("tensor-of-tensors-gpt", "tensor-of-tensors-gpt-host-work", "tensor-of-tensors-policy")
     listens = (Calls("torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         data = site.argument("data", 0)
         if confidence is None or data is None:
@@ -143,9 +140,7 @@ def _fix(site: CallSite, data: ast.expr) -> Fix | None:
     stack = spell(model.source, "torch.stack", site.node)
     if stack is None:
         return None
-    call = model.source.concrete(site.node)
-    assert isinstance(call, cst.Call)
-    first, *others = call.args
+    first, *others = site.concrete.args
     stacked = cst.Call(cst.parse_expression(stack.text), [first.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
     new = cst.Call(cst.Attribute(stacked, cst.Name("detach")))
     if others:

@@ -17,7 +17,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
 from perflint.semantics.values import NONE, Const, Instance
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -120,13 +119,9 @@ class TransformerCausalDetect(Rule):
     listens = (Calls("torch.nn.Module.__call__"),)
     since = (2, 1)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         value = site.value(site.node.func)
-        return isinstance(value, Instance) and value.cls in _TAKES and not site.has_unpacking
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        value = site.value(site.node.func)
-        if not isinstance(value, Instance) or value.cls not in _TAKES:
+        if not isinstance(value, Instance) or value.cls not in _TAKES or site.has_unpacking:
             return
         for place in _TAKES[value.cls]:
             confidence = _confidence(site, place)
@@ -139,7 +134,7 @@ class TransformerCausalDetect(Rule):
                     f" for the answer{often(site)}",
                     confidence=confidence,
                     help=_CURE.format(place.told),
-                    fix=_fix(node, site, place, given),
+                    fix=_fix(site, place, given),
                 )
                 return
 
@@ -192,15 +187,15 @@ def _is_given_to_module(model: Model, use: ast.Name) -> bool:
     return isinstance(call, ast.Call) and call.func is not use and isinstance(model.value(call.func), Instance)
 
 
-def _fix(node: cst.CSTNode, site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
+def _fix(site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
     made = alone(site.model, given) if isinstance(given, ast.Name) else given
     if isinstance(given, ast.Name) and _may_be_written(site.model, given):
         return None
     if not isinstance(made, ast.Call) or call_site(site.model, made).target != _CAUSAL:
         return None
-    if site.argument(place.told, place.told_position) is not None or not isinstance(node, cst.Call):
+    if site.argument(place.told, place.told_position) is not None:
         return None
-    changed = with_argument(node, f"{place.told}=True")
+    changed = with_argument(site.concrete, f"{place.told}=True")
     if changed is None:
         return None
     return Fix(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._statements import statement_of
@@ -15,9 +14,6 @@ from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
 from perflint.source.quoting import quoted
-
-if TYPE_CHECKING:
-    from perflint.source.concrete import cst
 
 _DECIDES = {
     "and": "this `and`",
@@ -88,10 +84,7 @@ class TruthOfTensor(Rule):
     measured = ("truth-of-tensor-gpt", "truth-of-tensor-gpt-host-work", "truth-of-tensor-policy")
     listens = (TruthSite, Calls(*TRUTHS))
 
-    def nominate(self, site: TruthSite | CallSite) -> bool:
-        return owned(site, self.code) is not None
-
-    def check(self, node: cst.CSTNode, site: TruthSite | CallSite) -> Iterator[Finding]:
+    def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
         read = owned(site, self.code)
         if read is None:
             return

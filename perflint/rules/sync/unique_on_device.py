@@ -10,7 +10,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _NAMES = ("unique", "unique_consecutive", "bincount", "histc")
@@ -67,10 +66,7 @@ class UniqueOnDevice(Rule):
     measured = ("unique-on-device-gpt", "unique-on-device-gpt-host-work", "unique-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return

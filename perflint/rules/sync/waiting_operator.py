@@ -15,7 +15,6 @@ from perflint.semantics.facts import distributions
 from perflint.semantics.facts.torch_api.waits import Argument, Requirement, Wait, waits
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import NONE, Const, Instance, Sequence, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WHY = {
@@ -141,10 +140,7 @@ class WaitingOperator(Rule):
     costs = None
     listens = (Calls(*waits(), *distributions.sampling()),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _found(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         found = _found(site)
         if found is None:
             return

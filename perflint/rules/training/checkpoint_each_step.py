@@ -10,7 +10,6 @@ from perflint.rules._places import inside, loops_around
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
@@ -76,11 +75,8 @@ class CheckpointEachStep(Rule):
     costs = "saving all parameters in each step makes GPT-2 training {0} slower"
     listens = (Calls(*_SAVES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return site.heat is Heat.HOT and _trains(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if not self.nominate(site):
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if site.heat is not Heat.HOT or not _trains(site):
             return
         yield self.finding(
             site,

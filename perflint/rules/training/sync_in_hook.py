@@ -12,7 +12,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _REGISTERS = (
@@ -90,11 +89,10 @@ class SyncInHook(Rule):
     effect, severity = Effect.SYNC, Severity.INFO
     listens = (Files("_hook("),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "_hook(" in text and (".backward(" in text or "training_step" in text)
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if "_hook(" not in text or not (".backward(" in text or "training_step" in text):
+            return
         for call in calls_named(site, *_REGISTERS):
             if not isinstance(site.model.parent(call.node), ast.Expr):
                 continue

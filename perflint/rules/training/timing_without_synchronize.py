@@ -13,7 +13,6 @@ from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import names_in, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CLOCKS = tuple(f"time.{name}" for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"))
@@ -93,10 +92,7 @@ class TimingWithoutSynchronize(Rule):
     effect, severity = Effect.CORRECTNESS, Severity.INFO
     listens = (Calls(*_CLOCKS),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _timed(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         found = _timed(site)
         if found is None:
             return

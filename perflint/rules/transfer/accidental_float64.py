@@ -14,7 +14,6 @@ from perflint.rules.placement import creation_confidence, keyword, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _TAKES_DTYPE = frozenset({"torch.tensor", "torch.as_tensor"})
@@ -88,12 +87,9 @@ class AccidentalFloat64(Rule):
     effect, severity = Effect.COMPUTE, Severity.INFO
     listens = (Calls("torch.from_numpy", *sorted(_TAKES_DTYPE)),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         given = site.node.args[0] if site.node.args else None
-        return given is not None and _is_double(site.model, given) and _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        confidence = _confidence(site)
+        confidence = None if given is None or not _is_double(site.model, given) else _confidence(site)
         if confidence is None:
             return
         yield self.finding(
@@ -101,7 +97,7 @@ class AccidentalFloat64(Rule):
             f"{quoted(site.text(site.node))} puts NumPy's float64 on the GPU{often(site)}",
             confidence=confidence,
             help="Cast it on the CPU: `.float()`, or `dtype=torch.float32`.",
-            fix=_fix(site, node),
+            fix=_fix(site),
         )
 
 
@@ -151,11 +147,11 @@ def _is_cast(site: CallSite) -> bool:
     return attribute.attr in ("float", "half", "bfloat16", "to", "type", "type_as", "long", "int", "bool", "double")
 
 
-def _fix(site: CallSite, node: cst.CSTNode) -> Fix | None:
-    if site.target not in _TAKES_DTYPE or not isinstance(node, cst.Call):
+def _fix(site: CallSite) -> Fix | None:
+    if site.target not in _TAKES_DTYPE:
         return None
     root = site.text(site.node.func).rpartition(".")[0]
-    new = with_argument(node, f"dtype={root}.float32") if root else None
+    new = with_argument(site.concrete, f"dtype={root}.float32") if root else None
     if new is None:
         return None
     return Fix("Make it float32", Safety.UNSAFE, (replace(site.model.source, site.span, new),))

@@ -22,7 +22,6 @@ from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Device, Instance, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
@@ -104,14 +103,11 @@ class BlockingH2d(Rule):
     measured = ("blocking-h2d-gpt", "blocking-h2d-gpt-host-work", "blocking-h2d-policy", "copy-pageable-resnet50")
     listens = (Calls(*MOVES, "torch.Tensor.copy_", *_CHOOSES), SubscriptSite)
 
-    def nominate(self, site: CallSite | SubscriptSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None:
             return
-        fix = _fix(node, site) if isinstance(site, CallSite) and isinstance(node, cst.Call) else None
+        fix = _fix(site) if isinstance(site, CallSite) else None
         cost = sentence(_PINNED_COST, "copy-pinned-blocking-resnet50") if fix is not None else None
         yield self.finding(site, _message(site), confidence=confidence, help=self._help(site, fix), fix=fix, cost=cost)
 
@@ -230,7 +226,7 @@ def _message(site: CallSite | SubscriptSite) -> str:
     return f"{what}: the CPU waits for the copy{often(site)}"
 
 
-def _fix(node: cst.Call, site: CallSite) -> Fix | None:
+def _fix(site: CallSite) -> Fix | None:
     """`non_blocking=True` for the loop variable of a loader that pins."""
     assert isinstance(site.node.func, ast.Attribute)
     receiver = site.node.func.value
@@ -240,7 +236,7 @@ def _fix(node: cst.Call, site: CallSite) -> Fix | None:
         return None
     if not _is_only_read(site, receiver) or says(site.model.source.text, _STREAMS):
         return None
-    new = with_argument(node, "non_blocking=True")
+    new = with_argument(site.concrete, "non_blocking=True")
     if new is None:
         return None
     return Fix("Copy without blocking the CPU", Safety.SAFE, (replace(site.model.source, site.span, new),))

@@ -20,7 +20,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CONCATENATES = tuple(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack", "row_stack"))
@@ -96,10 +95,7 @@ class CatGrowth(Rule):
     effect, severity = Effect.ALLOCATION, Severity.INFO
     listens = (Calls(*_CONCATENATES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _growth(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         found = _growth(site)
         if found is None:
             return

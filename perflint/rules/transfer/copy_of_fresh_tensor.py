@@ -12,7 +12,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Device
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _SPACE = re.compile(r"[\s\\]+\Z")
@@ -74,15 +73,13 @@ class CopyOfFreshTensor(Rule):
     effect, severity = Effect.ALLOCATION, Severity.INFO
     listens = (Calls("torch.Tensor.clone"),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         call = site.node
         if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
-            return False
-        return is_fresh(site.model, call.func.value, surely=False)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(site.node.func, ast.Attribute)
-        made = site.node.func.value
+            return
+        made = call.func.value
+        if not is_fresh(site.model, made, surely=False):
+            return
         tensor = None if site.receiver is None else site.receiver.tensor
         yield self.finding(
             site,

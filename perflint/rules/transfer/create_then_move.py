@@ -111,15 +111,15 @@ class CreateThenMove(Rule):
     costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follow"
     listens = (Calls(*MOVES),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return isinstance(site.node.func, ast.Attribute) and _filled(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        assert isinstance(node, cst.Call)
-        moved, made = move(site), _filled(site)
-        assert isinstance(site.node.func, ast.Attribute)
-        source = host_confidence(site.value(site.node.func.value))
-        if moved is None or made is None or source is None or not moved.blocking:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not isinstance(site.node.func, ast.Attribute):
+            return
+        given = site.node.func.value
+        made = _filled(site, given)
+        if made is None:
+            return
+        moved, source = move(site), host_confidence(site.value(given))
+        if moved is None or source is None or not moved.blocking:
             return
         function = site.text(made.func)
         yield self.finding(
@@ -128,19 +128,19 @@ class CreateThenMove(Rule):
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
             help=f"Pass `device=` to `{function}`, so that the GPU fills it.",
-            fix=_fix(node, site, moved, made),
+            fix=_fix(site, moved, made),
         )
 
 
-def _filled(site: CallSite) -> ast.Call | None:
-    assert isinstance(site.node.func, ast.Attribute)
-    made = creator(site, site.node.func.value)
+def _filled(site: CallSite, given: ast.expr) -> ast.Call | None:
+    """The call that fills the tensor `given`, if it does so on the CPU."""
+    made = creator(site, given)
     if made is None or content(site, made, site.model.target(made)) is not Content.FILLED:
         return None
     return made
 
 
-def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
+def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     steps = _steps(site, made)
     added = _arguments(site, moved)
     target = site.model.target(made)
@@ -152,7 +152,8 @@ def _fix(node: cst.Call, site: CallSite, moved: Move, made: ast.Call) -> Fix | N
         return None
     if not _keeps_order(site, moved, steps):
         return None
-    new = _with_arguments(node.func.value, len(steps), added) if isinstance(node.func, cst.Attribute) else None
+    node = site.concrete.func
+    new = _with_arguments(node.value, len(steps), added) if isinstance(node, cst.Attribute) else None
     if new is None:
         return None
     names = [step.func.attr for step in steps if isinstance(step.func, ast.Attribute)]

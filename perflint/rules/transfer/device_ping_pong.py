@@ -14,7 +14,6 @@ from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _MAKES = ("torch.tensor", "torch.as_tensor")
@@ -83,12 +82,9 @@ class DevicePingPong(Rule):
     effect, severity = Effect.TRANSFER, Severity.INFO
     listens = (Calls(*MOVES, *_MAKES),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         # NumPy has to be there to compute.
-        return "numpy" in site.model.source.text and _back(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        back = _back(site)
+        back = _back(site) if "numpy" in site.model.source.text else None
         if back is None:
             return
         confidence, left = back

@@ -16,7 +16,6 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Evidence, Tensor, scalar_type
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data backward requires_grad shape device dtype".split())
@@ -88,11 +87,10 @@ class GraphRetainingAccumulate(Rule):
     measured = ("sum-with-graph-step-gpt",)
     listens = (Files("backward("),)
 
-    def nominate(self, site: FileSite) -> bool:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        return "+=" in text or ".append(" in text
-
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+        if not ("+=" in text or ".append(" in text):
+            return
         model = site.model
         for call in calls_named(site, "backward"):
             loss = _loss(model, call.node)

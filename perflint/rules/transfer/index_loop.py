@@ -14,7 +14,6 @@ from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import path_of, walk
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -90,7 +89,7 @@ class IndexLoop(Rule):
     )
     listens = (Files("for "),)
 
-    def check(self, node: cst.CSTNode, site: FileSite) -> Iterator[Finding]:
+    def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         if in_tests(model):
             return

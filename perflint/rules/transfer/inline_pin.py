@@ -10,7 +10,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import Move, move
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 
@@ -64,10 +63,7 @@ class InlinePin(Rule):
     measured = ("copy-inline-pin-resnet50", "copy-inline-pin-resnet50-host-work")
     listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _pinned(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         moved = _pinned(site)
         if moved is None:
             return

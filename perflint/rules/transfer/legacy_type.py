@@ -10,7 +10,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Class, Const, Name
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _METHODS = {
@@ -81,10 +80,7 @@ class LegacyType(Rule):
     effect, severity = Effect.TRANSFER, Severity.INFO
     listens = (Calls("torch.Tensor.type"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _cast(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         cast = _cast(site)
         sure = None if cast is None or site.receiver is None else device_confidence(site.receiver)
         if cast is None or sure is None:

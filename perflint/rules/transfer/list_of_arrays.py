@@ -12,7 +12,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Array, Sequence, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _MAKERS = ("tensor", "as_tensor", "Tensor", "FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "BoolTensor")
@@ -79,10 +78,9 @@ class ListOfArrays(Rule):
     costs = "a list of 256 arrays makes the step of a small MLP {0} slower"
     listens = (Calls(*(f"torch.{name}" for name in _MAKERS)),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return bool(site.node.args) and _is_list_of_arrays(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
+        if not site.node.args or not _is_list_of_arrays(site):
+            return
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} converts a list of arrays number by number{often(site)}",

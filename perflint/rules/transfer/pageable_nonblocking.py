@@ -11,7 +11,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import creator, keyword, move
 from perflint.semantics.sites import CallSite
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _WRAPS = frozenset({"torch.from_numpy", "torch.frombuffer"})
@@ -69,10 +68,7 @@ class PageableNonblocking(Rule):
     costs = "images copied from pageable memory make training of a ResNet-50 {0} slower"
     listens = (Calls("torch.Tensor.to", "torch.Tensor.cuda"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _confidence(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
         if confidence is None or not isinstance(site.node.func, ast.Attribute):
             return

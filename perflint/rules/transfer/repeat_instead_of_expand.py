@@ -122,15 +122,14 @@ class RepeatInsteadOfExpand(Rule):
     measured = ("repeat-bias-each-layer-vit", "repeat-gather-index-vit", "repeat-tokens-vit")
     listens = (Calls("torch.Tensor.repeat", "torch.Tensor.tile"),)
 
-    def nominate(self, site: CallSite) -> bool:
-        return _repeats(site) is not None
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         found = _repeats(site)
+        if found is None:
+            return
         uses = Uses(site.model, layout=True)
         uses.follow(site.node)
         becomes = uses.fates
-        if found is None or not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
+        if not becomes or not becomes.isdisjoint({Fate.WRITTEN, Fate.COPIED, Fate.KEPT}):
             return
         others = _writers(site, uses)
         if others is Writers.WRITTEN or _is_reshaped(site):
@@ -151,7 +150,7 @@ class RepeatInsteadOfExpand(Rule):
             confidence=confidence,
             severity=None if of_scores else Severity.INFO,
             help=cure,
-            fix=_fix(node, site, found, safety) if shown and others < Writers.HANDED else None,
+            fix=_fix(site, found, safety) if shown and others < Writers.HANDED else None,
             cost=sentence(_COST, self.measured[0]) if of_scores else None,
         )
 
@@ -239,8 +238,9 @@ def _safety(site: CallSite, found: _Repeats, uses: Uses, others: Writers) -> Saf
     return Safety.SAFE if exact and found.ranked and not found.sliced else Safety.UNSAFE
 
 
-def _fix(node: cst.CSTNode, site: CallSite, found: _Repeats, safety: Safety) -> Fix | None:
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+def _fix(site: CallSite, found: _Repeats, safety: Safety) -> Fix | None:
+    node = site.concrete
+    if not isinstance(node.func, cst.Attribute):
         return None
     arguments = [cst.Arg(cst.parse_expression(size)) for size in found.sizes if not size.startswith("*")]
     if len(arguments) != len(found.sizes):

@@ -17,7 +17,6 @@ from perflint.rules.transfer.copy_of_fresh_tensor import without_clone
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Device, Evidence, Instance, Sequence, Tensor, Value
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _BY_FUNCTION = ("torch.tensor", "torch.cat", "torch.concat")
@@ -94,27 +93,13 @@ class UnwrittenClone(Rule):
     measured = ("clone-each-layer-vit",)
     listens = (Calls("torch.Tensor.clone", "torch.Tensor.contiguous", *_BY_FUNCTION, _DEEP),)
 
-    def nominate(self, site: CallSite) -> bool:
+    def check(self, site: CallSite) -> Iterator[Finding]:
         if site.target == _DEEP:
-            return site.heat is Heat.HOT and _holds_tensors(site)
-        copied = _copied(site)
-        tensor = None if copied is None else site.value(copied).tensor
-        if copied is None or tensor is None or tensor.evidence is Evidence.USE:
-            return False
-        if site.target in _BY_FUNCTION:
-            return True
-        if site.node.args or site.node.keywords:
-            return False
-        if site.target == "torch.Tensor.clone":
-            return not is_fresh(site.model, copied, surely=False)
-        return _is_slice(site)
-
-    def check(self, node: cst.CSTNode, site: CallSite) -> Iterator[Finding]:
-        if site.target == _DEEP:
-            yield self._whole(site, "copies each tensor in it")
+            if site.heat is Heat.HOT and _holds_tensors(site):
+                yield self._whole(site, "copies each tensor in it")
             return
         copied = _copied(site)
-        if copied is None:
+        if copied is None or not _may_be_needless(site, copied):
             return
         uses = Uses(site.model)
         uses.follow(site.node)
@@ -146,6 +131,20 @@ class UnwrittenClone(Rule):
             confidence=Confidence.LOW,
             help="Pass the tensors themselves, unless something writes to them.",
         )
+
+
+def _may_be_needless(site: CallSite, copied: ast.expr) -> bool:
+    """Whether a call copies a tensor that is not fresh, judged without its uses."""
+    tensor = site.value(copied).tensor
+    if tensor is None or tensor.evidence is Evidence.USE:
+        return False
+    if site.target in _BY_FUNCTION:
+        return True
+    if site.node.args or site.node.keywords:
+        return False
+    if site.target == "torch.Tensor.clone":
+        return not is_fresh(site.model, copied, surely=False)
+    return _is_slice(site)
 
 
 def _copied(site: CallSite) -> ast.expr | None:
