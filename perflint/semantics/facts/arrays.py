@@ -1,6 +1,6 @@
 """NumPy's arrays: what its functions, their methods and their attributes give.
 
-`libraries.toml` says of a function in two words how many dimensions its array has and what it holds.
+A rule of two words in the facts about a function says how many dimensions its array has, and what it holds.
 """
 
 from __future__ import annotations
@@ -201,6 +201,21 @@ _RULES: dict[str, Callable[[Arguments], int | None]] = {
     "between": _between,
     "reduced": lambda arguments: ranks.reduced(_first(arguments), arguments),
 }
+
+
+def is_array_rule(rule: str) -> bool:
+    """True if `made` can apply a rule."""
+    dimensions, _, holds = rule.rpartition(" ")
+    named, _, position = dimensions.partition(" ")
+    known = dimensions.isdigit() or dimensions in _RULES or (named in ("line", "shape") and position.isdigit())
+    return known and holds in ("int", "float", "bool", "same", "operands", "fill")
+
+
+def is_number_rule(rule: str) -> bool:
+    """True for the argument that makes an array of a number, its position, and the contents of the array."""
+    argument, _, rest = rule.partition(" ")
+    position, _, holds = rest.partition(" ")
+    return argument in ("size", "each", "axis") and position.isdigit() and is_array_rule(f"first {holds}")
 
 
 # Methods and attributes

@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cache
 
-from perflint.semantics.facts import by_use, conventions, torch_api
+from perflint.semantics.facts import by_use, conventions, libraries, torch_api
 from perflint.semantics.facts.named import LOADER, by_name
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import is_tensor_class, lineage
@@ -109,8 +109,11 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
         return _torch_type(name, last, device)
     if name.startswith("builtins."):
         return _builtin(last)
-    if name in ("numpy.ndarray", "PIL.Image.Image", "pandas.DataFrame", "pandas.Series", "numpy.typing.NDArray"):
+    known = libraries.kind_of(name)
+    if known == "array":
         return Array()
+    if known == "tensor":
+        return Tensor(device, evidence=Evidence.ANNOTATION)
     if last in _SEQUENCES and name.startswith(("typing.", "collections.")):
         return Sequence(_SEQUENCES[last])
     if last in _MAPPINGS and name.startswith(("typing.", "collections.")):
@@ -119,8 +122,6 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
         return UNKNOWN
     if name.startswith("jaxtyping."):
         return UNKNOWN
-    if name == "torchtyping.TensorType":
-        return Tensor(device, evidence=Evidence.ANNOTATION)
     if last in _ALIASES and name.partition(".")[0] not in by_use.OTHER_TENSORS:
         return _aliased(last, device)
     return Instance(name) if last[:1].isupper() else UNKNOWN

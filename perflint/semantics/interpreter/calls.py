@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics.facts import by_use, containers, frameworks, named, tensors, torch_api
+from perflint.semantics.facts import by_use, containers, named, tensors, torch_api
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import made_of
 from perflint.semantics.interpreter import (
     builtin_calls,
     constructions,
     functions,
+    library_calls,
     module_calls,
     narrowed,
     outside_calls,
@@ -202,7 +203,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
         return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
     if name in by_use.ACCELERATOR_ONLY:
         full = f"accelerate.Accelerator.{name}"
-        return full, frameworks.method(frame, full, value, arguments) or UNKNOWN
+        return full, library_calls.method(frame, full, value, arguments)
     if name in by_use.MODULE_ONLY or (name == "parameters" and not arguments.positional):
         made = module_calls.method(frame, name, Instance("torch.nn.Module"), arguments)
         return f"torch.nn.Module.{name}", _by_use(made)

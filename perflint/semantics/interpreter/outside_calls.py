@@ -10,7 +10,6 @@ from perflint.semantics.facts import (
     arrays,
     containers,
     distributions,
-    frameworks,
     libraries,
     packed_sequence,
     tensors,
@@ -18,11 +17,18 @@ from perflint.semantics.facts import (
 )
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.devices import made_of
-from perflint.semantics.interpreter import autograd, builtin_calls, module_calls, records, stdlib, torch_wrappers
+from perflint.semantics.interpreter import (
+    autograd,
+    builtin_calls,
+    library_calls,
+    module_calls,
+    records,
+    stdlib,
+    torch_wrappers,
+)
 from perflint.semantics.interpreter.frame import DEFAULT_DEVICE, Frame, Outcome
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.values import (
-    FLOAT,
     NONE,
     UNKNOWN,
     Const,
@@ -31,7 +37,6 @@ from perflint.semantics.values import (
     Evidence,
     Function,
     Instance,
-    Mapping,
     Name,
     Partial,
     Sequence,
@@ -53,8 +58,6 @@ def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | Non
         return name, builtin_calls.function(frame, name[9:], arguments)
     if name.startswith("torch."):
         return _apply_torch(frame, name, arguments, node)
-    if libraries.is_transparent(name):
-        return name, arguments.at(0)
     known = libraries.result(name, arguments)
     if known is not None:
         return name, known
@@ -85,20 +88,9 @@ def _object_method(frame: Frame, name: str, receiver: Value, arguments: Argument
         return distributions.result(name, receiver, arguments.values()) or UNKNOWN
     if name.startswith(("torch.nn.ModuleDict.", "torch.nn.ParameterDict.")) and isinstance(receiver, Instance):
         return builtin_calls.method(frame, f"builtins.dict.{method}", containers.as_mapping(receiver), arguments)
-    if name == "torchmetrics.Metric.add_state" and isinstance(receiver, Instance):
-        state = arguments.literal("name", 0)
-        if isinstance(state, str):
-            module_calls.register(frame, receiver, state, arguments.get("default", 1), "buffer")
-        return NONE
-    if name in ("torch.amp.GradScaler.scale", "torch.cuda.amp.GradScaler.scale"):
-        return arguments.at(0)
-    if name in ("torch.amp.GradScaler.get_scale", "torch.cuda.amp.GradScaler.get_scale"):
-        return FLOAT
-    if name.startswith(("torch.cuda.Event.", "torch.Event.")):
-        return FLOAT if method == "elapsed_time" else NONE
     if method == "__iter__":
         return Sequence("iterator", frame.iterate(receiver))
-    return frameworks.method(frame, name, receiver, arguments) or UNKNOWN
+    return library_calls.method(frame, name, receiver, arguments)
 
 
 def _apply_torch(frame: Frame, name: str, arguments: Arguments, node: ast.Call | None) -> Outcome:
@@ -178,10 +170,6 @@ def _super(frame: Frame, arguments: Arguments) -> Value:
     return Super(frame.owner, receiver) if frame.owner and receiver is not None else UNKNOWN
 
 
-def _first(frame: Frame, arguments: Arguments) -> Value:
-    return arguments.at(0)
-
-
 def _variable(frame: Frame, arguments: Arguments) -> Value:
     # What wrapped tensors before torch 0.4 hands them on.
     data = arguments.get("data", 0) or UNKNOWN
@@ -191,12 +179,6 @@ def _variable(frame: Frame, arguments: Arguments) -> Value:
 def _cuda_available(frame: Frame, arguments: Arguments) -> Value:
     # The code is linted for a machine with a GPU.
     return Const(True)
-
-
-def _loaded(frame: Frame, arguments: Arguments) -> Value:
-    """The tensors of a file by their names."""
-    device = arguments.get("device", 1)
-    return Mapping(Tensor(Device.CPU if device is None else tensors.device_of(device)))
 
 
 def _current_device(frame: Frame, arguments: Arguments) -> Value:
@@ -218,7 +200,7 @@ def _divergence(frame: Frame, arguments: Arguments) -> Value:
 _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     **stdlib.FUNCTIONS,
     **torch_wrappers.FUNCTIONS,
-    **frameworks.FUNCTIONS,
+    **library_calls.FUNCTIONS,
     **records.FUNCTIONS,
     "builtins.super": _super,
     "torch.cuda.is_available": _cuda_available,
@@ -234,10 +216,6 @@ _SPECIAL: dict[str, Callable[[Frame, Arguments], Value]] = {
     "torch.get_default_device": lambda frame, arguments: frame.get(DEFAULT_DEVICE) or DeviceValue(),
     "torch.set_default_device": _set_default_device,
     "torch.set_default_tensor_type": _set_default_device,
-    "safetensors.torch.load_file": _loaded,
-    "safetensors.torch.load": lambda frame, arguments: Mapping(Tensor(Device.CPU)),
-    "copy.copy": _first,
-    "copy.deepcopy": _first,
     "typing.cast": lambda frame, arguments: arguments.at(1),
     "typing.NewType": lambda frame, arguments: Partial(Name("typing.cast"), (arguments.at(1),)),
 }

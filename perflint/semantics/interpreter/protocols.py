@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perflint.semantics.facts import containers, frameworks, libraries
+from perflint.semantics.facts import containers, libraries
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.interpreter import functions
+from perflint.semantics.interpreter import functions, library_calls
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import lineage
 from perflint.semantics.interpreter.members import member
@@ -72,7 +72,7 @@ def indexed(frame: Frame, value: Instance, index: Value, bounds: slice | None = 
     method = member(frame, value, "__getitem__")
     if isinstance(method, Function):
         return functions.invoke(frame, method, Arguments((index,)))
-    held = frameworks.element(frame, value, index)
+    held = library_calls.element(frame, value, index)
     return libraries.indexed(value) if held is None else held
 
 

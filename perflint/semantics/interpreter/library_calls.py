@@ -1,24 +1,23 @@
-"""Objects of packages around torch, and of torch.utils.data: the results of their methods, and their contents."""
+"""Functions, methods and objects of libraries whose results need code; `facts/libraries` has the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.tensors import device_of
+from perflint.semantics.interpreter import module_calls
+from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import union
 from perflint.semantics.values import (
-    BOOL,
     INT,
     NONE,
     UNKNOWN,
     Const,
     Device,
-    DeviceValue,
     Evidence,
     Instance,
-    Kind,
     Mapping,
     Sequence,
     Tensor,
@@ -27,65 +26,11 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
-if TYPE_CHECKING:
-    from perflint.semantics.interpreter.frame import Frame
-
-    Special = Callable[[Frame, Arguments], Value]
-
-_ENGINES = ("accelerate.Accelerator", "lightning.Fabric")
-_ALIASES = {
-    "lightning.fabric.Fabric": "lightning.Fabric",
-    "lightning_fabric.Fabric": "lightning.Fabric",
-    "lightning.fabric.fabric.Fabric": "lightning.Fabric",
-    "accelerate.accelerator.Accelerator": "accelerate.Accelerator",
-}
-_HELD: dict[str, Value] = {
-    "device": DeviceValue(Device.CUDA),
-    "is_main_process": BOOL,
-    "is_local_main_process": BOOL,
-    "is_last_process": BOOL,
-    "is_global_zero": BOOL,
-    "sync_gradients": BOOL,
-    "num_processes": INT,
-    "process_index": INT,
-    "local_process_index": INT,
-    "world_size": INT,
-    "global_rank": INT,
-    "local_rank": INT,
-    "gradient_accumulation_steps": INT,
-}
-_NAMESPACES = frozenset(
-    """types.SimpleNamespace argparse.Namespace easydict.EasyDict omegaconf.DictConfig box.Box addict.Dict
-    ml_collections.ConfigDict munch.Munch""".split()
-)
-"""Classes whose objects hold whatever was put into them, mostly numbers and texts."""
+Special = Callable[[Frame, Arguments], Value]
+Method = Callable[[Frame, Value, Arguments], Value]
 
 
-def attribute(cls: str, value: Instance, name: str) -> Value | None:
-    """An attribute of an object of one of these classes; None for what they do not know."""
-    if _ALIASES.get(cls, cls) in _ENGINES:
-        return _HELD.get(name)
-    if cls in _NAMESPACES:
-        return value.argument(name) or UNKNOWN
-    if cls == "torch.optim.Optimizer":
-        return _OPTIMIZER.get(name)
-    return None
-
-
-_PARAMETER = Tensor(Device.MODEL, Kind.FLOAT, leaf="parameter")
-_OPTIMIZER: dict[str, Value] = {
-    "param_groups": Sequence("list", Mapping(UNKNOWN, (("params", Sequence("list", _PARAMETER)),))),
-    "state": Mapping(Mapping(UNKNOWN)),
-}
-
-
-def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value | None:
-    """The result of a method of such an object; None if unknown."""
-    cls, _, called = name.rpartition(".")
-    if _ALIASES.get(cls, cls) not in _ENGINES:
-        return None
-    special = _METHODS.get(called)
-    return None if special is None else special(frame, arguments)
+# Methods that move data to the GPU
 
 
 def _prepared_all(frame: Frame, arguments: Arguments) -> Value:
@@ -100,10 +45,6 @@ def _prepared(value: Value) -> Value:
     return value
 
 
-def _first(frame: Frame, arguments: Arguments) -> Value:
-    return arguments.at(0)
-
-
 def _on_device(frame: Frame, arguments: Arguments) -> Value:
     value = arguments.at(0)
     tensor = value.tensor
@@ -113,32 +54,7 @@ def _on_device(frame: Frame, arguments: Arguments) -> Value:
     return Sequence("batch", moved) if isinstance(value, Sequence) else moved
 
 
-_METHODS: dict[str, Special] = {
-    "prepare": _prepared_all,
-    "prepare_model": _prepared_all,
-    "prepare_data_loader": _prepared_all,
-    "setup": _prepared_all,
-    "setup_module": _prepared_all,
-    "setup_dataloaders": _prepared_all,
-    "gather": _first,
-    "gather_for_metrics": _first,
-    "all_gather": _first,
-    "all_reduce": _first,
-    "reduce": _first,
-    "pad_across_processes": _first,
-    "unwrap_model": _first,
-    "to_device": _on_device,
-    "backward": lambda frame, arguments: NONE,
-}
-
-
-# Datasets
-
-
-_TENSORDICTS = frozenset(
-    """tensordict.TensorDict tensordict.TensorDictBase tensordict.LazyStackedTensorDict tensordict.tensordict.TensorDict
-    tensordict.tensordict.TensorDictBase tensordict.base.TensorDictBase""".split()
-)
+# Datasets and TensorDicts
 
 
 def _is_key(index: Value) -> bool:
@@ -158,7 +74,7 @@ def _entry(tensordict: Instance) -> Tensor:
 
 def element(frame: Frame, dataset: Instance, index: Value) -> Value | None:
     """The item of one of torch's own datasets, or the entry of a TensorDict; None for other objects."""
-    if dataset.cls in _TENSORDICTS:
+    if libraries.kind_of(dataset.cls) == "tensordict":
         return _entry(dataset) if _is_key(index) else UNKNOWN if isinstance(index, Unknown) else dataset
     if dataset.cls == "torch.utils.data.TensorDataset":
         held = tuple([frame.item(value, INT) for _, value in dataset.arguments or ()])
@@ -218,6 +134,23 @@ def _rank(axes: str) -> int | None:
     return rank
 
 
+def _loaded(frame: Frame, arguments: Arguments) -> Value:
+    """The tensors of a file by their names."""
+    device = arguments.get("device", 1)
+    return Mapping(Tensor(Device.CPU if device is None else device_of(device)))
+
+
+def _loaded_bytes(frame: Frame, arguments: Arguments) -> Value:
+    return Mapping(Tensor(Device.CPU))
+
+
+def _add_state(frame: Frame, receiver: Value, arguments: Arguments) -> Value:
+    state = arguments.literal("name", 0)
+    if isinstance(receiver, Instance) and isinstance(state, str):
+        module_calls.register(frame, receiver, state, arguments.get("default", 1), "buffer")
+    return NONE
+
+
 FUNCTIONS: dict[str, Special] = {
     "torch.utils.data.random_split": _split,
     "torch.utils.data.default_collate": _collated,
@@ -225,4 +158,32 @@ FUNCTIONS: dict[str, Special] = {
     "einops.repeat": _rearranged,
     "einops.reduce": _rearranged,
     "einops.einsum": _rearranged,
+    "safetensors.torch.load_file": _loaded,
+    "safetensors.torch.load": _loaded_bytes,
 }
+"""The functions that the facts about libraries leave to code."""
+
+
+def _of_arguments(special: Special) -> Method:
+    return lambda frame, receiver, arguments: special(frame, arguments)
+
+
+METHODS: dict[str, Method] = {
+    "accelerate.Accelerator.prepare": _of_arguments(_prepared_all),
+    "accelerate.Accelerator.prepare_model": _of_arguments(_prepared_all),
+    "accelerate.Accelerator.prepare_data_loader": _of_arguments(_prepared_all),
+    "lightning.Fabric.setup": _of_arguments(_prepared_all),
+    "lightning.Fabric.setup_module": _of_arguments(_prepared_all),
+    "lightning.Fabric.setup_dataloaders": _of_arguments(_prepared_all),
+    "lightning.Fabric.to_device": _of_arguments(_on_device),
+    "torchmetrics.Metric.add_state": _add_state,
+}
+"""The methods that the facts about libraries leave to code."""
+
+
+def method(frame: Frame, name: str, receiver: Value, arguments: Arguments) -> Value:
+    """The result of a method of an object of a library, by its full name."""
+    special = METHODS.get(name)
+    if special is not None:
+        return special(frame, receiver, arguments)
+    return libraries.method(name, arguments) or UNKNOWN
