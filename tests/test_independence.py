@@ -1,0 +1,246 @@
+"""No module remembers a file once its check is done, and rules read no files: the model answers them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import perflint
+
+ROOT = Path(perflint.__file__).parent
+LAYERS = ("semantics", "rules", "engine")
+MODULES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+PLAIN = {"str", "int", "bool", "bytes", "float", "None", "tuple", "frozenset", "Path", "re", "Pattern"}
+"""The types of arguments by which a module may remember answers: they say nothing of a node, a file or a model."""
+CACHES = {"cache", "lru_cache"}
+WEAK = {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"}
+CHANGES = set(
+    """add append appendleft clear difference_update discard extend extendleft insert intersection_update move_to_end
+    pop popitem popleft remove reverse setdefault sort update __setitem__ __delitem__""".split()
+)
+"""Methods that change a list, a dictionary or a set."""
+OPENS = set("open read_text read_bytes iterdir glob rglob iglob listdir scandir read_regular".split())
+"""Functions and methods that read files or folders."""
+OWN_FILES = {"rules/worth.py", "rules/index.py"}
+"""These read files of perflint itself: measurements, and the index of its rules."""
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SCOPES = (*FUNCTIONS, ast.ClassDef)
+
+
+def memory(text: str) -> list[str]:
+    """The places where a module may remember something of a file."""
+    tree = ast.parse(text)
+    return sorted({*_caches(tree), *_weak(tree), *_changed(tree), *_kept_by_rules(tree)})
+
+
+def line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def _last(node: ast.expr) -> str:
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _caches(tree: ast.Module) -> Iterator[str]:
+    """Functions that are cached by arguments other than plain values."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "functools"]
+    named = {alias.asname or alias.name for node in imports for alias in node.names if alias.name in CACHES}
+    plain: set[ast.expr] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for decorator in node.decorator_list:
+            given = node.args
+            every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            if given.vararg is None and given.kwarg is None and all(_is_plain(each.annotation) for each in every):
+                plain |= {decorator, decorator.func} if isinstance(decorator, ast.Call) else {decorator}
+    for node in ast.walk(tree):
+        if _is_cache(node, named) and node not in plain:
+            yield f"line {line(node)}: a cache by something of a file"
+
+
+def _is_cache(node: ast.AST, named: set[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id == "functools" and node.attr in CACHES
+    return isinstance(node, ast.Name) and node.id in named
+
+
+def _is_plain(annotation: ast.expr | None) -> bool:
+    if annotation is None:
+        return False
+    return all(_last(node) in PLAIN for node in ast.walk(annotation) if isinstance(node, (ast.Name, ast.Attribute)))
+
+
+def _weak(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+        names += [node.attr] if isinstance(node, ast.Attribute) else []
+        yield from (f"line {line(node)}: {name}" for name in names if name in WEAK)
+
+
+def _changed(tree: ast.Module) -> Iterator[str]:
+    """Names of the module, or of a function around, that a function changes the values of."""
+    pending: list[tuple[ast.AST, set[str]]] = [(tree, _bound(tree))]
+    while pending:
+        scope, outside = pending.pop()
+        for node in _own(scope):
+            if isinstance(node, FUNCTIONS):
+                inner = _bound(node)
+                # A function that is not returned ends with the one around it.
+                kept = outside if scope is tree or not _returns(scope, node) else outside | _made(scope)
+                pending.append((node, kept - inner))
+            elif isinstance(node, ast.ClassDef):
+                pending.append((node, outside))
+            if scope is not tree and not isinstance(scope, ast.ClassDef):
+                yield from (f"line {line(node)}: changes {name}" for name in _changes(node) & outside)
+            if isinstance(node, ast.Global):
+                yield f"line {line(node)}: global {', '.join(node.names)}"
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, with the functions and classes in it but not what is inside of them."""
+    pending = list(ast.iter_child_nodes(scope))
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, SCOPES):
+            pending += ast.iter_child_nodes(node)
+
+
+def _bound(scope: ast.AST) -> set[str]:
+    """The names that a scope binds."""
+    found: set[str] = set()
+    if isinstance(scope, FUNCTIONS):
+        found |= {node.arg for node in ast.walk(scope.args) if isinstance(node, ast.arg)}
+    for node in _own(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return found
+
+
+def _made(scope: ast.AST) -> set[str]:
+    """The names that a function assigns, whose values may live as long as a function that it returns."""
+    return {node.id for node in _own(scope) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _returns(scope: ast.AST, inner: ast.AST) -> bool:
+    name = getattr(inner, "name", None)
+    values = [node.value for node in _own(scope) if isinstance(node, ast.Return)]
+    return any(value is inner or (isinstance(value, ast.Name) and value.id == name) for value in values)
+
+
+def _changes(node: ast.AST) -> set[str]:
+    """The names whose values a node changes: `x[0] = 1`, `del x[0]`, `x.y = 1`, `x.append(1)`, `x |= y`."""
+    target: ast.AST | None = None
+    if isinstance(node, (ast.Subscript, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+        target = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+        target = node.func.value
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return {target.id} if isinstance(target, ast.Name) else set()
+
+
+def _kept_by_rules(tree: ast.Module) -> Iterator[str]:
+    """What rules, which live as long as the program, keep on themselves."""
+    for klass in ast.walk(tree):
+        if isinstance(klass, ast.ClassDef) and any(_last(base).endswith("Rule") for base in klass.bases):
+            for node in ast.walk(klass):
+                if "self" in _changes(node):
+                    yield f"line {line(node)}: changes a rule"
+
+
+def reading(text: str) -> list[str]:
+    """The places where a module reads files or folders."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            root = node.func.value if isinstance(node.func, ast.Attribute) else None
+            walks = _last(node) in ("walk", "fwalk") and isinstance(root, ast.Name) and root.id in ("os", "Path")
+            if walks or _last(node) in OPENS:
+                found.append(f"line {node.lineno}: {_last(node)}")
+    return found
+
+
+by_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+@by_module
+def test_no_module_remembers_a_file(path: Path) -> None:
+    found = memory(path.read_text(encoding="utf-8"))
+    if path == ROOT / "rules" / "index.py":
+        # A rule that is not imported yet keeps the rule that it stands for.
+        found = [each for each in found if not each.endswith("changes a rule")]
+    assert not found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.name)
+def test_rules_read_no_files(path: Path) -> None:
+    reads_own = path.relative_to(ROOT).as_posix() in OWN_FILES
+    assert bool(reading(path.read_text(encoding="utf-8"))) is reads_own
+
+
+REMEMBERS = [
+    "@cache\ndef f(model: Model): ...",
+    "@lru_cache(maxsize=1)\ndef f(survey: Survey): ...",
+    "@functools.cache\ndef f(name: str, node: ast.AST): ...",
+    "@cache\ndef f(name): ...",
+    "@cache\ndef f(*names: str): ...",
+    "from functools import cache as kept\n@kept\ndef f(node: ast.AST): ...",
+    "def f(model):\n    return cache(g)(model)",
+    "from weakref import WeakKeyDictionary",
+    "known = weakref.WeakKeyDictionary()",
+    "known = {}\ndef f(model):\n    known[model] = 1",
+    "known: dict[str, int] = {}\ndef f(name):\n    return known.setdefault(name, 1)",
+    "known = [0]\ndef f():\n    def g():\n        known.append(1)\n    g()",
+    "known = {}\nclass A:\n    def f(self):\n        del known[self]",
+    "class A:\n    known = {}\ndef f():\n    A.known.clear()",
+    "last = None\ndef f(site):\n    global last\n    last = site",
+    "import registry\ndef f(model):\n    registry.last = model",
+    "def once(ask):\n    last = []\n    def asked(site):\n        last.append(site)\n    return asked",
+    "class A(Rule):\n    def check(self, site):\n        self.last = site",
+    "class A(TracedRule):\n    def check(self, site):\n        self.known[site] = 1",
+]
+FORGETS = [
+    "@cache\ndef f(): ...",
+    "@cache\ndef f(name: str, flags: tuple[int, ...], pattern: re.Pattern[str]): ...",
+    "@lru_cache(maxsize=64)\ndef f(text: str, *, strict: bool = False) -> int: ...",
+    "class A:\n    @cached_property\n    def names(self): ...",
+    "known = {}\nknown['a'] = 1\ndef f():\n    return known.get('a')",
+    "known = {}\ndef f():\n    known = {}\n    known['a'] = 1",
+    "known = {}\ndef f(known):\n    known.update(a=1)",
+    "def f(items):\n    found = []\n    def g(item):\n        found.append(item)\n    g(items)\n    return found",
+    "class A(Base):\n    def f(self):\n        self.last = 1",
+    "def f(model):\n    model.memo['a'] = 1",
+]
+
+
+@pytest.mark.parametrize("text", REMEMBERS)
+def test_memory_is_found(text: str) -> None:
+    assert memory(f"from functools import cache, lru_cache\n{text}")
+
+
+@pytest.mark.parametrize("text", FORGETS)
+def test_other_code_is_no_memory(text: str) -> None:
+    assert not memory(f"from functools import cache, lru_cache\n{text}")
+
+
+def test_a_cache_is_known_by_its_import() -> None:
+    assert not memory("def f(model):\n    cache = read(model)\n    return cache.get(1)")
+    assert memory("from functools import cache\ndef f(model):\n    return cache(read)(model)")
+
+
+def test_reading_is_found() -> None:
+    assert reading("with open(path) as file: ...")
+    assert reading("Path(name).read_text()")
+    assert reading("for _ in os.walk(folder): ...")
+    assert not reading("for node in walk(tree): ...\nfor node in ast.walk(tree): ...")
