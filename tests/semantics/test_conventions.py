@@ -55,6 +55,15 @@ def test_words_of_names() -> None:
 
 
 WORDS = [
+    (conventions.is_other_framework, "tensorflow jax", "torch cupy numpy"),
+    (conventions.has_other_tensors, "tensorflow cupy", "torch numpy"),
+    (conventions.has_other_arrays, "tensorflow cupy numpy", "torch"),
+    (conventions.has_environments, "gym gymnasium", "torch"),
+    (conventions.compiles_kernels, "triton numba", "torch"),
+    (conventions.makes_kernel, "njit autotune", "compile"),
+    (conventions.gets_batch, "forward training_step", "forward_step backward"),
+    (conventions.is_batch_hook, "on_train_batch_end", "on_train_epoch_end train_batch"),
+    (conventions.is_evaluation_hook, "validation_step", "training_step"),
     (conventions.is_device, "device DEVICE base_device", "device_map devices"),
     (
         conventions.gives_device,

@@ -13,6 +13,7 @@ from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
 from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, words
 from perflint.rules.evaluation._training import EVALUATING_WORDS, trains, wants_gradient
+from perflint.semantics.facts import conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
@@ -26,10 +27,6 @@ _DATA_WORDS = frozenset(
 _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
 )
-_FRAMEWORK_HOOKS = frozenset(
-    {"on_validation_batch_end", "predict_step", "prediction_step", "test_epoch_end", "test_step", "validation_step",
-     "validation_epoch_end"}
-)  # fmt: skip
 _DEEPEST = 4
 """So many calls may lie between a function and the run of a model."""
 _PLAIN_BASES = frozenset({"ABC", "Module", "object", "Protocol", "Generic"})
@@ -147,7 +144,7 @@ def regions(survey: Survey) -> tuple[Region, ...]:
 def is_of_another_library(survey: Survey) -> bool:
     """Whether a file imports another library with models and not torch: autograd of torch records none of its runs."""
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
-    return "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)
+    return "torch" not in roots and any(map(conventions.is_other_framework, roots))
 
 
 def _regions(survey: Survey) -> Iterator[Region]:
@@ -168,7 +165,6 @@ def _regions(survey: Survey) -> Iterator[Region]:
             yield Region(survey, scope, None, found)
 
 
-_OTHER_LIBRARIES = frozenset({"flax", "jax", "keras", "mxnet", "paddle", "tensorflow"})
 _DEFINED = re.compile(r"def (\w+)\(")
 _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 
@@ -191,7 +187,7 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
     """Functions that are parts of a model, hooks that a framework wraps, tests and reference code."""
     if isinstance(scope.node, ast.Module):
         return False
-    if scope.name.startswith(("forward", "__")) or scope.name in _FRAMEWORK_HOOKS:
+    if scope.name.startswith(("forward", "__")) or conventions.is_evaluation_hook(scope.name):
         return True
     tests = survey.model.heat_map.tests
     return _is_named_as_test(scope) or any(tests.holds(around.node) for around in scope.chain)

@@ -10,6 +10,7 @@ from perflint.rules._methods import in_tests
 from perflint.rules._places import loops_around
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import sentence
+from perflint.semantics.facts import conventions
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, path_of, walk
 from perflint.semantics.values import Instance
@@ -18,7 +19,6 @@ from perflint.source.quoting import quoted
 _METHODS = ("to", "cuda", "half", "float", "bfloat16", "double")
 _MOVES = tuple(f"torch.nn.Module.{name}" for name in _METHODS)
 _LOADS = "torch.load"
-_STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 
 
 class ModelMovedInLoop(Rule):
@@ -111,7 +111,7 @@ def _moves(site: CallSite) -> bool:
 def _step(site: CallSite) -> ast.AST | None:
     """The method around a call that is one step by itself."""
     function = site.model.function(site.node)
-    return function if getattr(function, "name", "") in _STEPS else None
+    return function if conventions.gets_batch(getattr(function, "name", "")) else None
 
 
 def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:

@@ -11,6 +11,7 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import call_site
 from perflint.rules.placement import FACTORIES
 from perflint.rules.transfer._loops import body_of, is_bound_before
+from perflint.semantics.facts import conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import device_confidence
 from perflint.semantics.structure import names_in, path_of, walk
@@ -24,7 +25,6 @@ _SIZED_BY_DATA = frozenset(
     numpy tolist cpu item""".split()
 )
 """Operations whose result has another size in each turn, or is on the host."""
-_COMPILERS = frozenset({"autotune", "jit", "kernel", "njit", "vectorize"})
 _BLOCKS = (ast.If, ast.For, ast.With)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Pass, ast.Continue, ast.Raise)
 _READS_NUMBERS = {name for name in FACTORIES if not name.endswith("_like")} | {
@@ -330,8 +330,8 @@ def _is_compiled_elsewhere(model: Model, node: ast.AST) -> bool:
     function = model.function(node)
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
     called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
-    return any(isinstance(each, ast.Attribute) and each.attr in _COMPILERS for each in called) or any(
-        isinstance(each, ast.Name) and each.id in _COMPILERS for each in called
+    return any(isinstance(each, ast.Attribute) and conventions.makes_kernel(each.attr) for each in called) or any(
+        isinstance(each, ast.Name) and conventions.makes_kernel(each.id) for each in called
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
-from perflint.semantics.facts import torch_api
+from perflint.semantics.facts import conventions, torch_api
 
 TENSOR = "tensor()"
 """Stands among the attributes that a function reads of a name, where one of its calls shows a tensor."""
@@ -25,9 +25,6 @@ ACCELERATOR_ONLY = frozenset("gather_for_metrics pad_across_processes unwrap_mod
 
 OF_ACCELERATOR = ACCELERATOR_ONLY | frozenset("prepare accumulate is_main_process sync_gradients gather".split())
 """Attributes that count for an object named `accelerator`, if it is of that class."""
-
-OTHER_TENSORS = frozenset("tensorflow tf paddle mindspore keras jax tinygrad oneflow mlx mxnet onnx cupy sympy".split())
-"""Packages with a `Tensor` of their own."""
 
 _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dict buffers zero_grad forward".split())
 
@@ -72,15 +69,11 @@ def reads_number(call: ast.Call, packages: frozenset[str]) -> bool:
     asks_truth = call.func.attr in ("any", "all") and isinstance(entry, ast.Compare)
     if not (call.func.attr == "item" or asks_truth) or call.args or call.keywords:
         return False
-    if "torch" in packages and packages.isdisjoint(_ARRAYS):
+    if "torch" in packages and not any(map(conventions.has_other_arrays, packages)):
         return True
     key = entry.slice if isinstance(entry, ast.Subscript) else None
     is_key = isinstance(key, ast.Constant) and isinstance(key.value, str)
     return is_key and not asks_truth and not packages.isdisjoint(("tensordict", "torchrl"))
-
-
-_ARRAYS = OTHER_TENSORS | frozenset("numpy scipy pandas polars xarray sklearn datasets cv2 numba h5py".split())
-"""Packages whose arrays and columns have `item` as well."""
 
 
 def _names_dimension(keyword: ast.keyword) -> bool:

@@ -250,6 +250,54 @@ def draws(module: str, packages: Iterable[str]) -> str:
     return next(filter(None, map(concept("draws").why, module.split("~")[0].split("."))), "")
 
 
+@cache
+def is_other_framework(package: str) -> str:
+    """Why the models and tensors of a package are not those of torch."""
+    return concept("other-frameworks").why(package)
+
+
+@cache
+def has_other_tensors(package: str) -> str:
+    """Why a `Tensor` of a package is not one of torch."""
+    return is_other_framework(package) or concept("other-tensors").why(package)
+
+
+@cache
+def has_other_arrays(package: str) -> str:
+    """Why a package has objects that have methods of tensors, such as `item`."""
+    return has_other_tensors(package) or concept("other-arrays").why(package)
+
+
+def has_environments(package: str) -> str:
+    """Why the classes of a package are environments, and no modules."""
+    return concept("environments-library").why(package)
+
+
+def compiles_kernels(package: str) -> str:
+    """Why the functions that a package decorates are kernels."""
+    return concept("kernel-compiler").why(package)
+
+
+def makes_kernel(decorator: str) -> str:
+    """Why a function with a decorator is a kernel."""
+    return concept("kernel-decorator").why(decorator)
+
+
+def gets_batch(method: str) -> str:
+    """Why the arguments of a method of a module are on the device of the module."""
+    return concept("on-device-method").why(method)
+
+
+def is_batch_hook(method: str) -> str:
+    """Why `batch` and `outputs` of a method are on the device."""
+    return concept("batch-hook").why(method)
+
+
+def is_evaluation_hook(method: str) -> str:
+    """Why a trainer calls a method without gradients."""
+    return concept("evaluation-hook").why(method)
+
+
 def means_gpu(flag: str) -> str:
     """Why a flag is true where there is a GPU."""
     return concept("on-gpu").why(flag.lower())

@@ -122,7 +122,7 @@ def _plain(frame: Frame, value: Value, device: Device) -> Value:
         return UNKNOWN
     if name.startswith("jaxtyping."):
         return UNKNOWN
-    if last in _ALIASES and name.partition(".")[0] not in by_use.OTHER_TENSORS:
+    if last in _ALIASES and not conventions.has_other_tensors(name.partition(".")[0]):
         return _aliased(last, device)
     return Instance(name) if last[:1].isupper() else UNKNOWN
 
@@ -269,17 +269,13 @@ def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | N
     return value
 
 
-_COMPILERS = frozenset({"numba", "taichi", "triton", "warp"})
-"""Compilers of kernels, whose functions get arrays and pointers of their own."""
-
-
 def _is_kernel(frame: Frame, info: FunctionInfo) -> bool:
     for node in getattr(info.node, "decorator_list", ()):
         while isinstance(node, (ast.Attribute, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
         if isinstance(node, ast.Name):
             full = frame.module.imports.get(node.id, node.id)
-            if full.partition(".")[0] in _COMPILERS:
+            if conventions.compiles_kernels(full.partition(".")[0]):
                 return True
     return False
 
@@ -298,9 +294,6 @@ _OF_ARRAYS = frozenset(
 )
 """Attributes that tensors and arrays have, and no other objects."""
 
-_BATCH_HOOK = re.compile(r"on_(train|validation|test|predict)_batch_(start|end)")
-"""Hooks of Lightning, which get a batch that is on the device, and what the step returned for it."""
-
 
 def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
     uses = info.uses.get(name, set())
@@ -315,7 +308,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Instance("accelerate.Accelerator")
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")
-    if name in ("batch", "outputs") and info.owner and _BATCH_HOOK.fullmatch(info.name):
+    if name in ("batch", "outputs") and info.owner and conventions.is_batch_hook(info.name):
         return Sequence("batch", Tensor(Device.MODEL, evidence=Evidence.CONVENTION))
     if name == "batch" and device is Device.MODEL:
         return Sequence("batch", Tensor(device, evidence=Evidence.CONVENTION))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.semantics.facts.arguments import Arguments
-from perflint.semantics.facts.conventions import is_on_cpu
+from perflint.semantics.facts.conventions import gets_batch, is_on_cpu
 from perflint.semantics.facts.named import parameter_placed
 from perflint.semantics.facts.tensors import device_of
 from perflint.semantics.interpreter import autograd, decorators
@@ -363,12 +363,9 @@ def _spread(value: Value, spread: Tensor, default: Value | None, device: Device)
     return union([tensor.with_(device=spread.device), *kept])
 
 
-_DEVICE_METHODS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
-
-
 def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
     """Where a function's tensor parameters live when nothing else is known."""
-    if frame.owner and info.name in _DEVICE_METHODS and is_module(frame, frame.owner):
+    if frame.owner and gets_batch(info.name) and is_module(frame, frame.owner):
         return Device.MODEL
     return Device.CALLER
 

@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from perflint.semantics.facts import libraries, torch_api
+from perflint.semantics.facts import conventions, libraries, torch_api
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.memory import ClassFacts
 from perflint.semantics.interpreter.resolve import class_at
@@ -59,13 +59,13 @@ def _is_static(method: FunctionInfo) -> bool:
 def _may_be_module(name: str) -> bool:
     """True if an unknown class outside the project may be a module of a library on torch."""
     top = name.partition(".")[0]
-    return "." in name and top not in sys.stdlib_module_names and top not in _OTHERS and not libraries.bases(name)
+    return "." in name and top not in sys.stdlib_module_names and not _is_known(top) and not libraries.bases(name)
 
 
-_OTHERS = frozenset(
-    "builtins torch numpy tensorflow keras paddle mindspore mxnet chainer jittor oneflow gym gymnasium".split()
-)
-"""Packages whose classes are known, or are no modules of torch though they have a method `forward`."""
+def _is_known(package: str) -> bool:
+    """True for a package whose classes are known, or are not modules of torch."""
+    known = package in ("builtins", "torch", "numpy")
+    return known or bool(conventions.is_other_framework(package) or conventions.has_environments(package))
 
 
 def info_of(frame: Frame, name: str) -> ClassInfo | None:
