@@ -105,6 +105,20 @@ class Module:
         )
 
     @cached_property
+    def constants(self) -> dict[str, ast.Constant]:
+        """The literals of the names that the top level binds once, and to a literal."""
+        bound: dict[str, ast.Constant | None] = {}
+        for statement in _top_level(self.tree.body):
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            value = statement.value if isinstance(statement, ast.Assign) else None
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    is_first = node.id not in bound and isinstance(statement, ast.Assign) and node in statement.targets
+                    bound[node.id] = value if is_first and isinstance(value, ast.Constant) else None
+        return {name: value for name, value in bound.items() if value is not None}
+
+    @cached_property
     def called(self) -> frozenset[str]:
         """The plain names that are called anywhere in the file."""
         calls = self.structure.nodes.get(ast.Call, ())

@@ -51,6 +51,11 @@ class FileText:
         """The full names that it imports: modules, and `module.name` for each name."""
         return frozenset(imported(self.text, self.package))
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the text."""
+        return frozenset(re.findall(r"\w+", self.text))
+
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether a regular expression matches somewhere in the text."""
         known = self._matches.get(pattern)
@@ -86,7 +91,7 @@ class Texts:
         while wanted:
             origin = wanted.pop()
             for file in (*self._exact.get(f"{origin}.{name}", ()), *self._exact.get(origin, ())):
-                if file.name != module and file.path not in found and re.search(rf"\b{name}\b", file.text):
+                if file.name != module and file.path not in found and name in file.words:
                     found[file.path] = file
                     # It may be imported from there again.
                     wanted.append(file.name)

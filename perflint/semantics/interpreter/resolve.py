@@ -47,6 +47,9 @@ def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
         return function_value(module, statement)  # type: ignore[arg-type]
     if name in module.imports:
         return Name(module.imports[name])
+    if names is None and name in module.constants:
+        # Running the top level would give the same.
+        return Frame(frame.view, module, frame.budget, names={}).evaluate(module.constants[name])
     if names is None and name in module.assigned:
         found = run_top_level(frame.view, module, frame.budget).get(name)
         if found is not None:

@@ -24,8 +24,8 @@ _MARKS = frozenset(
     _drop""".split()
 )
 """Names of `torch.jit` by which code is written for TorchScript: all functions of such a file may be compiled."""
-_COMPILED = re.compile(r"(?s)\bjit\b.*\bscript\b|\bscript\b.*\bjit\b")
-"""A file that may compile code of others."""
+_BY_JIT, _BY_SCRIPT = re.compile(r"\bjit\b"), re.compile(r"\bscript\b")
+"""A file with both words may compile code of others."""
 _JIT = "torch.jit."
 _COMPILES = frozenset(("script", "script_if_tracing"))
 _DECORATES = _COMPILES | {"jit", "script_method"}
@@ -34,7 +34,8 @@ _DECORATES = _COMPILES | {"jit", "script_method"}
 
 def scripted_lines(model: Model) -> tuple[range, ...]:
     """The lines of the functions that TorchScript may compile."""
-    others = frozenset(file.path for file in model.view.matching(_COMPILED)) - {model.module.path}
+    by_jit, by_script = ({file.path for file in model.view.matching(each)} for each in (_BY_JIT, _BY_SCRIPT))
+    others = frozenset(by_jit & by_script) - {model.module.path}
     if not others and not _WORDS.search(model.source.text):
         return ()
     return tuple(
