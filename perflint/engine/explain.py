@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
+from contextlib import closing
 from dataclasses import field
 
 from perflint.config.errors import ConfigurationError
@@ -80,12 +81,11 @@ def explain(source: Source, project: Project, settings: Settings, line: int, col
     `ast.parse` does.
     """
     _check_position(source, line, column)
-    with deep_stack():
-        return _explain(source, project, settings, line, column)
+    with deep_stack(), closing(Model(source, project)) as model:
+        return _explain(model, settings, line, column)
 
 
-def _explain(source: Source, project: Project, settings: Settings, line: int, column: int | None) -> Explanation:
-    model = Model(source, project)
+def _explain(model: Model, settings: Settings, line: int, column: int | None) -> Explanation:
     statement = _statement_at(model, line)
     places = _places(model, line)
     asked = places if column is None else [place for place in places if _covers(place.span, line, column)]
@@ -97,7 +97,7 @@ def _explain(source: Source, project: Project, settings: Settings, line: int, co
         told = [place for place in reversed(asked) if place in told or place is asked[-1]]
     heated, is_body = _heated(statement, asked[-1] if column is not None else None)
     steps = tuple(HeatReasons(model).of(heated))
-    explanation = Explanation(source, line, column, model.heat(heated), steps, is_body)
+    explanation = Explanation(model.source, line, column, model.heat(heated), steps, is_body)
     reasons = Reasons(model)
     nodes = {place.node for place in told}
     explanation.beliefs = _merged(_belief(model, reasons, place, nodes) for place in told)

@@ -1,7 +1,7 @@
 """Answers that are needed again and again while a file is checked.
 
-They are kept by the model of the file, and are freed with it: no module of perflint remembers a file, so that no
-check depends on what was checked before, and checks may run in threads.
+The model of the file keeps them until it is closed. No module of perflint remembers a file, so no check depends on
+what was checked before.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Model:
         """What `memo.once` and its like remember about the file, until the model is closed."""
 
     def close(self) -> None:
-        """Forget the answers about the file, which refer to the model: nothing else frees it without a collector."""
+        """Forget the remembered answers: they refer to the model, and the command runs without a garbage collector."""
         other: Model | None = self.memo.get(_for_any_caller)
         if other is not None:
             other.close()
