@@ -250,7 +250,7 @@ PARAMETERS: dict[str, tuple[str, list[str]]] = {
         "def f(x):\n    y = x.detach()\n    x  # ?\n",
         ["1: parameter `x`: used as tensors are, by `x.detach` in line 2"],
     ),
-    "its name": ("def f(device):\n    device  # ?\n", ["1: parameter `device`: known by its name"]),
+    "its name": ("def f(device):\n    device  # ?\n", ["1: parameter `device`: by its name, it is a device"]),
     "call": (
         "import torch\ndef f(x):\n    x  # ?\na = torch.rand(3)\nf(a)\n",
         [
@@ -489,6 +489,35 @@ HEAT: dict[str, tuple[str, list[str]]] = {
         "            print(x)  # ?\n",
         ["4: behind `if self.step % 100 == 0`, which lets it run only now and then"],
     ),
+    "guard by name": (
+        "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if x.size(0) > 1 and self.verbose:\n"
+        "            print(x)  # ?\n",
+        [
+            "4: behind `if x.size(0) > 1 and self.verbose`, which lets it run only now and then: by its name, "
+            "`verbose` is true only while a program is debugged"
+        ],
+    ),
+    "guard by numbers": (
+        "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if torch.isnan(x).any():\n"
+        "            print(x)  # ?\n",
+        [
+            "4: behind `if torch.isnan(x).any()`, which lets it run only now and then: by its name, "
+            "`isnan` is true only if a number is not finite"
+        ],
+    ),
+    "guard beside a name that decides nothing": (
+        "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n"
+        "        if not self.verbose and self.step % 100 == 0:\n            print(x)  # ?\n",
+        ["4: behind `if not self.verbose and self.step % 100 == 0`, which lets it run only now and then"],
+    ),
+    "early return by name": (
+        "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        if not is_main_process():\n"
+        "            return x\n        print(x)  # ?\n",
+        [
+            "4: after `if not is_main_process()`, which mostly leaves: by its name, `is_main_process` is true in one "
+            "process of many"
+        ],
+    ),
     "forward": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        return x  # ?\n",
         ["3: in `A.forward`: by its name, it runs a model, forward or backward"],
@@ -537,6 +566,10 @@ HEAT: dict[str, tuple[str, list[str]]] = {
     "test": (
         "import torch\ndef test():\n    x = torch.rand(3)\n    f(x)\ndef f(x):\n    return x.item()  # ?\n",
         ["5: in `f`, which only tests, benchmarks or demonstrations run"],
+    ),
+    "benchmark": (
+        "import torch\ndef bench_f(x):\n    for _ in range(9):\n        print(x)  # ?\n",
+        ["2: in `bench_f`, which only tests, benchmarks or demonstrations run: by its name, it measures time"],
     ),
     "except": (
         "import torch\nclass A(torch.nn.Module):\n    def forward(self, x):\n        try:\n            pass\n"

@@ -25,7 +25,7 @@ from perflint.semantics.dataflow.definitions import (
     tests_before,
 )
 from perflint.semantics.explain.phrases import quote, why
-from perflint.semantics.facts import torch_api
+from perflint.semantics.facts import named, torch_api
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
@@ -294,7 +294,8 @@ class Reasons:
         if value.tensor is not None:
             return self._used_as_tensor(function, arg.arg)
         if not isinstance(value, Unknown):
-            return "known by its name"
+            reason = named.why(arg.arg)
+            return f"by its name, it {reason}" if reason else "known by its name"
         return "no annotation, default, docstring, use or call in this file says what it is"
 
     def _used_as_tensor(self, function: FunctionNode, name: str) -> str:

@@ -37,6 +37,11 @@ def by_name(name: str, value: Unknown = UNKNOWN) -> Value:
     return UNKNOWN if value.near is not Device.UNKNOWN and conventions.is_on_cpu(name) else value
 
 
+def why(name: str) -> str:
+    """The reason for the value that `by_name` returns, as a clause that follows "it"."""
+    return conventions.is_device(name) or conventions.is_loader(name) or conventions.holds_loaders(name)
+
+
 def made_by(name: str, value: Unknown) -> Value:
     """The result of a function of which only the name is known."""
     if conventions.gives_device(name):

@@ -51,6 +51,27 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
     )
 
 
+def reason(test: ast.expr, values: Values) -> str:
+    """The name by which a test rarely has one outcome, with the reason; "" if something else shows it."""
+    outcome = next((outcome for outcome in (True, False) if rarely(test, outcome, values)), None)
+    return "" if outcome is None else _named(test, outcome)
+
+
+def _named(test: ast.expr, outcome: bool) -> str:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _named(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp):
+        return next(filter(None, (_named(value, outcome) for value in test.values)), "")
+    if isinstance(test, ast.NamedExpr):
+        return _named(test.value, outcome)
+    asked = [last_name(node) for node in walk(test) if isinstance(node, ast.Call)]
+    found = [(name, conventions.is_not_finite(name) if outcome else conventions.is_finite(name)) for name in asked]
+    if outcome:
+        name = _name_of(test.func if isinstance(test, ast.Call) else test)
+        found.append((name, conventions.is_rarely_true(name)))
+    return next((f"by its name, `{name}` {why}" for name, why in found if why), "")
+
+
 def _asks_numbers(test: ast.expr, means: Callable[[str], str]) -> bool:
     """Whether a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
     while isinstance(test, ast.Call) and not means(last_name(test)) and last_name(test) in _OF_ALL:

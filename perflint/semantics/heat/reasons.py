@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Heat
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Step
+from perflint.semantics.heat import guards
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
 
@@ -80,14 +81,18 @@ class HeatReasons:
 
     def _test_code(self, outer: ast.AST) -> Step:
         name = f"in `{outer.name}`, which" if isinstance(outer, _DEFINITIONS) else "in a block that"
-        return Step(f"{name} only tests, benchmarks or demonstrations run", getattr(outer, "lineno", None))
+        why = self._heat.tests.named(outer)
+        reason = f": by its name, it {why}" if why else ""
+        return Step(f"{name} only tests, benchmarks or demonstrations run{reason}", getattr(outer, "lineno", None))
 
     def _guarded(self, outer: ast.AST, test: ast.expr) -> Step:
         branch = self._model.parent(test)
+        named = guards.reason(test, self._model.value)
+        reason = f": {named}" if named else ""
         if isinstance(branch, ast.If) and branch is not outer:
-            return Step(f"after {quote(self._model, branch)}, which mostly leaves", branch.lineno)
+            return Step(f"after {quote(self._model, branch)}, which mostly leaves{reason}", branch.lineno)
         shown = quote(self._model, branch if branch is outer else test)
-        return Step(f"behind {shown}, which lets it run only now and then", test.lineno)
+        return Step(f"behind {shown}, which lets it run only now and then{reason}", test.lineno)
 
     def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
         """The reason why a loop is one over steps."""

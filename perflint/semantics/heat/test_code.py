@@ -39,6 +39,16 @@ class TestCode:
         """Whether a function or block is test code."""
         return node in self._found
 
+    def named(self, node: ast.AST) -> str:
+        """Why a function is a test, a benchmark or reference code by its name; "" if something else shows it."""
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return ""
+        return (
+            conventions.measures_time(node.name)
+            or conventions.is_reference(node.name)
+            or conventions.is_test(node.name)
+        )
+
     @cached_property
     def _found(self) -> frozenset[ast.AST]:
         functions = list(self._model.module.structure.functions.values())
