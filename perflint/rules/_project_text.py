@@ -8,5 +8,5 @@ from perflint.semantics.model import Model
 
 
 def some_file_says(model: Model, pattern: re.Pattern[str]) -> bool:
-    """Whether the text of a file of the project matches a pattern somewhere; its own file comes first."""
-    return pattern.search(model.source.text) is not None or bool(model.view.matching(pattern))
+    """True if a pattern matches in a file, or in one that may run in the same process."""
+    return pattern.search(model.source.text) is not None or bool(model.view.beside(model.module, pattern))

@@ -7,7 +7,7 @@ overlay asks only the texts that it changes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -105,9 +105,37 @@ class Texts:
             found.update((file.path, file) for file in self._exact.get(package, ()))
         return tuple(file for _, file in sorted(found.items()) if file.name != module)
 
+    def beside(self, path: str, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files that may run in one process with a file and in which a pattern matches.
+
+        These are the file, the files that import it, also through others, and all that these files import.
+        """
+        matching = self.matching(pattern)
+        if not matching:
+            return ()
+        together = self._beside(Path(path))
+        return tuple(file for file in matching if file.path in together)
+
+    def _beside(self, path: Path) -> set[Path]:
+        above = _closure((file for file in self.files if file.path == path), self._importing)
+        return {file.path for file in _closure(above, self._imported)}
+
+    def _importing(self, file: FileText) -> Iterator[FileText]:
+        yield from self._below.get(file.name, ())
+
+    def _imported(self, file: FileText) -> Iterator[FileText]:
+        for name in file.imports:
+            for start in _starts(name):
+                yield from self._named.get(start, ())
+
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
         return self._last.get(module, ())
+
+    @cached_property
+    def _named(self) -> dict[str, tuple[FileText, ...]]:
+        """The files by the names of their modules."""
+        return _by((file.name, file) for file in self.files)
 
     @cached_property
     def _exact(self) -> dict[str, tuple[FileText, ...]]:
@@ -135,6 +163,18 @@ def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]
     for key, file in pairs:
         found.setdefault(key, {})[file.path] = file
     return {key: tuple(files.values()) for key, files in found.items()}
+
+
+def _closure(files: Iterable[FileText], step: Callable[[FileText], Iterable[FileText]]) -> list[FileText]:
+    """Some files, and all that steps from them lead to."""
+    found = {file.path: file for file in files}
+    waiting = list(found.values())
+    while waiting:
+        for file in step(waiting.pop()):
+            if file.path not in found:
+                found[file.path] = file
+                waiting.append(file)
+    return list(found.values())
 
 
 def _starts(name: str) -> Iterator[str]:

@@ -97,6 +97,10 @@ class View:
         """The files that import a module, something of it, or the package that it lies in."""
         return self._ask(self.project.texts.around, module)
 
+    def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
+        """The files that may run in one process with a module, and in which a regular expression matches."""
+        return self._ask(self.project.texts.beside, str(module.path), pattern)
+
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
         return self._ask(self.project.texts.naming, module)

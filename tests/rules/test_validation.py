@@ -28,8 +28,10 @@ def switched_off(folder: Path, **others: str) -> bool:
         "D.Normal.set_default_validate_args( value=False )",
     ],
 )
-def test_a_switch_in_any_file_holds_for_all(tmp_path: Path, switch: str) -> None:
-    assert switched_off(tmp_path, train=f"import torch\n{switch}\n", data="x = 1\n")
+def test_a_switch_holds_for_all_files_of_a_program(tmp_path: Path, switch: str) -> None:
+    assert switched_off(tmp_path, train=f"import torch, policy\n{switch}\n", data="x = 1\n")
+    assert switched_off(tmp_path, train="import policy, settings\n", settings=f"import torch\n{switch}\n")
+    assert not switched_off(tmp_path, train="import policy\n", settings="", other=f"import torch\n{switch}\n")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_a_switch_in_any_file_holds_for_all(tmp_path: Path, switch: str) -> None
     ],
 )
 def test_what_is_no_switch(tmp_path: Path, no_switch: str) -> None:
-    assert not switched_off(tmp_path, train=f"{no_switch}\n")
+    assert not switched_off(tmp_path, train=f"import policy\n{no_switch}\n")
 
 
 def test_a_file_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:

@@ -220,4 +220,4 @@ _LAYOUTS = re.compile("channels_last")
 
 def _is_settled_elsewhere(model: Model) -> bool:
     """True if another file of the project mentions layouts."""
-    return bool(model.view.matching(_LAYOUTS))
+    return bool(model.view.beside(model.module, _LAYOUTS))

@@ -11,5 +11,5 @@ _SWITCH = re.compile(r"\bset_default_validate_args\(\s*(?:value\s*=\s*)?False\b"
 
 
 def is_switched_off(model: Model) -> bool:
-    """Whether some file of the project calls `set_default_validate_args(False)`."""
+    """True if a file that may run in the same process calls `set_default_validate_args(False)`."""
     return some_file_says(model, _SWITCH)
