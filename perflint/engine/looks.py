@@ -22,8 +22,12 @@ def look(rule: Rule, site: Site, torch_version: Version | None, problems: list[P
         return f"rule {rule.code} ({rule.name})", line, help
 
     with contained(problems, site.model.source.path, describe):
-        kept = filter(None, (weighed(_for_any_caller(each, rule, site), site) for each in rule.check(site)))
-        return tuple(offered(each, torch_version, site.model.is_scripted) for each in kept)
+        found = []
+        for each in rule.check(site):
+            kept = weighed(_for_any_caller(each, rule, site), site)
+            if kept is not None:
+                found.append(offered(kept, torch_version, site.model.is_scripted))
+        return tuple(found)
     return ()
 
 
