@@ -28,12 +28,25 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Listen to files whose text holds one of these; the site is a `FileSite`."""
+    """Listen to files whose text holds one of some words; the site is a `FileSite`.
+
+    If `also` has words, the text holds one of these, too. It holds none of `without`.
+    """
 
     texts: tuple[str, ...]
+    also: tuple[str, ...]
+    without: tuple[str, ...]
 
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts: str, also: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
         object.__setattr__(self, "texts", texts)
+        object.__setattr__(self, "also", also)
+        object.__setattr__(self, "without", without)
+
+    def fits(self, text: str) -> bool:
+        """Whether the text of a file is one of those."""
+        if not any(part in text for part in self.texts) or any(part in text for part in self.without):
+            return False
+        return not self.also or any(part in text for part in self.also)
 
 
 Listens = Calls | Files | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]

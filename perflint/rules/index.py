@@ -21,8 +21,7 @@ from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
-_LISTS: dict[str, type[Calls] | type[Files]] = {kind.__name__: kind for kind in (Calls, Files)}
-_MAGIC = f"perflint rules 1 {sys.implementation.cache_tag}"
+_MAGIC = f"perflint rules 2 {sys.implementation.cache_tag}"
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -37,7 +36,7 @@ class Unloaded(Rule):
         own.code, own.name = facts["code"], facts["name"]
         own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
         own.since, own.until = facts["since"], facts["until"]
-        own.listens = tuple(_listen(kind, texts) for kind, texts in facts["listens"])
+        own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
 
     @property
     def loaded(self) -> Rule:
@@ -57,14 +56,18 @@ class Unloaded(Rule):
         return self.loaded.measured_cost()
 
 
-def _listen(kind: str, texts: tuple[str, ...]) -> Listens:
-    return _LISTS[kind](*texts) if kind in _LISTS else _SITES[kind]
+def _listen(kind: str, words: tuple[tuple[str, ...], ...]) -> Listens:
+    if kind == "Calls":
+        return Calls(*words[0])
+    return Files(*words[0], also=words[1], without=words[2]) if kind == "Files" else _SITES[kind]
 
 
-def _kind(listen: Listens) -> tuple[str, tuple[str, ...]]:
+def _kind(listen: Listens) -> tuple[str, tuple[tuple[str, ...], ...]]:
     if isinstance(listen, Calls):
-        return "Calls", listen.names
-    return ("Files", listen.texts) if isinstance(listen, Files) else (listen.__name__, ())
+        return "Calls", (listen.names,)
+    if isinstance(listen, Files):
+        return "Files", (listen.texts, listen.also, listen.without)
+    return listen.__name__, ()
 
 
 def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import perflint.rules
 from perflint.rules import index
-from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.rules.base import Calls, Files, Rule
 from perflint.rules.collecting import collect
 from perflint.semantics.sites import CallSite, FileSite, Site
 
@@ -20,15 +20,16 @@ class RuleSet:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.code))
         self._by_target: dict[str, list[Rule]] = {}
         self._by_site: dict[type[Site], list[Rule]] = {}
-        self._by_text: list[tuple[Files, Rule]] = []
+        self._by_text: list[tuple[Rule, list[Files]]] = []
         for rule in self.rules:
+            files = [listen for listen in rule.listens if isinstance(listen, Files)]
+            if files:
+                self._by_text.append((rule, files))
             for listen in rule.listens:
-                self._add(rule, listen)
+                if not isinstance(listen, Files):
+                    self._add(rule, listen)
 
-    def _add(self, rule: Rule, listen: Listens) -> None:
-        if isinstance(listen, Files):
-            self._by_text.append((listen, rule))
-            return
+    def _add(self, rule: Rule, listen: Calls | type[Site]) -> None:
         if isinstance(listen, Calls):
             listeners = [self._by_target.setdefault(name, []) for name in listen.names]
         else:
@@ -44,7 +45,7 @@ class RuleSet:
         known = self._by_site.get(type(site), [])
         if isinstance(site, FileSite):
             text = site.model.source.text
-            return known + [rule for files, rule in self._by_text if any(part in text for part in files.texts)]
+            return known + [rule for rule, files in self._by_text if any(each.fits(text) for each in files)]
         return known
 
     def without(self, codes: Collection[str]) -> RuleSet:

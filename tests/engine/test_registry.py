@@ -12,9 +12,14 @@ from types import ModuleType
 import pytest
 
 import perflint.rules
+from perflint.rules import base
 from perflint.rules.collecting import RegistryError, collect
 from perflint.rules.registry import RuleSet, all_rules, names
-from tests.engine.toys import Files, Picky, Truths, Zeros
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.semantics.sites import FileSite
+from perflint.source.text import Source
+from tests.engine.toys import Files, Picky, Toy, Truths, Zeros
 
 RULE = '''
 from perflint.rules.base import Calls, Rule
@@ -107,6 +112,31 @@ def test_handing_out() -> None:
     smaller = rules.without({"TPF101", "TPF201"})
     assert smaller.rules == (truths, picky)
     assert rules.without(set()) is rules
+
+
+class Words(Toy):
+    """Files of a text."""
+
+    code, name = "TPF202", "words"
+    listens = (base.Files("a(", "b(", also=("c(", "d("), without=("e(", "f(")), base.Files("g("))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a(c(1))", True),
+        ("b(1)\nd(2)", True),
+        ("a(1)", False),
+        ("c(1)", False),
+        ("a(c(1))\nf(2)", False),
+        ("g(1)", True),
+        ("g(a(c(1)))", True),
+    ],
+)
+def test_a_rule_for_files_of_a_text(text: str, expected: bool) -> None:
+    words = Words()
+    (site,) = (site for site in Model(Source("a.py", text), Project()).sites() if isinstance(site, FileSite))
+    assert list(RuleSet([words]).listening(site)) == [words] * expected
 
 
 def test_importing_the_rules_does_not_import_libcst() -> None:

@@ -86,13 +86,13 @@ class CounterRecompiles(Rule):
     effect, severity = Effect.RECOMPILE, Severity.ERROR
     measured = ("counter-recompiles",)
     costs = "past the limit, a forward of eight small blocks is {0} slower than compiled"
-    listens = (Files("compile"),)
+    listens = (Files("compile", without=("allow_unspec_int_on_nn_module",)),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if not site.model.compiles or "allow_unspec_int_on_nn_module" in site.model.source.text:
-            return
         model = site.model
+        if not model.compiles:
+            return
         for changed, what, sure in _changes(model):
             compiled = model.compiled(changed)
             if compiled is None:

@@ -76,12 +76,11 @@ class HiddenCompileErrors(Rule):
 
     code, name = "TPF713", "hidden-compile-errors"
     effect, severity = Effect.RECOMPILE, Severity.INFO
-    listens = (Files("_dynamo"),)
+    listens = (Files("_dynamo", also=("suppress_errors", "_limit")),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not ("suppress_errors" in text or "_limit" in text) or in_tests(site.model):
+        if in_tests(site.model):
             return
         names = names_in_file(site.model)
         for assignment in site.model.nodes(ast.Assign):

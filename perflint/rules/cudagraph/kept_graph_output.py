@@ -87,13 +87,10 @@ class KeptGraphOutput(Rule):
 
     code, name = "TPF805", "kept-graph-output"
     effect, severity = Effect.CORRECTNESS, Severity.WARNING
-    listens = (Files(*_WORDS),)
+    listens = (Files(*_WORDS, also=("append", "] =")),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not ("append" in text or "] =" in text):
-            return
         model = site.model
         for kept in _kept_in_loops(model):
             found = _of_replay(model, kept) or _of_compiled(model, kept)

@@ -73,13 +73,13 @@ class MutatedGraphInput(Rule):
     effect, severity = Effect.CAPTURE, Severity.ERROR
     measured = ("mutated-argument",)
     costs = "without its CUDA graph, a forward of eight small blocks is {0} slower"
-    listens = (Files("reduce-overhead", "max-autotune", "cudagraphs"),)
+    listens = (Files("reduce-overhead", "max-autotune", "cudagraphs", without=("mark_static_address",)),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if not site.model.compiles or "mark_static_address" in site.model.source.text:
-            return
         model = site.model
+        if not model.compiles:
+            return
         for changed, name in _changes(model):
             function = model.function(changed)
             compiled = model.compiled(changed)

@@ -83,12 +83,9 @@ class DeviceInWorker(Rule):
 
     code, name = "TPF405", "device-in-worker"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Files("__getitem", "collate_fn"),)
+    listens = (Files("__getitem", "collate_fn", also=("cuda", "device")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not ("cuda" in text or "device" in text):
-            return
         alone = _without_workers(site.model)
         for worker in worker_functions(site.model):
             for part in walk(worker.node):

@@ -60,13 +60,12 @@ class FrozenTorchscript(Rule):
 
     code, name = "TPF377", "frozen-torchscript"
     effect, severity = Effect.COMPUTE, Severity.INFO
-    listens = (Files("torch.jit", "torch import jit"),)
+    listens = (
+        Files("torch.jit", "torch import jit", also=tuple(sorted(name.rpartition(".")[2] for name in _FREEZES))),
+    )
     since = (2, 9)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if "jit" not in text or not any(name.rpartition(".")[2] in text for name in _FREEZES):
-            return
         names = names_in_file(site.model)
         for use in uses(site, names, _FREEZES):
             yield self.finding(

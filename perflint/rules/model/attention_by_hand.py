@@ -91,15 +91,12 @@ class AttentionByHand(Rule):
     measured = ("attention-by-hand-1024-step-bfloat16", "attention-by-hand-1024-step-float32")
     costs = None
     since = (2, 0)
-    listens = (Files("softmax", "Softmax"),)
+    listens = (Files("softmax", "Softmax", also=("matmul", "bmm", "einsum", " @ ")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not any(word in text for word in ("matmul", "bmm", "einsum", " @ ")):
-            return
-        if _FUSED.search(text) is not None:
-            return
         model = site.model
+        if _FUSED.search(model.source.text) is not None:
+            return
         written = [*attentions(model)]
         if not written:
             return

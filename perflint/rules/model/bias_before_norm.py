@@ -14,7 +14,7 @@ from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
 from perflint.rules._names import Names, names_in_file
 from perflint.rules._weights import loads_weights
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.model._context import freezes_norms, touches_bias
 from perflint.rules.model._flow import handed_over
 from perflint.rules.model._layers import Built, cancels, has_bias, layer, norm
@@ -120,13 +120,11 @@ class BiasBeforeNorm(Rule):
         "bias-before-norm-resnet50-bfloat16-channels-last",
     )
     costs = None
-    listens = (FileSite,)
+    listens = (Files("Norm", also=("Conv", "Linear")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         text = model.source.text
-        if "Norm" not in text or ("Conv" not in text and "Linear" not in text):
-            return
         pairs = {pair.layer.call: pair for pair in _pairs(model, names_in_file(model))}
         if not pairs:
             return

@@ -90,11 +90,9 @@ class LogOfProbabilities(Rule):
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("log-of-softmax-step-gpt",)
     costs = "over a vocabulary of 50304 tokens it makes GPT-2 training {0} slower"
-    listens = (Files("softmax", "sigmoid", "Softmax", "Sigmoid"),)
+    listens = (Files("softmax", "sigmoid", "Softmax", "Sigmoid", also=("log(",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if "log(" not in site.model.source.text:
-            return
         model = site.model
         for call in model.nodes(ast.Call):
             split = _logarithm(model, call)

@@ -94,13 +94,12 @@ class NeedlessRetainGraph(Rule):
     code, name = "TPF305", "needless-retain-graph"
     effect, severity = Effect.MEMORY, Severity.INFO
     measured = ("retain-graph-step-gpt",)
-    listens = (Files("retain_graph"),)
+    listens = (Files("retain_graph", also=(".step(",)),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if ".step(" not in text or _KEEPS_STATE.search(text):
-            return
         model = site.model
+        if _KEEPS_STATE.search(model.source.text):
+            return
         retaining = [call for call in model.nodes(ast.Call) if _retains(call)]
         if not retaining or _a_forward_keeps(model):
             return

@@ -86,12 +86,9 @@ class AccumWithoutNoSync(Rule):
 
     code, name = "TPF604", "accum-without-no-sync"
     effect, severity = Effect.PIPELINE, Severity.INFO
-    listens = (Files("DistributedDataParallel"),)
+    listens = (Files("DistributedDataParallel", also=("backward",), without=_AVOIDS),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if "backward" not in text or any(word in text for word in _AVOIDS):
-            return
         model = site.model
         names = names_in_file(model)
         if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):

@@ -113,13 +113,13 @@ class OptimizerStepOnGpu(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("adamw-step-on-device-step-gpt",)
     costs = None
-    listens = (Files("map_location", ".state.values()"),)
+    listens = (
+        Files("map_location", also=("load_state_dict",)),
+        Files(".state.values()"),
+    )
     since = (1, 12)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not (("map_location" in text and "load_state_dict" in text) or ".state.values()" in text):
-            return
         price = sentence(_COST, "adam-step-on-device", *self.measured)
         for moved in _moved(site):
             yield self.finding(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.precision._region import Format, mentions_eight_bits, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
 from perflint.rules.worth import sentence
@@ -80,11 +80,10 @@ class ChannelsByDtype(Rule):
     severity = Severity.WARNING
     measured = ("int8-step-1000", "int8-step-1008", "int8-step-2008")
     costs = None
-    listens = (FileSite,)
+    listens = (Files("Linear", "Conv"),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not mentions_eight_bits(text) or ("Linear" not in text and "Conv" not in text):
+        if not mentions_eight_bits(site.model.source.text):
             return
         around = region(site.model)
         if around.eight_bits is None:

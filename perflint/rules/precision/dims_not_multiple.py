@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
 from perflint.rules.precision._sizes import LARGE, VOCABULARY, Layer, Layers, Size, layers, padded
@@ -93,12 +93,9 @@ class DimsNotMultiple(Rule):
     severity = Severity.ERROR
     measured = ("linear-step-1001-bfloat16", "width-764-step", "conv-step-254-bfloat16", "linear-step-300-bfloat16")
     costs = None
-    listens = (FileSite,)
+    listens = (Files("Linear", "Conv", "Attention", "Transformer"),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not any(word in text for word in ("Linear", "Conv", "Attention", "Transformer")):
-            return
         found = layers(site.model)
         if not any(_misfits(layer, found, 8) for layer in found.all):
             return

@@ -10,7 +10,7 @@ from perflint.frozen import dataclass
 from perflint.rules._importers import is_published
 from perflint.rules._takers import is_taken
 from perflint.rules._weights import loads_weights
-from perflint.rules.base import Rule
+from perflint.rules.base import Files, Rule
 from perflint.rules.precision._literals import rewritten
 from perflint.rules.precision._project import Setting, setting
 from perflint.rules.precision._region import Format
@@ -109,13 +109,10 @@ class VocabNotPadded(Rule):
     severity = Severity.ERROR
     measured = ("vocabulary-50257-step",)
     costs = None
-    listens = (FileSite,)
+    listens = (Files("Linear", "Embedding"),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        text = model.source.text
-        if "Linear" not in text and "Embedding" not in text:
-            return
         tables = list(_tables(model))
         if not any(table.size.value % 8 for table in tables):
             return
@@ -138,7 +135,7 @@ class VocabNotPadded(Rule):
                     confidence=_confidence(table, around, published),
                     help=_help(table),
                     cost=_cost(table, around),
-                    fix=None if published or loads_weights(text) else _fix(model, table),
+                    fix=None if published or loads_weights(model.source.text) else _fix(model, table),
                 )
 
 

@@ -87,12 +87,9 @@ class SyncInHook(Rule):
 
     code, name = "TPF961", "sync-in-hook"
     effect, severity = Effect.SYNC, Severity.INFO
-    listens = (Files("_hook("),)
+    listens = (Files("_hook(", also=(".backward(", "training_step")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if "_hook(" not in text or not (".backward(" in text or "training_step" in text):
-            return
         for call in calls_named(site, *_REGISTERS):
             if not isinstance(site.model.parent(call.node), ast.Expr):
                 continue

@@ -85,12 +85,9 @@ class GraphRetainingAccumulate(Rule):
     code, name = "TPF210", "graph-retaining-accumulate"
     effect, severity = Effect.MEMORY, Severity.INFO
     measured = ("sum-with-graph-step-gpt",)
-    listens = (Files("backward("),)
+    listens = (Files("backward(", also=("+=", ".append(")),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not ("+=" in text or ".append(" in text):
-            return
         model = site.model
         for call in calls_named(site, "backward"):
             loss = _loss(model, call.node)
