@@ -11,7 +11,7 @@ from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.annotations import says_nothing
 from perflint.semantics.interpreter.frame import Budget, Frame, Names, Recorder
 from perflint.semantics.interpreter.lineage import decorator_names
-from perflint.semantics.interpreter.resolve import class_at
+from perflint.semantics.interpreter.resolve import class_at, run_module
 from perflint.semantics.lattice import join, union
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
@@ -43,12 +43,8 @@ def analyse(view: View, module: Module, any_caller: bool = False) -> Recorder:
     recorder = Recorder(any_caller=any_caller)
     with deep_stack():
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
-        state = view.state(module)
         top = Frame(view, module, budget, names={}, recorder=recorder)
-        state.names = top.names
-        _run(lambda: statements.run(top, module.tree.body))
-        state.names = top.names or {}
-        state.is_run = True
+        run_module(top, lambda: _run(lambda: statements.run(top, module.tree.body)))
         for info in _order(module):
             _run(lambda info=info: _run_function(top, info, recorder))  # type: ignore[misc]
     recorder.steps = budget.steps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import widen
@@ -47,13 +49,10 @@ def is_wrapped(info: FunctionInfo) -> bool:
 
 
 def _wrapper(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:
-    known = frame.view.memory.wrappers
+    # A decorator may call the function that it decorates.
     key = (module.name, function.line, function.column)
-    if key not in known:
-        # A decorator may call what it decorates.
-        known[key] = None
-        known[key] = _decorated(frame, module, info, function)
-    return known[key]
+    compute = partial(_decorated, frame, module, info, function)
+    return frame.view.memory.remembered(frame.view.memory.wrappers, key, compute, None)
 
 
 def _decorated(frame: Frame, module: Module, info: FunctionInfo, function: Function) -> Value | None:

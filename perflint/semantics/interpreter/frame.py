@@ -60,13 +60,11 @@ class Recorder:
 class Budget:
     """How much work the calls of one file may still take; keeps a run linear in the file's size."""
 
-    __slots__ = ("contexts", "cuts", "left", "steps", "too_deep")
+    __slots__ = ("contexts", "left", "steps", "too_deep")
 
     def __init__(self, limit: int) -> None:
         self.left = limit
         self.steps = 0
-        self.cuts = 0
-        """Calls that were not followed because they recur, or because the budget is spent."""
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import gets_batch, is_on_cpu
@@ -13,6 +14,7 @@ from perflint.semantics.interpreter.annotations import annotated, parameter
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Running
+from perflint.semantics.interpreter.questions import WHOLE
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
@@ -59,7 +61,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = decorators.call(frame, module, info, function, arguments)
         if not isinstance(value, Unknown) and value is not NEVER:
             return refine(value, declared)
-    knowledge = frame.view.memory
+    memory = frame.view.memory
     arguments = Arguments(
         tuple([_passed(widen(value)) for value in arguments.positional]),
         tuple([(name, _passed(widen(value))) for name, value in arguments.keywords]),
@@ -76,50 +78,58 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         arguments = Arguments(unpacked=True)
         key = CallKey(function, (), (), frame.constructs)
     contexts.add(key)
-    known = knowledge.results.get(key) or knowledge.results_at.get((key, frame.depth))
+    mark = (key, frame.depth)
+    known = memory.results.get(key) or memory.results_at.get(mark)
     if known is not None:
         return known
     if frame.depth >= DEEPEST_CALL:
         budget.too_deep += 1
         return declared
-    again = knowledge.running.get(key)
-    if again is not None:
-        again.recurred += 1
-        budget.cuts += 1
-        return again.assumed
+    if memory.assumes(key):
+        memory.running[key].recurred += 1
+        return memory.running[key].assumed
+    if mark in memory.passing:
+        return memory.passed(mark)  # type: ignore[no-any-return]
     if budget.left < info.size:
-        budget.cuts += 1
+        memory.cut()
         return declared
-    cuts, too_deep = budget.cuts, budget.too_deep
-    value = _followed(frame, function, arguments, key, info.size)
+    too_deep = budget.too_deep
+    start = memory.begin(key)
+    try:
+        value = _followed(frame, function, arguments, key, info.size)
+    finally:
+        rests_on = memory.end(key, start)
     if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
         value = declared
     value = widen(value)
-    # What was cut short depends on how deep it was asked for, and must not answer others.
-    if budget.cuts == cuts and budget.too_deep == too_deep:
-        knowledge.results[key] = value
-    elif budget.cuts == cuts:
-        knowledge.results_at[key, frame.depth] = value
+    if rests_on != WHOLE:
+        memory.keep(mark, value, rests_on)
+    elif budget.too_deep == too_deep:
+        memory.results[key] = value
+    else:
+        # It holds for calls of this depth only.
+        memory.results_at[mark] = value
     return value
 
 
 def _followed(frame: Frame, function: Function, arguments: Arguments, key: CallKey, size: int) -> Value:
-    """Run a call; one that calls itself again with what it was found to return, until that stays."""
-    running = frame.view.memory.running
-    state = running[key] = Running()
+    """The result of a call. One that calls itself is run again with the result found, until that stays the same."""
+    memory = frame.view.memory
+    passing = len(memory.passing)
+    state = memory.running[key] = Running()
     for _ in range(_MOST_REPEATS):
         frame.budget.left -= size
         value = activate(frame, function, arguments)
         if state.recurred == 0 or value == state.assumed:
-            # What it was assumed to return is what it returns: its own recurrence cut nothing short.
-            frame.budget.cuts -= state.recurred
             break
         state.assumed = widen(value)
+        memory.forget(passing)
         if frame.budget.left < size:
+            memory.cut()
             break
     else:
+        memory.cut()
         value = UNKNOWN
-    del running[key]
     return value
 
 
@@ -212,8 +222,8 @@ def _declared_result(frame: Frame, module: Module, info: FunctionInfo) -> Value:
     known = frame.view.memory.declared.get(key)
     if known is None:
         inner = Frame(frame.view, module, frame.budget, names={})
-        known = annotated(inner, info.node.returns, Device.UNKNOWN)
-        frame.view.memory.declared[key] = known
+        compute = partial(annotated, inner, info.node.returns, Device.UNKNOWN)
+        known = frame.view.memory.remembered(frame.view.memory.declared, key, compute, UNKNOWN)
     return known
 
 

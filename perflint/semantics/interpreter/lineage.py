@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from functools import partial
 
 from perflint.semantics.facts import conventions, libraries, torch_api
 from perflint.semantics.interpreter.frame import Frame
@@ -24,16 +24,46 @@ def facts_of(frame: Frame, name: str) -> ClassFacts | None:
 
 def lineage(frame: Frame, name: str) -> tuple[str, ...]:
     """Full names of a class and its bases, nearest first, including bases outside the project."""
-    facts = facts_of(frame, name)
-    if facts is None:
+    memory = frame.view.memory
+    known = memory.lineages.get(name)
+    if known is not None:
+        return known
+    if facts_of(frame, name) is None:
         return (name, *libraries.bases(name))
-    if not facts.lineage:
-        facts.lineage = (name,)
-        # A base that several others share comes after all of them.
-        found = tuple(dict.fromkeys(reversed([name, *_base_names(frame, facts)])))[::-1][:_MOST_BASES]
-        by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
-        facts.lineage = (*found, "torch.nn.Module") if by_use else found
-    return facts.lineage
+    for cls in _bases_first(frame, name):
+        known = memory.remembered(memory.lineages, cls, partial(_merged, frame, cls), (cls,))
+    return known or (name,)
+
+
+def _merged(frame: Frame, name: str) -> tuple[str, ...]:
+    """The lineage of a class, from those of its bases."""
+    every = [name, *(cls for base in _bases(frame, name) for cls in lineage(frame, base))]
+    # A base that several others share comes after all of them.
+    found = tuple(dict.fromkeys(reversed(every)))[::-1][:_MOST_BASES]
+    by_use = "torch.nn.Module" not in found and _is_used_as_module(frame, found)
+    return (*found, "torch.nn.Module") if by_use else found
+
+
+def _bases_first(frame: Frame, name: str) -> list[str]:
+    """A class and those of its bases whose lineage is not known, each after its own bases.
+
+    Without recursion: a chain of bases may be longer than the stack.
+    """
+    memory = frame.view.memory
+    found: list[str] = []
+    stack, entered = [name], {name}
+    while stack:
+        cls = stack[-1]
+        waiting = [] if (id(memory.lineages), cls) in memory.open else [
+            base for base in _bases(frame, cls)
+            if base not in entered and base not in memory.lineages and facts_of(frame, base) is not None
+            and (id(memory.lineages), base) not in memory.passing
+        ]  # fmt: skip
+        entered.update(waiting)
+        stack.extend(reversed(waiting))
+        if not waiting:
+            found.append(stack.pop())
+    return found
 
 
 def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
@@ -75,41 +105,48 @@ def info_of(frame: Frame, name: str) -> ClassInfo | None:
     return module.klass(facts.qualname) if module is not None and facts is not None else None
 
 
-def _base_names(frame: Frame, facts: ClassFacts) -> Iterator[str]:
-    module = frame.view.loaded(facts.module)
-    info = module.klass(facts.qualname) if module is not None else None
+def _bases(frame: Frame, name: str) -> tuple[str, ...]:
+    """The full names of the direct bases of a class of the project."""
+    bases = frame.view.memory.bases
+    known = bases.get(name)
+    return known if known is not None else frame.view.memory.remembered(bases, name, partial(_named, frame, name), ())
+
+
+def _named(frame: Frame, name: str) -> tuple[str, ...]:
+    facts, info = facts_of(frame, name), info_of(frame, name)
+    module = None if facts is None else frame.view.loaded(facts.module)
     if module is None or info is None:
-        return
+        return ()
     inner = Frame(frame.view, module, frame.budget, names={})
-    for base in info.node.bases:
-        if isinstance(base, ast.Subscript):
-            base = base.value
-        value = inner.evaluate(base)
-        if isinstance(value, (Class, Name)):
-            yield from lineage(frame, value.name)
+    plain = (base.value if isinstance(base, ast.Subscript) else base for base in info.node.bases)
+    values = map(inner.evaluate, plain)
+    return tuple([value.name for value in values if isinstance(value, (Class, Name))])
 
 
 def is_module(frame: Frame, name: str) -> bool:
     """True if a class is a torch.nn.Module."""
-    known = frame.view.memory.modules.get(name)
+    modules = frame.view.memory.modules
+    known = modules.get(name)
     if known is None:
-        found = any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
-        known = frame.view.memory.modules[name] = found
+        known = frame.view.memory.remembered(modules, name, partial(_derives_from_module, frame, name), False)
     return known
+
+
+def _derives_from_module(frame: Frame, name: str) -> bool:
+    return any(torch_api.is_module(base) or base == "torch.nn.Module" for base in lineage(frame, name))
 
 
 def is_module_part(frame: Frame, name: str) -> bool:
     """True if a class is a module, or a base of a module class of the same file."""
-    known = frame.view.memory.module_parts.get(name)
-    if known is None:
-        facts = facts_of(frame, name)
-        module = None if facts is None else frame.view.loaded(facts.module)
-        others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
-        known = is_module(frame, name) or any(
-            name in lineage(frame, other) and is_module(frame, other) for other in others
-        )
-        frame.view.memory.module_parts[name] = known
-    return known
+    parts = frame.view.memory.module_parts
+    return frame.view.memory.remembered(parts, name, partial(_is_part, frame, name), False)
+
+
+def _is_part(frame: Frame, name: str) -> bool:
+    facts = facts_of(frame, name)
+    module = None if facts is None else frame.view.loaded(facts.module)
+    others = () if module is None else (f"{module.name}.{other}" for other in module.structure.classes)
+    return is_module(frame, name) or any(name in lineage(frame, other) and is_module(frame, other) for other in others)
 
 
 def is_tensor_class(frame: Frame, name: str) -> bool:
@@ -142,23 +179,23 @@ def decorator_names(node: ast.AST) -> set[str]:
 
 def derived(frame: Frame, name: str) -> tuple[str, ...]:
     """The subclasses of a class in its own file, by full name."""
-    facts = facts_of(frame, name)
+    facts, memory = facts_of(frame, name), frame.view.memory
     if facts is None:
         return ()
-    known = frame.view.memory.derived
-    if facts.module not in known:
-        # Bases that are looked up meanwhile may ask again: they see no subclasses.
-        found: dict[str, tuple[str, ...]] = {}
-        known[facts.module] = {}
-        module = frame.view.loaded(facts.module)
-        for info in () if module is None else module.structure.classes.values():
-            if module is not None and info.node.bases:
-                full = class_at(frame.view, module, info.node).name
-                for base in lineage(frame, full)[1:]:
-                    if base.startswith(f"{module.name}."):
-                        found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
-        known[facts.module] = found
-    return known[facts.module].get(name, ())
+    return memory.remembered(memory.derived, facts.module, partial(_all_derived, frame, facts.module), {}).get(name, ())
+
+
+def _all_derived(frame: Frame, name: str) -> dict[str, tuple[str, ...]]:
+    """The subclasses in a module of each of its classes."""
+    found: dict[str, tuple[str, ...]] = {}
+    module = frame.view.loaded(name)
+    for info in () if module is None else module.structure.classes.values():
+        if module is not None and info.node.bases:
+            full = class_at(frame.view, module, info.node).name
+            for base in lineage(frame, full)[1:]:
+                if base.startswith(f"{module.name}."):
+                    found[base] = (*found.get(base, ()), full)[:_MOST_DERIVED]
+    return found
 
 
 _MOST_DERIVED = 16

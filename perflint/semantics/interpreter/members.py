@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from perflint.semantics.facts import libraries
 from perflint.semantics.facts.arguments import Arguments
@@ -87,24 +88,23 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     if inner is not None:
         return class_at(frame.view, module, inner.node)
     # The assigned value may be unknown although the body declares its type.
-    level = _class_level(frame, module, facts, info)
-    found = level.get(name, held)
-    if found is None and known not in info.assigned_in and level is not _RUNNING:
+    found = body_of(frame, facts.name).get(name, held)
+    if found is None and known not in info.assigned_in and facts.name in frame.view.memory.bodies:
         facts.lacks.add(name)
     return found
 
 
 def _moves(frame: Frame, cls: str, name: str) -> bool:
     """True if `to` of a class that is not a module may make the object anew on another device, with this attribute."""
-    known = frame.view.memory.movers
-    if cls not in known:
-        known[cls] = None if is_module(frame, cls) else _kept_by_move(frame, cls)
-    kept = known[cls]
+    movers = frame.view.memory.movers
+    kept = frame.view.memory.remembered(movers, cls, partial(_kept_by_move, frame, cls), None)
     return kept is not None and name not in kept
 
 
 def _kept_by_move(frame: Frame, cls: str) -> frozenset[str] | None:
     """The attributes that the `to` of a class assigns; None if it has none, or none that makes an object anew."""
+    if is_module(frame, cls):
+        return None
     for base in lineage(frame, cls):
         info = info_of(frame, base)
         for name in _MOVERS if info is not None else ():
@@ -176,23 +176,6 @@ def bound(function: Function, receiver: Value) -> Function:
         function.captured,
         function.plain,
     )
-
-
-_RUNNING: Names = {}
-"""The body of a class while it is being run."""
-
-
-def _class_level(frame: Frame, module: Module, facts: ClassFacts, info: ClassInfo) -> Names:
-    if facts.body is None:
-        facts.body = _RUNNING
-        inner = Frame(frame.view, module, frame.budget, names={}, depth=frame.depth + 1)
-        inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
-        facts.body = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
-        for statement in info.node.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                value = facts.body.get(statement.target.id, UNKNOWN)
-                facts.body[statement.target.id] = _field(inner, value, statement.annotation)
-    return facts.body
 
 
 def _field(frame: Frame, value: Value, annotation: ast.expr) -> Value:
@@ -267,12 +250,25 @@ def _members(frame: Frame, cls: str) -> Names:
 
 def body_of(frame: Frame, cls: str) -> Names:
     """The names that the body of a class of the project assigns or declares."""
-    facts = facts_of(frame, cls)
+    bodies = frame.view.memory.bodies
+    known = bodies.get(cls)
+    return known if known is not None else frame.view.memory.remembered(bodies, cls, partial(_body, frame, cls), {})
+
+
+def _body(frame: Frame, cls: str) -> Names:
+    facts, info = facts_of(frame, cls), info_of(frame, cls)
     module = frame.view.loaded(facts.module) if facts is not None else None
-    info = module.klass(facts.qualname) if module is not None and facts is not None else None
-    if facts is None or module is None or info is None:
+    if module is None or info is None:
         return {}
-    return _class_level(frame, module, facts, info)
+    # As deep as any other, whatever asks first.
+    inner = Frame(frame.view, module, frame.budget, names={})
+    inner.run([s for s in info.node.body if isinstance(s, (ast.Assign, ast.AnnAssign))])
+    found = {name: resolve(inner, module, value) for name, value in (inner.names or {}).items()}
+    for statement in info.node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            value = found.get(statement.target.id, UNKNOWN)
+            found[statement.target.id] = _field(inner, value, statement.annotation)
+    return found
 
 
 parts.body = body_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from perflint.frozen import dataclass
+from perflint.semantics.interpreter.questions import Questions
 from perflint.semantics.lattice import join, union, widen
 from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
 
@@ -36,14 +37,15 @@ class CallKey:
 
 @dataclass(slots=True)
 class ClassFacts:
-    """A class of the project: its bases and what its instances hold."""
+    """A class of the project and what its instances hold.
+
+    The attributes grow as methods are run, and are not forgotten: a method may be run while a module is half run.
+    """
 
     name: str
     """Full name: module and qualified name."""
     module: str
     qualname: str
-    lineage: tuple[str, ...] = ()
-    """Full names of the class and its bases in method resolution order, those outside the project too."""
     attributes: dict[str, Value] = field(default_factory=dict)
     """The values that the methods run so far assign to `self`, joined; without those of constructors."""
     initial: dict[str, Value] = field(default_factory=dict)
@@ -52,11 +54,7 @@ class ClassFacts:
     """The attributes for which the methods that assign them have been run."""
     methods_run: set[str] = field(default_factory=set)
     lacks: set[str] = field(default_factory=set)
-    """Names that were asked for and that nothing in the class binds; an object may have been made with them."""
-    fields: list[str] | None = None
-    """The names of the constructor's positional arguments, once someone has asked."""
-    body: dict[str, Value] | None = None
-    """The bindings of the class body, once it has been run."""
+    """Names that nothing in the class binds; an object may have been made with them."""
 
     def note(self, name: str, value: Value, constructs: bool) -> None:
         """Remember what a method, or a constructor, assigns to an attribute."""
@@ -90,9 +88,9 @@ class ModuleState:
     names: dict[str, Value] | None = None
     """The definitions of the top level, once it is being run."""
     is_run: bool = False
-    """Whether the top level has been run to its end."""
+    """True if the top level has been run to its end."""
     starred: dict[str, Value | None] = field(default_factory=dict)
-    """Names looked for behind `import *` so far."""
+    """Names that were looked up behind `import *`; None for names that are not there."""
     constructed: dict[str, list[tuple[tuple[str, Value], ...]]] = field(default_factory=dict)
     """The arguments of the top level for constructors of classes defined here, by their names in the file."""
     closures: dict[tuple[int, int], dict[str, Value]] = field(default_factory=dict)
@@ -101,7 +99,7 @@ class ModuleState:
 
 @dataclass(slots=True)
 class Running:
-    """A call that is being followed: what it is assumed to return where it calls itself."""
+    """A call that is being followed, with the result that is assumed if it calls itself."""
 
     assumed: Value = NEVER
     recurred: int = 0
@@ -109,7 +107,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Memory:
+class Memory(Questions):
     """What one run has learned of the project."""
 
     classes: dict[str, ClassFacts] = field(default_factory=dict)
@@ -119,6 +117,14 @@ class Memory:
     """The same for calls that were not followed to their end, by the depth at which they were made."""
     running: dict[CallKey, Running] = field(default_factory=dict)
     """The calls that are being followed."""
+    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The full names of the direct bases of classes."""
+    lineages: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The full names of classes and their bases in method resolution order, including bases outside the project."""
+    bodies: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """The bindings of class bodies."""
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    """The names of the positional arguments of constructors, by class."""
     modules: dict[str, bool] = field(default_factory=dict)
     """Which classes are module classes."""
     module_parts: dict[str, bool] = field(default_factory=dict)

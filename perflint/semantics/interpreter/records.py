@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
@@ -14,13 +15,14 @@ from perflint.semantics.values import Instance, Mapping, Tensor, Value
 
 def field_names(frame: Frame, name: str) -> list[str]:
     """The names that a constructor's positional arguments have: of `__init__`, or the fields of a dataclass."""
-    facts = facts_of(frame, name)
-    if facts is None:
+    return frame.view.memory.remembered(frame.view.memory.fields, name, partial(_fields, frame, name), [])
+
+
+def _fields(frame: Frame, name: str) -> list[str]:
+    if facts_of(frame, name) is None:
         return []
-    if facts.fields is None:
-        declared = (_own_fields(frame, cls) for cls in lineage(frame, name))
-        facts.fields = next((fields for fields in declared if fields is not None), [])
-    return facts.fields
+    declared = (_own_fields(frame, cls) for cls in lineage(frame, name))
+    return next((fields for fields in declared if fields is not None), [])
 
 
 def _own_fields(frame: Frame, cls: str) -> list[str] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable
+from functools import partial
 
 from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
@@ -37,7 +39,10 @@ def _defined(frame: Frame, module: Module, name: str) -> Value | None:
 
 
 def _own_name(frame: Frame, module: Module, name: str) -> Value | None:
-    names = frame.view.state(module).names
+    state = frame.view.state(module)
+    names = state.names
+    if names is not None and not state.is_run and name in module.assigned:
+        frame.view.memory.assumes(_running(module))
     if names is not None and name in names:
         return names[name]
     statement = module.definitions.get(name)
@@ -74,28 +79,44 @@ def _from_stars(frame: Frame, module: Module, name: str) -> Value | None:
     if name.startswith("_") or not 0 < len(module.stars) <= _MOST_STARS:
         return None
     starred = frame.view.state(module).starred
-    if name not in starred:
-        starred[name] = None
-        for star in module.stars:
-            source = frame.view.find(star, module)
-            if source is None and name in _CUSTOMARY:
-                starred[name] = Name(_CUSTOMARY[name])
-                break
-            found = None if source is None or source is module else _defined(frame, source, name)
-            if source is not None and found is not None:
-                starred[name] = resolve(frame, source, found)
-                break
-    return starred[name]
+    return frame.view.memory.remembered(starred, name, partial(_starred, frame, module, name), None)
+
+
+def _starred(frame: Frame, module: Module, name: str) -> Value | None:
+    for star in module.stars:
+        source = frame.view.find(star, module)
+        if source is None and name in _CUSTOMARY:
+            return Name(_CUSTOMARY[name])
+        found = None if source is None or source is module else _defined(frame, source, name)
+        if source is not None and found is not None:
+            return resolve(frame, source, found)
+    return None
 
 
 def run_top_level(view: View, module: Module, budget: Budget) -> Names:
     """Run a module's top level and keep what it defines."""
-    frame, state = Frame(view, module, budget, names={}), view.state(module)
+    frame = Frame(view, module, budget, names={})
+    run_module(frame, lambda: frame.run(module.tree.body))
+    return frame.names or {}
+
+
+def run_module(frame: Frame, run: Callable[[], None]) -> None:
+    """Run the top level of a frame's module. Until the end, answers that use its variables are provisional."""
+    state, memory, mark = frame.view.state(frame.module), frame.view.memory, _running(frame.module)
     state.names = frame.names
-    frame.run(module.tree.body)
-    state.names = frame.names or {}
-    state.is_run = True
-    return state.names
+    start = memory.begin(mark)
+    try:
+        run()
+    finally:
+        # The values of its variables are final now.
+        memory.end(mark, start)
+        state.names = frame.names or {}
+        state.is_run = True
+
+
+def _running(module: Module) -> tuple[str, str]:
+    """The question of a module's variables, as `Memory.open` has it."""
+    return "top level", module.name
 
 
 def resolve(frame: Frame, module: Module, value: Value) -> Value:
@@ -107,8 +128,7 @@ def resolve(frame: Frame, module: Module, value: Value) -> Value:
     known = resolved.get(name)
     if known is None:
         # Imports may go round in circles: while one is resolved it is a plain name.
-        resolved[name] = value
-        known = resolved[name] = _resolve(frame, module, name)
+        known = frame.view.memory.remembered(resolved, name, lambda: _resolve(frame, module, name), value)
     return known
 
 

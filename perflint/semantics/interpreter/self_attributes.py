@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import functions
@@ -72,9 +73,7 @@ def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
 def _constructor(frame: Frame, cls: str) -> Function | None:
     """The constructor of a class, one of whose bases sets attributes by names that it is given."""
     known = frame.view.memory.constructors
-    if cls not in known:
-        known[cls] = _find_constructor(frame, cls)
-    return known[cls]
+    return frame.view.memory.remembered(known, cls, partial(_find_constructor, frame, cls), None)
 
 
 def _find_constructor(frame: Frame, cls: str) -> Function | None:
