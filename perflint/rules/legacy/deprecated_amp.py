@@ -89,7 +89,7 @@ class DeprecatedAmp(Rule):
     so the fix writes `dtype`, and `cache_enabled=True` if the file sets that. If the names are
     imported, the import and all uses change together, but not if another file imports the names
     from this one. If one of the uses cannot change, the others are spelled in full. Unsafe if a
-    file of the project tests for a scaler with `isinstance`: a scaler of the new class is not an
+    file that may run in the same process tests for a scaler with `isinstance`: a scaler of the new class is not an
     instance of the old class, and a test for the new class also accepts scalers of the old one.
 
     ## How a GPU shows it
@@ -162,7 +162,7 @@ class _Imports:
                 self._loads[node.id] = self._loads.get(node.id, 0) + 1
         self._moved: dict[Import, Fix | None] = {}
         self._asks_for_scalers = some_file_says(model, _ASKS_FOR_SCALERS)
-        """Whether a file of the project asks for the old class, of which today's scalers are none."""
+        """True if a file that may run in the same process tests whether an object is of the old class."""
 
     def fix(self, reference: Reference) -> Fix | None:
         """The fix of one reference; None where its place allows none."""

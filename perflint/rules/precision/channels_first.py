@@ -25,8 +25,6 @@ _SETTLED = re.compile(r"channels_last|memory_format|torch\.compile|\.compile\(|t
 _IMAGES = re.compile(r"(?:^|_)(?:imgs?|images?)(?:_|$)")
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
 _MODELS = re.compile(r"model|net(?:work)?$|net_|unet", re.IGNORECASE)
-_MANY = 2000
-"""The greatest number of files of a project that are searched."""
 
 
 class ChannelsFirst(Rule):
@@ -35,7 +33,7 @@ class ChannelsFirst(Rule):
     ## What it does
     Finds models that run under autocast and are networks of two-dimensional convolutions, by their
     class in the project or by their name in torchvision, timm or segmentation_models_pytorch, if no
-    file of the project uses `channels_last`. Each function and model get one finding, at the move
+    file that may run in the same process uses `channels_last`. Each function and model get one finding, at the move
     of the input to the GPU, or at the call. If the model is unknown, but the name of its input says
     image and the file does not mention layouts, confidence is low.
 
@@ -219,5 +217,5 @@ _LAYOUTS = re.compile("channels_last")
 
 
 def _is_settled_elsewhere(model: Model) -> bool:
-    """True if another file of the project mentions layouts."""
+    """True if a file that may run in the same process mentions layouts."""
     return bool(model.view.beside(model.module, _LAYOUTS))

@@ -35,9 +35,9 @@ class DistributionsValidate(Rule):
     end of a step 15 %.
 
     ## When it is fine
-    Distributions on the CPU, tests, debugging, `validate_args=False`, a project that calls
-    `Distribution.set_default_validate_args(False)` somewhere, and Python with `-O`, which turns the
-    checks off by default.
+    Distributions on the CPU, tests, debugging, `validate_args=False`, a program that calls
+    `Distribution.set_default_validate_args(False)` in one of its files, and Python with `-O`, which
+    turns the checks off by default.
 
     ## Bad
     ```python
