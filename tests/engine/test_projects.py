@@ -1,0 +1,68 @@
+"""The project around a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from perflint.config.settings import Settings
+from perflint.engine import projects
+from perflint.engine.projects import Projects, root_of
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir() if name.endswith(".git") else path.touch()
+
+
+def listed(folder: Path, name: str) -> set[str]:
+    """The files of the project of a file, relative to a folder."""
+    return {path.relative_to(folder).as_posix() for path in Projects(Settings()).of(folder / name).files}
+
+
+@pytest.mark.parametrize(
+    ("entries", "root"),
+    [
+        ((".git", "a/setup.py", "a/b/x.py"), "."),
+        (("pyproject.toml", "a/setup.py", "a/b/x.py"), "a"),
+        (("a/pyproject.toml", "a/b/x.py"), "a"),
+        (("a/setup.cfg", "a/b/x.py"), "a"),
+    ],
+)
+def test_the_repository_decides_before_the_nearest_marker(tmp_path: Path, entries: Iterable[str], root: str) -> None:
+    put(tmp_path, *entries)
+    assert root_of(tmp_path / "a" / "b") == (tmp_path / root).resolve()
+
+
+def test_with_a_marker_all_files_below_belong_to_it(tmp_path: Path) -> None:
+    put(tmp_path, "setup.py", "train.py", "net/__init__.py", "net/ops.py", "tools/deep/x.py", ".venv/y.py", "a.txt")
+    whole = {"setup.py", "train.py", "net/__init__.py", "net/ops.py", "tools/deep/x.py"}
+    assert listed(tmp_path, "net/ops.py") == listed(tmp_path, "train.py") == whole
+
+
+def test_without_a_marker_a_script_belongs_to_its_folder_and_the_packages_in_it(tmp_path: Path) -> None:
+    put(tmp_path, "train.py", "eval.py", "net/__init__.py", "net/deep/ops.py", "data/x.py")
+    assert listed(tmp_path, "train.py") == {"train.py", "eval.py", "net/__init__.py", "net/deep/ops.py"}
+
+
+def test_without_a_marker_a_module_belongs_to_its_outermost_package(tmp_path: Path) -> None:
+    put(tmp_path, "train.py", "net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py", "other/__init__.py")
+    assert listed(tmp_path, "net/deep/ops.py") == {"net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py"}
+
+
+def test_a_project_is_found_once(tmp_path: Path) -> None:
+    put(tmp_path, "setup.py", "a/x.py", "b/y.py")
+    found = Projects(Settings())
+    assert found.of(tmp_path / "a" / "x.py") is found.of(tmp_path / "b" / "y.py")
+
+
+def test_a_project_with_too_many_files_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projects, "_MOST_FILES", 3)
+    put(tmp_path, "setup.py", "a.py", "b.py", "c.py")
+    assert not Projects(Settings()).of(tmp_path / "a.py").is_whole
+    put(tmp_path / "few", "setup.py", "a.py")
+    assert Projects(Settings()).of(tmp_path / "few" / "a.py").is_whole

@@ -1,0 +1,73 @@
+"""Searches in the texts of a project, and the record that a view keeps of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.semantics.view import Question
+from perflint.source.text import Source
+
+FILES = {
+    "net/__init__.py": "from .ops import scale\n",
+    "net/ops.py": "def scale(x): ...\n",
+    "net/layers.py": "from . import ops\n",
+    "train.py": "from net import scale\nimport settings\n",
+    "settings.py": "SWITCH = False\n",
+    "other.py": "SWITCH = True\n",
+}
+
+
+def project_of(folder: Path, files: dict[str, str] = FILES) -> Project:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return Project(folder / name for name in files)
+
+
+def names(files: object) -> list[str]:
+    return [file.name for file in files]  # type: ignore[attr-defined]
+
+
+def test_importers_also_through_other_modules(tmp_path: Path) -> None:
+    texts = project_of(tmp_path).texts
+    assert names(texts.importers("net.ops", "scale")) == ["net", "train"]
+    assert names(texts.importers("net.ops", "shift")) == []
+    assert names(texts.around("net.ops")) == ["net", "net.layers", "train"]
+    assert names(texts.naming("settings")) == ["train"]
+
+
+def test_files_of_one_process(tmp_path: Path) -> None:
+    texts, switch = project_of(tmp_path).texts, re.compile("SWITCH")
+    assert names(texts.matching(switch)) == ["other", "settings"]
+    # train.py imports both; nothing imports other.py.
+    assert names(texts.beside(str(tmp_path / "net" / "ops.py"), switch)) == ["settings"]
+    assert names(texts.beside(str(tmp_path / "other.py"), switch)) == ["other"]
+
+
+def test_an_overlay_answers_for_its_texts_and_leaves_the_project_as_it_is(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    assert names(project.texts.importers("net.ops", "scale")) == ["net", "train"]
+    changed = project.overlay(
+        {tmp_path / "train.py": "import settings\n", tmp_path / "new.py": "from net import scale\n"}
+    )
+    assert names(changed.texts.importers("net.ops", "scale")) == ["net", "new"]
+    assert names(project.texts.importers("net.ops", "scale")) == ["net", "train"]
+    module = changed.module_at(tmp_path / "new.py")
+    assert module is not None and module.name == "new"
+
+
+def test_a_view_records_what_it_reads_and_asks(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    text = "import torch\nfrom net.ops import scale\nfrom net.gone import lost\nscale(torch.ones(1))\nlost()\n"
+    model = Model(Source(str(tmp_path / "run.py"), text), project)
+    assert model.steps > 0
+    view = model.view
+    read = {path.relative_to(tmp_path).as_posix(): module is not None for path, module in view.reads.items()}
+    assert read["net/ops.py"] and not read["net/gone.py"] and not read["net/gone/__init__.py"]
+    assert "train.py" not in read
+    view.importers("net.ops", "scale")
+    answer = view.questions[Question("importers", ("net.ops", "scale"))]
+    assert [path.name for path in answer] == ["__init__.py", "train.py"]
