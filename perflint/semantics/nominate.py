@@ -151,10 +151,18 @@ def _not(model: Model, node: ast.UnaryOp) -> Iterator[Site]:
 
 
 def _compare(model: Model, node: ast.Compare) -> Iterator[Site]:
-    if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
-        yield TruthSite(model, node, "in")
+    operands = [node.left, *node.comparators]
+    elements = [operands[at] for at, op in enumerate(node.ops) if isinstance(op, (ast.In, ast.NotIn))]
+    if elements:
+        # A tensor raises an error if it is asked for a text, so the container is another mapping.
+        if not all(_is_text(element) for element in elements):
+            yield TruthSite(model, node, "in")
     elif len(node.ops) > 1 and not _is_tested(model, node):
         yield TruthSite(model, node, "chained comparison")
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 _NODES: dict[type[ast.AST], Callable[[Model, Any], Iterator[Site]]] = {
