@@ -227,12 +227,15 @@ def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:
-    """`cuda if available else cpu` is the GPU, because code is linted for a GPU: the later one of a fixed order."""
+    """`cuda if available else cpu` is the GPU, because code is linted for a GPU."""
     same = left.place if left.place == right.place else ""
-    return DeviceValue(max(left.device, right.device, key=_CHOSEN.index), same)
+    order = next((order for order in _CHOSEN if {left.device, right.device}.issubset(order)), None)
+    device = Device.UNKNOWN if order is None else max(left.device, right.device, key=order.index)
+    return DeviceValue(device, same)
 
 
-_CHOSEN = (Device.META, Device.CPU, Device.CUDA, Device.MODEL, Device.CALLER, Device.UNKNOWN)
+_CHOSEN = ((Device.META, Device.CPU, Device.CUDA, Device.UNKNOWN), (Device.MODEL, Device.CALLER, Device.UNKNOWN))
+"""The later device of an order is chosen. Devices of two orders are unknown together."""
 
 
 def with_key(held: Mapping, key: str, value: Value) -> Mapping:
