@@ -137,7 +137,7 @@ def test_joins_are_values_that_can_be_kept() -> None:
         ([Const(True), Const(1)], "1 | True"),
         ([Const("cuda"), Const("cpu")], "'cuda'"),
         ([DeviceValue(Device.CPU), DeviceValue(Device.CUDA)], "device cuda"),
-        ([DeviceValue(Device.CPU), DeviceValue(Device.MODEL)], "device model"),
+        ([DeviceValue(Device.CPU), DeviceValue(Device.MODEL)], "device ?"),
         ([CUDA, NONE, Scalar("int")], "cuda float 2 | int | None"),
         ([Sequence("list", CUDA), Sequence("list", CPU)], "list[tensor float 2]"),
         ([Sequence("list", CUDA), Sequence("tuple", CUDA)], "list[cuda float 2] | tuple[cuda float 2]"),
