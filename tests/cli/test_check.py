@@ -344,8 +344,9 @@ class TestProcesses:
 
     def test_a_reader_that_goes_away(self, tmp_path: Path) -> None:
         (tmp_path / "a.py").write_text("import torch\n" + "torch.cuda.amp.GradScaler()\n" * 3000)
+        # More than a pipe holds, so that perflint still writes when the reader is gone.
         process = subprocess.Popen(
-            [sys.executable, "-m", "perflint", "check", "a.py"],
+            [sys.executable, "-m", "perflint", "check", "--output-format", "concise", "a.py"],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
