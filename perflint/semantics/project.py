@@ -181,6 +181,8 @@ class Project:
     def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
         self._listing = files
         self._most = most
+        self._base: Project | None = None
+        """The project that this one is an overlay of: it lists the files and searches their texts."""
         self._changed: Mapping[Path, str] = {}
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
@@ -189,29 +191,34 @@ class Project:
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
         """The same project with other texts for some files; what is known of the others is shared."""
-        other = Project(self.files, self._most)
+        other = Project()
+        other._base = self._base or self
         other._changed = {**self._changed, **{path.absolute(): text for path, text in texts.items()}}
         other._is_file = {**self._is_file, **dict.fromkeys(other._changed, True)}
         other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other._changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
-        if "texts" in self.__dict__:
-            other.texts = self.texts.overlay(self._text_of(path, text) for path, text in other._changed.items())
         return other
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The absolute paths of the files of the project, sorted."""
+        if self._base is not None:
+            return self._base.files
         return tuple(sorted({path.absolute() for path in itertools.islice(self._listing, self._most)}))
 
     @property
     def is_whole(self) -> bool:
         """Whether the listed files are all that there are; if not, an unlisted file may use anything."""
+        if self._base is not None:
+            return self._base.is_whole
         return self._most is None or len(self.files) < self._most
 
     @cached_property
     def texts(self) -> Texts:
         """The texts of the files, to be searched without parsing them."""
-        return Texts([self._text_of(path, self._changed.get(path)) for path in self.files])
+        if self._base is not None:
+            return self._base.texts.overlay(self._text_of(path, text) for path, text in self._changed.items())
+        return Texts([self._text_of(path) for path in self.files])
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""
@@ -278,7 +285,7 @@ class Project:
         parts = path.relative_to(self.root_of(path)).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
-    def _text_of(self, path: Path, text: str | None) -> FileText:
+    def _text_of(self, path: Path, text: str | None = None) -> FileText:
         return FileText(path, self.name_of(path), text)
 
     def _keep(self, path: Path, module: Module | None) -> None:

@@ -59,6 +59,14 @@ def test_an_overlay_answers_for_its_texts_and_leaves_the_project_as_it_is(tmp_pa
     assert module is not None and module.name == "new"
 
 
+def test_an_overlay_that_is_asked_first_knows_its_new_files(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    changed = project.overlay({tmp_path / "new.py": "from net import scale\n"})
+    again = changed.overlay({tmp_path / "train.py": "import settings\n"})
+    assert names(again.texts.importers("net.ops", "scale")) == ["net", "new"]
+    assert names(changed.texts.importers("net.ops", "scale")) == ["net", "new", "train"]
+
+
 def test_a_view_records_what_it_reads_and_asks(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     text = "import torch\nfrom net.ops import scale\nfrom net.gone import lost\nscale(torch.ones(1))\nlost()\n"
