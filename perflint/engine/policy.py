@@ -169,7 +169,7 @@ def _as_text(finding: Finding, site: Site) -> Finding:
 
 
 def _counts(loop: ast.AST) -> bool:
-    """Whether a loop goes over a range, without another loop in it."""
+    """True if a loop iterates over `range(…)` and contains no other loop."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
         return False
     inner = (node for statement in loop.body for node in walk(statement))

@@ -198,7 +198,7 @@ def _drops_effect(source: Source, fix: Fix) -> bool:
 
 
 def _joins_words(source: Source, offsets: Offsets, fix: Fix) -> bool:
-    """Whether an edit makes one word of two: `return(a)` must not become `returna`."""
+    """True if an edit joins two words: `return(a)` must not become `returna`."""
     text = source.text
     for edit in fix.edits:
         start, end = offsets.range(edit.span)
@@ -212,7 +212,7 @@ def _joins_words(source: Source, offsets: Offsets, fix: Fix) -> bool:
 
 
 def _is_word(left: str, right: str) -> bool:
-    """Whether two characters, side by side, are part of one word or number."""
+    """True if two adjacent characters belong to one word or number."""
     return f"_{left}".isidentifier() and f"_{right}".isidentifier() and bool(left and right)
 
 

@@ -152,7 +152,7 @@ def _parted(
 
 
 def _is_all_of_a_call(lines: _Lines, number: int) -> bool:
-    """Whether a line holds all arguments of a call, and more than one."""
+    """True if a line has all arguments of a call, and at least two."""
     above = [token for token in lines.get(number - 1, ()) if token.type != tokenize.COMMENT]
     below = lines.get(number + 1, ())
     tokens = lines.get(number, ())
@@ -224,7 +224,7 @@ def _pairs(tokens: Sequence[tokenize.TokenInfo]) -> list[_Bracket] | None:
 
 
 def _may_be_broken(tokens: Sequence[tokenize.TokenInfo], found: Sequence[_Bracket], is_statement: bool) -> bool:
-    """Whether black breaks a bracket of a line, and does not put its operands or members on lines of their own.
+    """True if black splits a line at a bracket, and not at its operands or members.
 
     A statement may have two, if its last bracket ends it.
     """
@@ -238,7 +238,7 @@ def _may_be_broken(tokens: Sequence[tokenize.TokenInfo], found: Sequence[_Bracke
 
 
 def _assigns(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:
-    """Whether a token is the sign of an assignment: unlike that of an argument, it has space around it."""
+    """True if a token is the `=` of an assignment. It has spaces around it; the `=` of an argument has none."""
     return tokens[index].string == "=" and tokens[index].start[1] > tokens[index - 1].end[1]
 
 

@@ -46,8 +46,6 @@ class FunctionInfo:
     """Nodes in the body."""
     wrapped: bool | None = None
     """Whether decorators may change what it returns, once that has been asked."""
-    reads: frozenset[str] | None = None
-    """The plain names in it, once they have been asked for."""
     constructs: bool = False
     """Whether it is a constructor, or only constructors of the file call it."""
 

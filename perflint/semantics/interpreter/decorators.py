@@ -19,8 +19,6 @@ _KEEPING = frozenset(
 """Decorators that are read where they matter, or that keep the function."""
 _MOST_WRAPPERS = 16
 """Of one function; a wrapper holds the one below it, and so on, which takes long to compare."""
-
-
 _MOST_CAPTURED = 100
 """The weight of a captured value beyond which it is unknown."""
 
