@@ -108,7 +108,7 @@ class Span:
     end_column: int
 
     def overlaps(self, other: Span) -> bool:
-        """Whether the two share a character."""
+        """True if the two share a character."""
         return (self.line, self.column) < (other.end_line, other.end_column) and (
             other.line,
             other.column,

@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are to be rewritten."""
+    """True if golden files are to be rewritten."""
     return bool(request.config.getoption("--update-golden"))
 
 

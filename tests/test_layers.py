@@ -72,7 +72,7 @@ def imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
 
 
 def is_package(module: str) -> bool:
-    """Whether a module of perflint is a package."""
+    """True if a module of perflint is a package."""
     return (ROOT.parent / Path(*module.split(".")) / "__init__.py").is_file()
 
 

@@ -289,7 +289,7 @@ def prepared(snippet: Snippet) -> dict[str, Any]:
 
 
 def waiting(code: types.CodeType, snippet: Snippet) -> dict[str, Any]:
-    """Whether the host waits for a long kernel that was queued before the statement."""
+    """True if the host waits for a long kernel that was queued before the statement."""
     if KIND != "cuda":
         return {}
     times = []

@@ -79,7 +79,7 @@ def collect(name: str, folder: str) -> Iterator[Finding]:
 
 
 def is_default(finding: Finding) -> bool:
-    """Whether the default profile shows a finding."""
+    """True if the default profile shows a finding."""
     hidden = finding["confidence"] == "low" or finding["heat"] == "cold" or finding["severity"] == "info"
     return not hidden
 

@@ -53,7 +53,7 @@ class Verdict:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the trace tells the truth; None where the times say too little to know."""
+        """True if the trace tells the truth; None where the times say too little to know."""
         nothing = NOTHING * self.step.median
         if not self.has_effect:
             return self.reported.median <= nothing

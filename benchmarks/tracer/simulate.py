@@ -40,7 +40,7 @@ from perflint.tracer.file import read_trace
 
 ROOT = Path(__file__).parents[2]
 EXACT = sys.version_info >= (3, 12)
-"""Whether Python says exactly where in an f-string or in `a or b` it is; the recordings do."""
+"""True if Python says exactly where in an f-string or in `a or b` it is; the recordings do."""
 Place = tuple[str, int, int, int, int]
 """File, line, column, end line, end column: lines and columns from 1, columns in characters."""
 
@@ -90,12 +90,12 @@ class Truth:
         return (row["file"], row["line"], start, row["end_line"], end)
 
     def ran(self, file: str, line: int) -> bool:
-        """Whether a line ran on the GPU."""
+        """True if a line ran on the GPU."""
         return str(line) in self._document["counts"].get(file, {})
 
 
 def _is_of(file: str, program: str) -> bool:
-    """Whether a file is a program's: its own, or one of its folder."""
+    """True if a file is a program's: its own, or one of its folder."""
     folder = program.rpartition("/")[0]
     return file.startswith(folder + "/") if folder else file == program
 

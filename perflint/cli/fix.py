@@ -104,7 +104,7 @@ class _Job:
     fixed: int = 0
     changed: int = 0
     printed: bool = False
-    """Whether a diff holds the fixes, and no file."""
+    """True if a diff holds the fixes, and no file."""
     remaining: list[Finding] = field(default_factory=list)
 
     def files(self, paths: Sequence[str], force_exclude: bool) -> None:
@@ -196,7 +196,7 @@ class _Job:
 
     @property
     def leaves_findings(self) -> bool:
-        """Whether something is left to do, with what a diff would do."""
+        """True if something is left to do, with what a diff would do."""
         return bool(self.remaining) or self.printed
 
     def summary(self) -> str:

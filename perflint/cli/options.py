@@ -148,7 +148,7 @@ def safeties(arguments: Namespace) -> tuple[Safety, ...]:
 
 
 def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
-    """Whether to colour."""
+    """True if to colour."""
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
 
 

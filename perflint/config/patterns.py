@@ -31,7 +31,7 @@ class Pattern:
     folders_only: bool
 
     def matches(self, path: str) -> bool:
-        """Whether a path is what the line names."""
+        """True if a path is what the line names."""
         if self.regex is not None:
             return self.regex.fullmatch(path) is not None
         return path.endswith(self.name) and (len(path) == len(self.name) or path[-len(self.name) - 1] == "/")
@@ -50,14 +50,14 @@ class Patterns:
         return bool(self._patterns)
 
     def verdict(self, path: str, folder: bool = False) -> bool | None:
-        """Whether the path matches (True), is taken back by a "!" line (False) or is not named (None)."""
+        """True if the path matches, False if a "!" line takes it back, None if no line names it."""
         for pattern in self._patterns:
             if (folder or not pattern.folders_only) and pattern.matches(path):
                 return not pattern.negated
         return None
 
     def covers(self, path: str) -> bool:
-        """Whether a file or a folder above it matches."""
+        """True if a file or a folder above it matches."""
         at = path.find("/")
         while at >= 0:
             if self.verdict(path[:at], folder=True):

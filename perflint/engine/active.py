@@ -23,7 +23,7 @@ def active_rules(settings: Settings) -> RuleSet:
 
 
 def holds(rule: Rule, torch_version: Version | None) -> bool:
-    """Whether a rule holds for a torch version; None stands for the newest."""
+    """True if a rule holds for a torch version; None stands for the newest."""
     version = torch_version or _NEWEST
     return (rule.since is None or rule.since <= version) and (rule.until is None or version < rule.until)
 

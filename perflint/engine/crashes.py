@@ -51,7 +51,7 @@ class contained:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """Whether an error is an interrupt by the user, or was raised for one, as while a class is made (Python 3.11)."""
+    """True if an error is an interrupt by the user, or was raised for one, as while a class is made (Python 3.11)."""
     seen: set[int] = set()
     at: BaseException | None = error
     while at is not None and id(at) not in seen:

@@ -98,7 +98,7 @@ def _looks(model: Model, torch_version: Version | None, problems: list[Problem])
 
 
 def _is_at(span: Span, line: int, column: int | None) -> bool:
-    """Whether a span begins in a line, or, with a column, covers that place."""
+    """True if a span begins in a line, or, with a column, covers that place."""
     if column is None:
         return span.line == line
     return (span.line, span.column) <= (line, column) < (span.end_line, span.end_column)
@@ -115,7 +115,7 @@ class _Judge:
         self._here = {rule.code for rule in rules_for_file(active, settings, model.source.path).rules}
 
     def is_on(self, rule: Rule) -> bool:
-        """Whether a rule is on for the file."""
+        """True if a rule is on for the file."""
         return rule.code in self._here
 
     def of(self, rule: Rule, finding: Finding) -> Decision:
@@ -180,7 +180,7 @@ def _nothing(made: _Look, reported: dict[Span, str]) -> Decision:
 
 
 def _waits_for_tensors(site: Site) -> bool:
-    """Whether what happens at a site can only wait for the tensors in it."""
+    """True if what happens at a site can only wait for the tensors in it."""
     return not isinstance(site, CallSite) or site.target.startswith(("torch.Tensor.", "builtins."))
 
 

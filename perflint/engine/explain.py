@@ -67,7 +67,7 @@ class Explanation:
     heat: Heat
     heat_steps: tuple[Step, ...]
     is_body: bool
-    """Whether the heat is that of the body of what the line begins."""
+    """True if the heat is that of the body of what the line begins."""
     beliefs: list[Belief] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -186,7 +186,7 @@ _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
 
 
 def _is_worth_telling(model: Model, node: ast.AST) -> bool:
-    """Whether an expression says something that those around it and inside it do not."""
+    """True if an expression says something that those around it and inside it do not."""
     if not isinstance(node, ast.expr):
         return True
     if isinstance(node, _PLAIN_TO_SEE) or _is_annotation(model, node):

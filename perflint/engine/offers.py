@@ -1,4 +1,4 @@
-"""Whether a fix that a rule builds is offered, and with which safety."""
+"""Decides if the fix that a rule built is offered, and with which safety."""
 
 from __future__ import annotations
 

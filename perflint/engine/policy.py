@@ -120,7 +120,7 @@ def _without_index(node: ast.expr) -> ast.expr:
 
 
 def _is_selected(site: Site) -> bool:
-    """Whether a loop comes to a place in one of its turns only: `for key in keys: … if key == "scale": …`."""
+    """True if a loop comes to a place in one of its turns only: `for key in keys: … if key == "scale": …`."""
     loops = [loop for loop in loops_around(site.model, site.node) if isinstance(loop, (ast.For, ast.AsyncFor))]
     names = {name for loop in loops for name in names_in(loop.target)}
     tests = (outer.test for outer in inside(site.model, site.node) if isinstance(outer, ast.If))

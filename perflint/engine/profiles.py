@@ -13,7 +13,7 @@ STRICTER = {
 
 
 def shows(profile: Profile, finding: Finding) -> bool:
-    """Whether a profile shows a finding. A trace has the last word where it has one."""
+    """True if a profile shows a finding. A trace has the last word where it has one."""
     if profile is Profile.AUDIT:
         return True
     ruling = finding.verdict.ruling if finding.verdict is not None else Ruling.NOT_EXECUTED

@@ -22,7 +22,7 @@ from perflint.frozen import dataclass
 from perflint.source.text import Source
 
 Choice = Callable[[Finding, str], bool]
-"""Whether to apply the fix of a finding; the text is the one that the finding is about, with earlier fixes in it."""
+"""True if the fix of a finding is to be applied; the text is that of the finding, with earlier fixes in it."""
 
 _EFFECTS = re.compile(r":=|\b(?:await|yield)\b")
 
@@ -192,7 +192,7 @@ def _overlaps_itself(group: Group, offsets: Offsets) -> bool:
 
 
 def _drops_effect(source: Source, fix: Fix) -> bool:
-    """Whether the edits of a fix leave out part of an expression that does more than give a value."""
+    """True if the edits of a fix leave out part of an expression that does more than give a value."""
     before = sum(len(_EFFECTS.findall(source.segment(edit.span))) for edit in fix.edits)
     return before > sum(len(_EFFECTS.findall(edit.text)) for edit in fix.edits)
 
@@ -245,7 +245,7 @@ class _Ranges:
             insort(self._ranges, each)
 
     def touch(self, one: tuple[int, int]) -> bool:
-        """Whether one of the ranges shares a character with another range, or an insertion borders on the other."""
+        """True if one of the ranges shares a character with another range, or an insertion borders on the other."""
         at = bisect_left(self._ranges, one[0], key=lambda other: other[1])
         for other in islice(self._ranges, at, None):
             if other[0] > one[1]:

@@ -51,12 +51,12 @@ def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
 
 
 def is_for_tools(comment: str) -> bool:
-    """Whether a comment speaks to a tool: `# noqa`, `# type: ignore`."""
+    """True if a comment speaks to a tool: `# noqa`, `# type: ignore`."""
     return _FOR_TOOLS.match(comment) is not None
 
 
 def _deletes_statement(source: Source, offsets: Offsets, piece: Piece) -> bool:
-    """Whether a deletion starts where a statement does."""
+    """True if a deletion starts where a statement does."""
     if piece.new_start < piece.new_end:
         return False
     line = bisect_right(offsets.starts, piece.start)

@@ -156,7 +156,7 @@ def _names_of(tree: ast.Module) -> _Names:
 
 
 def _is_rebound(name: str, scopes: Iterable[_Names]) -> bool:
-    """Whether something other than an import binds a name in one of some scopes."""
+    """True if something other than an import binds a name in one of some scopes."""
     return any(name in scope.bound for scope in scopes)
 
 

@@ -256,7 +256,7 @@ def _statements(source: Source) -> frozenset[int]:
 
 
 def _parts(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:
-    """Whether a token outside of brackets stands between operands or members: an operator, a comma, `if` behind one."""
+    """True if a token outside of brackets stands between operands or members: an operator, a comma, `if` behind one."""
     token = tokens[index]
     if token.type == tokenize.NAME:
         is_within = token.string in ("if", "for") and index > 0 and tokens[index - 1].string != "async"

@@ -21,7 +21,7 @@ from perflint.source.text import Source
 Relint = Callable[[str], Sequence[Finding] | None]
 """Checks a text as its file is checked, and says what is shown of it; None where a rule crashes."""
 Taken = Callable[[str], bool]
-"""Whether other files may use a name of the top level."""
+"""True if other files may use a name of the top level."""
 
 _MOST_LEVELS = 5
 """How many brackets within each other are broken."""
@@ -52,7 +52,7 @@ class Harm:
     """The fixes, by their numbers, whose own place shows the harm, each with its reason; the others may be to blame
     where there are none."""
     proven: bool = False
-    """Whether each of the blamed does this harm whatever the others do."""
+    """True if each of the blamed does this harm whatever the others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class _Comparison:
                 yield reason, self._at.get(place, [])
 
     def _is_left(self, code: str, place: Place, count: int) -> bool:
-        """Whether a fix says that it leaves so many findings at a place; what it allows is used up."""
+        """True if a fix says that it leaves so many findings at a place; what it allows is used up."""
         for at in self._at.get(place, ()):
             if self._left[at][code] >= count:
                 self._left[at][code] -= count
@@ -172,7 +172,7 @@ def _in_newlines(source: Source, edit: Edit) -> Edit:
 
 
 def _is_valid(text: str, like: str) -> bool:
-    """Whether a text compiles; if `like` does not (a `return` outside a function), whether it parses."""
+    """True if a text compiles; if `like` does not (a `return` outside a function), whether it parses."""
     return _compiles(text, not _compiles(like, False))
 
 

@@ -17,7 +17,7 @@ _SEVERITY = (
 
 
 def is_without_cost(rule: Rule) -> bool:
-    """Whether errors or wrong results, rather than time, decide the severity; the page then says so."""
+    """True if errors or wrong results, rather than time, decide the severity; the page then says so."""
     page = " ".join((type(rule).__doc__ or "").split())
     return rule.effect is Effect.CORRECTNESS or _INSTEAD in page
 

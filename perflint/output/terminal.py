@@ -26,7 +26,7 @@ class Style:
 
 
 def wants_colours(choice: str, stream: TextIO) -> bool:
-    """Whether to colour: `choice` is "always", "never" or "auto", which asks the environment and the stream."""
+    """True if to colour: `choice` is "always", "never" or "auto", which asks the environment and the stream."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":

@@ -65,7 +65,7 @@ def copied_later(site: Site) -> str:
 
 
 def _repeats(site: Site) -> bool:
-    """Whether a loop of the same function surrounds a place."""
+    """True if a loop of the same function surrounds a place."""
     for outer in site.model.ancestors(site.node):
         if isinstance(outer, (ast.For, ast.AsyncFor, ast.While, ast.comprehension, ast.ListComp, ast.GeneratorExp)):
             return True
@@ -106,7 +106,7 @@ def _loader(site: Site, origin: Origin) -> str:
 
 
 def _takes_device(site: Site, call: ast.Call) -> bool:
-    """Whether a function of torch makes a tensor on the CPU unless it is given a device."""
+    """True if a function of torch makes a tensor on the CPU unless it is given a device."""
     facts = torch_api.result(site.model.target(call))
     shares_memory = site.model.target(call) in ("torch.from_numpy", "torch.frombuffer", "torch.from_dlpack")
     return facts is not None and facts.device == "cpu-factory" and not shares_memory

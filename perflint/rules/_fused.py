@@ -18,7 +18,7 @@ def fused_since(model: Model, call: ast.Call, cls: str) -> Version:
 
 
 def _is_on_device(model: Model, call: ast.Call) -> bool:
-    """Whether the parameters that an optimizer gets are those of one module, which certainly is on the device."""
+    """True if the parameters that an optimizer gets are those of one module, which certainly is on the device."""
     given = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "params"), None)
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
         return False
@@ -29,7 +29,7 @@ def _is_on_device(model: Model, call: ast.Call) -> bool:
 
 
 def _is_made_there(model: Model, owner: ast.expr) -> bool:
-    """Whether all that a name may be bound to was moved to the device where it was bound."""
+    """True if all that a name may be bound to was moved to the device where it was bound."""
     if not isinstance(owner, ast.Name):
         return False
     origins = flow_around(model, owner).origins(owner)
@@ -39,7 +39,7 @@ def _is_made_there(model: Model, owner: ast.expr) -> bool:
 
 
 def _is_moved_before(model: Model, call: ast.Call, owner: ast.expr) -> bool:
-    """Whether a statement above, in the same block or one around it, moves an object to the device."""
+    """True if a statement above, in the same block or one around it, moves an object to the device."""
     path = path_of(owner)
     statement = statement_of(model, call)
     while isinstance(statement, ast.stmt) and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -60,7 +60,7 @@ def _moved(node: ast.expr) -> ast.expr:
 
 
 def _moves(model: Model, node: ast.expr) -> bool:
-    """Whether an expression ends in a move to a CUDA device: `.cuda()`, `.to("cuda")`."""
+    """True if an expression ends in a move to a CUDA device: `.cuda()`, `.to("cuda")`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     if node.func.attr == "cuda":

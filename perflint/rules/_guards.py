@@ -1,4 +1,4 @@
-"""True if a switch is set only under a condition that is decided at run time."""
+"""Decides if a switch is set only under a condition that is decided at run time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perflint.semantics.model import Model
 
 
 def is_guarded(model: Model, node: ast.AST) -> bool:
-    """Whether a condition decides on a node, other than whether the file runs as a program."""
+    """True if a condition decides on a node, other than whether the file runs as a program."""
     inner = node
     for outer in model.ancestors(node):
         if is_condition(outer) or isinstance(outer, ast.ExceptHandler):
@@ -20,7 +20,7 @@ def is_guarded(model: Model, node: ast.AST) -> bool:
 
 
 def is_condition(outer: ast.AST) -> bool:
-    """Whether a node decides on what is in it, other than `if __name__ == "__main__":`."""
+    """True if a node decides on what is in it, other than `if __name__ == "__main__":`."""
     return isinstance(outer, (ast.IfExp, ast.BoolOp)) or (isinstance(outer, ast.If) and not _is_program(outer.test))
 
 
@@ -29,7 +29,7 @@ def _is_program(test: ast.expr) -> bool:
 
 
 def _follows_return(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST) -> bool:
-    """Whether a statement of a function stands behind an `if not debug: return`."""
+    """True if a statement of a function stands behind an `if not debug: return`."""
     if node not in function.body:
         return False
     before = function.body[: function.body.index(node)]

@@ -21,7 +21,7 @@ def running(model: Model) -> Iterator[FileText]:
 
 
 def is_published(model: Model) -> bool:
-    """Whether a file's models come with published weights, by its own words or those of a file that imports it."""
+    """True if a file's models come with published weights, by its own words or those of a file that imports it."""
     if has_published_weights(model.source.text):
         return True
     return any(downloads_weights(model.view.text(file)) for file in model.view.around(model.module.name))

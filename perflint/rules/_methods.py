@@ -24,25 +24,25 @@ def call_site(model: Model, call: ast.Call) -> CallSite:
 
 
 def in_tests(model: Model) -> bool:
-    """Whether a file belongs to the tests of its project."""
+    """True if a file belongs to the tests of its project."""
     return model.module.is_of_tests
 
 
 def is_self(node: ast.AST | None) -> bool:
-    """Whether an expression is the plain name `self`."""
+    """True if an expression is the plain name `self`."""
     return isinstance(node, ast.Name) and node.id == "self"
 
 
 def is_self_or_cls(node: ast.AST | None) -> bool:
-    """Whether an expression is the plain name `self` or `cls`."""
+    """True if an expression is the plain name `self` or `cls`."""
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 def is_true(node: ast.expr | None) -> bool:
-    """Whether an argument is a literal True."""
+    """True if an argument is a literal True."""
     return isinstance(node, ast.Constant) and node.value is True
 
 
 def is_false(node: ast.expr | None) -> bool:
-    """Whether an argument is a literal False."""
+    """True if an argument is a literal False."""
     return isinstance(node, ast.Constant) and node.value is False

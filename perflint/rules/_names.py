@@ -65,7 +65,7 @@ class Names:
         return ".".join([names.pop(), *reversed(attributes)])
 
     def is_rebound(self, local: str) -> bool:
-        """Whether something other than an import binds an imported name in the module or one of its functions."""
+        """True if something other than an import binds an imported name in the module or one of its functions."""
         return any(not isinstance(scope, ast.ClassDef) for scope in self._others.get(local, ()))
 
 
@@ -103,7 +103,7 @@ def _scope(structure: Structure, node: ast.AST) -> ast.AST | None:
 
 
 def _is_around(scope: ast.AST | None, node: ast.Name) -> bool:
-    """Whether what is bound in a scope is what a name means; a class's own names reach no further than its body."""
+    """True if what is bound in a scope is what a name means; a class's own names reach no further than its body."""
     if scope is None:
         return True
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):

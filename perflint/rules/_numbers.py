@@ -33,7 +33,7 @@ def number(model: Model, node: ast.expr) -> Value:
 
 
 def can_fill(number: Value, dtype: str | None) -> bool:
-    """Whether `torch.full((), number, dtype=dtype)` works on a GPU if it works on the CPU, with the same bits.
+    """True if `torch.full((), number, dtype=dtype)` works on a GPU if it works on the CPU, with the same bits.
 
     `dtype` is None if it is not given, and empty if it is not known.
     """

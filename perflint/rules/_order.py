@@ -1,4 +1,4 @@
-"""Whether a fix may evaluate two expressions in the other order."""
+"""True if a fix may evaluate two expressions in the other order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OTHERS = frozenset(
 
 
 def may_swap(model: Model, *expressions: ast.expr) -> bool:
-    """Whether evaluating expressions of one statement in any other order gives the same values.
+    """True if evaluating expressions of one statement in any other order gives the same values.
 
     It does where none has effects, and where the others cannot notice the effects of the only one that has.
     """
@@ -36,7 +36,7 @@ def may_swap(model: Model, *expressions: ast.expr) -> bool:
 
 
 def has_effects(model: Model, node: ast.expr) -> bool:
-    """Whether evaluating an expression may change what another one gives: it binds a name, or calls unknown code."""
+    """True if evaluating an expression may change what another one gives: it binds a name, or calls unknown code."""
     for each in walk(node):
         if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return True
@@ -59,7 +59,7 @@ def _only_computes(model: Model, call: ast.Call) -> bool:
 
 
 def _is_fixed(model: Model, node: ast.expr, active: ast.expr) -> bool:
-    """Whether an expression gives the same whatever other code does: it is made of constants and local names."""
+    """True if an expression gives the same whatever other code does: it is made of constants and local names."""
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Name):
@@ -74,7 +74,7 @@ def _is_fixed(model: Model, node: ast.expr, active: ast.expr) -> bool:
 
 
 def _is_local(model: Model, node: ast.Name) -> bool:
-    """Whether only the function around a name binds it."""
+    """True if only the function around a name binds it."""
     function = model.function(node)
     shared: list[ast.Global | ast.Nonlocal] = [*model.nodes(ast.Global), *model.nodes(ast.Nonlocal)]
     if function is None or any(node.id in each.names for each in shared):

@@ -40,7 +40,7 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
 
 
 def repeats(site: Site) -> bool:
-    """Whether a place runs often, or stands in a loop."""
+    """True if a place runs often, or stands in a loop."""
     return site.heat is Heat.HOT or next(loops_around(site.model, site.node), None) is not None
 
 

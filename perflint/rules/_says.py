@@ -8,5 +8,5 @@ from functools import lru_cache
 
 @lru_cache(maxsize=64)
 def says(text: str, pattern: re.Pattern[str]) -> bool:
-    """Whether a pattern occurs in the text of a file, which is searched once for all of its sites."""
+    """True if a pattern occurs in the text of a file, which is searched once for all of its sites."""
     return pattern.search(text) is not None

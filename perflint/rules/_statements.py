@@ -49,7 +49,7 @@ def removal(model: Model, statement: ast.stmt) -> Edit | None:
 
 
 def _has_no_effect(model: Model, test: ast.expr) -> bool:
-    """Whether a test only looks at names, attributes, constants, and at which devices there are."""
+    """True if a test only looks at names, attributes, constants, and at which devices there are."""
     for node in walk(test):
         if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Subscript)):
             return False
@@ -61,7 +61,7 @@ def _has_no_effect(model: Model, test: ast.expr) -> bool:
 
 
 def swallows(model: Model, node: ast.AST) -> bool:
-    """Whether the function around a node may go on after an error in it: in a handler, or behind a `with`."""
+    """True if the function around a node may go on after an error in it: in a handler, or behind a `with`."""
     inner = node
     for outer in inside(model, node):
         if isinstance(outer, _TRIES) and stands_in(outer.body, inner):
@@ -73,6 +73,6 @@ def swallows(model: Model, node: ast.AST) -> bool:
 
 
 def lets_pass(model: Model, item: ast.withitem) -> bool:
-    """Whether a context is one of torch's, which let errors pass."""
+    """True if a context is one of torch's, which let errors pass."""
     call = item.context_expr
     return isinstance(call, ast.Call) and model.target(call).startswith("torch.")

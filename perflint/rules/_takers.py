@@ -1,4 +1,4 @@
-"""Whether other files take a name from a file: by `from m import name`, `from m import *` or `m.name`.
+"""True if other files take a name from a file: by `from m import name`, `from m import *` or `m.name`.
 
 Modules are compared by the last part of their names, since scripts import from the folder that they are started in.
 """
@@ -17,7 +17,7 @@ _BASES = r"(?m)^[ \t]*class \w++\([^)]{0,1000}?\b%s\b"
 
 
 def is_taken(model: Model, name: str) -> bool:
-    """Whether another file may use a name of the top level of a file."""
+    """True if another file may use a name of the top level of a file."""
     if not model.view.project.is_whole:
         return True
     path, module = model.module.path, model.module.name.split("~")[0].rpartition(".")[2]
@@ -35,7 +35,7 @@ def is_overridden(model: Model, cls: str, method: str) -> bool:
 
 
 def _takes(text: str, package: str, module: str, name: str) -> bool:
-    """Whether a file of a package uses a name of a module that it names."""
+    """True if a file of a package uses a name of a module that it names."""
     if name not in text and "*" not in text:
         return False
     try:

@@ -25,7 +25,7 @@ class _Names:
     inner: set[str] = field(default_factory=set)
     """Names of it that functions or classes in it use."""
     is_open: bool = False
-    """Whether it reads its local names by other means than their names."""
+    """True if it reads its local names by other means than their names."""
 
     @property
     def free(self) -> set[str]:
@@ -42,7 +42,7 @@ class _File:
 
 
 def is_private(model: Model, name: ast.Name | ast.arg) -> bool:
-    """Whether a name belongs to the function around it, and nothing outside of that function, or nested in it, sees it.
+    """True if a name belongs to the function around it, and nothing outside of that function, or nested in it, sees it.
 
     Names of modules and classes, and names that are declared `global` or `nonlocal`, are not private.
     """
@@ -55,7 +55,7 @@ def is_private(model: Model, name: ast.Name | ast.arg) -> bool:
 
 
 def is_local(model: Model, name: ast.Name | ast.arg) -> bool:
-    """Whether a name is private, or one of the file's top level that no function or class of the file mentions.
+    """True if a name is private, or one of the file's top level that no function or class of the file mentions.
 
     While the statements around such a name run, no other code of the file sees it.
     """

@@ -14,15 +14,15 @@ _LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
 
 
 def has_published_weights(text: str) -> bool:
-    """Whether a file's models come with weights that others trained, whose shapes are given."""
+    """True if a file's models come with weights that others trained, whose shapes are given."""
     return says(text, _PUBLISHED)
 
 
 def downloads_weights(text: str) -> bool:
-    """Whether a file fetches weights for models, its own or those that it imports."""
+    """True if a file fetches weights for models, its own or those that it imports."""
     return says(text, _DOWNLOADS)
 
 
 def loads_weights(text: str) -> bool:
-    """Whether a file loads weights, published or its own."""
+    """True if a file loads weights, published or its own."""
     return says(text, _LOADS) or has_published_weights(text)

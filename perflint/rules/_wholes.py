@@ -36,7 +36,7 @@ def whole_of(site: CallSite) -> ast.expr | None:
 
 
 def is_same_each_turn(site: CallSite) -> bool:
-    """Whether a copy takes a tensor that the innermost loop around it leaves as it is."""
+    """True if a copy takes a tensor that the innermost loop around it leaves as it is."""
     loop = next(loops_around(site.model, site.node), None)
     if loop is None or not isinstance(site.node.func, ast.Attribute):
         return False

@@ -43,7 +43,7 @@ class Files:
         object.__setattr__(self, "without", without)
 
     def fits(self, text: str) -> bool:
-        """Whether the text of a file is one of those."""
+        """True if the text of a file is one of those."""
         if not any(part in text for part in self.texts) or any(part in text for part in self.without):
             return False
         return not self.also or any(part in text for part in self.also)

@@ -93,7 +93,7 @@ def host_confidence(value: Value, destination: Value | None = None) -> Confidenc
 
 
 def _may_come_from_elsewhere(tensor: Tensor, destination: Value | None) -> bool:
-    """Whether a tensor of an unknown place is likely to go to another one.
+    """True if a tensor of an unknown place is likely to go to another one.
 
     What this code computed itself (its dtype is known) was computed where its operands are; and
     a `.to(x)` of which it is not known that `x` is a device may be a change of dtype.
@@ -158,7 +158,7 @@ class Move:
 
     @property
     def blocking(self) -> bool:
-        """Whether the host waits for the copy: `non_blocking` is absent or literally False."""
+        """True if the host waits for the copy: `non_blocking` is absent or literally False."""
         return self.non_blocking is None or (
             isinstance(self.non_blocking, ast.Constant) and self.non_blocking.value is False
         )
@@ -195,7 +195,7 @@ def _cuda(site: CallSite) -> Move | None:
 
 
 def _names_gpu(site: CallSite, node: ast.expr) -> bool:
-    """Whether an expression certainly gives a number, a name or a `torch.device` of a GPU, and never None.
+    """True if an expression certainly gives a number, a name or a `torch.device` of a GPU, and never None.
 
     A parameter with a default is no proof: None may be passed as well.
     """
@@ -279,7 +279,7 @@ def _is_device(value: Value) -> bool:
 
 
 def names_device(node: ast.expr) -> bool:
-    """Whether an expression of unknown value calls itself a device."""
+    """True if an expression of unknown value calls itself a device."""
     name = last_name(node)
     return "device" in name.lower() or name == "dev"
 
@@ -399,7 +399,7 @@ def data_content(value: Value) -> Content:
 
 
 def holds_device_tensors(value: Value) -> bool:
-    """Whether a list or tuple holds tensors that may be on the device, at any depth."""
+    """True if a list or tuple holds tensors that may be on the device, at any depth."""
     if not isinstance(value, Sequence):
         return False
     elements = value.items if value.items is not None else (value.element,)

@@ -95,7 +95,7 @@ class Model:
         return _for_any_caller(self)
 
     def relies_on_callers(self, node: ast.AST) -> bool:
-        """Whether facts about a node may come from the calls in this file."""
+        """True if facts about a node may come from the calls in this file."""
         function = self.function(node)
         while function is not None:
             if (function.lineno, function.col_offset) in self._recorder.informed:
@@ -125,7 +125,7 @@ class Model:
         return self._recorder.values.get(node, UNKNOWN)
 
     def is_evaluated(self, node: ast.expr) -> bool:
-        """Whether the interpreter came to an expression; where it did not, its value is unknown."""
+        """True if the interpreter came to an expression; where it did not, its value is unknown."""
         return node in self._recorder.values
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
@@ -142,11 +142,11 @@ class Model:
         return self._recorder.targets.get(call, "")
 
     def is_module(self, value: Instance) -> bool:
-        """Whether an object is a torch.nn.Module."""
+        """True if an object is a torch.nn.Module."""
         return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
-        """Whether a node runs while a module is made, on the host still: in its constructor, or for that alone."""
+        """True if a node runs while a module is made, on the host still: in its constructor, or for that alone."""
         function = self.function(node)
         return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
 
@@ -182,12 +182,12 @@ class Model:
         return scripted_lines(self)
 
     def is_scripted(self, line: int) -> bool:
-        """Whether a line is in a function that TorchScript may compile."""
+        """True if a line is in a function that TorchScript may compile."""
         return any(line in lines for lines in self._scripted)
 
     @property
     def compiles(self) -> bool:
-        """Whether any function of the file runs under torch.compile."""
+        """True if any function of the file runs under torch.compile."""
         return bool(self._compiled)
 
     def heat(self, node: ast.AST) -> Heat:
@@ -200,7 +200,7 @@ class Model:
         return self._heat
 
     def is_over_batches(self, node: ast.expr) -> bool:
-        """Whether a loop over an expression goes over the batches of a loader."""
+        """True if a loop over an expression goes over the batches of a loader."""
         return self._heat.work.is_over_batches(node)
 
     @cached_property

@@ -127,7 +127,7 @@ def _case(model: Model, node: ast.match_case) -> Iterator[Site]:
 
 
 def _is_tested(model: Model, node: ast.expr) -> bool:
-    """Whether a construct around the expression asks for its truth already."""
+    """True if a construct around the expression asks for its truth already."""
     parent = model.parent(node)
     if isinstance(parent, ast.BoolOp) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
         return True

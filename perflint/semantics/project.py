@@ -45,7 +45,7 @@ class Module:
 
     @cached_property
     def is_of_tests(self) -> bool:
-        """Whether the file belongs to the tests of its project."""
+        """True if the file belongs to the tests of its project."""
         return is_test_file(self)
 
     @cached_property
@@ -137,7 +137,7 @@ class Module:
 
     @cached_property
     def is_program(self) -> bool:
-        """Whether the file does something only when it is run: `if __name__ == "__main__":`."""
+        """True if the file does something only when it is run: `if __name__ == "__main__":`."""
         tests = (node.test for node in self.tree.body if isinstance(node, ast.If))
         return any(isinstance(node, ast.Name) and node.id == "__name__" for test in tests for node in ast.walk(test))
 
@@ -208,7 +208,7 @@ class Project:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the listed files are all that there are; if not, an unlisted file may use anything."""
+        """True if the listed files are all that there are; if not, an unlisted file may use anything."""
         if self._base is not None:
             return self._base.is_whole
         return self._most is None or len(self.files) < self._most
@@ -262,7 +262,7 @@ class Project:
         return (package,) if self.is_file(package) else (package, module)
 
     def is_file(self, path: Path) -> bool:
-        """Whether a file exists, as far as the project has looked."""
+        """True if a file exists, as far as the project has looked."""
         known = self._is_file.get(path)
         if known is None:
             # Not `path.is_file()`: it raises for folders that may not be entered and for names that are too long.

@@ -92,7 +92,7 @@ class CallSite(ExpressionSite):
 
     @property
     def has_unpacking(self) -> bool:
-        """Whether `*args` or `**kwargs` may hide arguments."""
+        """True if `*args` or `**kwargs` may hide arguments."""
         return any(isinstance(arg, ast.Starred) for arg in self.node.args) or any(
             keyword.arg is None for keyword in self.node.keywords
         )

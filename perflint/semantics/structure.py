@@ -45,9 +45,9 @@ class FunctionInfo:
     size: int = 0
     """Nodes in the body."""
     wrapped: bool | None = None
-    """Whether decorators may change what it returns, once that has been asked."""
+    """True if decorators may change what it returns, once that has been asked."""
     constructs: bool = False
-    """Whether it is a constructor, or only constructors of the file call it."""
+    """True if it is a constructor, or only constructors of the file call it."""
 
     names: set[str] = field(default_factory=set)
     """The plain names in it, and in the functions and classes nested in it."""
@@ -152,7 +152,7 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def stands_in(block: list[ast.stmt], node: ast.AST) -> bool:
-    """Whether a node is one of the statements of a block, found by its position: blocks may be very long."""
+    """True if a node is one of the statements of a block, found by its position: blocks may be very long."""
     if not isinstance(node, ast.stmt):
         return False
     at = bisect_left(block, (node.lineno, node.col_offset), key=lambda each: (each.lineno, each.col_offset))

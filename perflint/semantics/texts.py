@@ -57,7 +57,7 @@ class FileText:
         return frozenset(re.findall(r"\w+", self.text))
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
-        """Whether a regular expression matches somewhere in the text."""
+        """True if a regular expression matches somewhere in the text."""
         known = self._matches.get(pattern)
         if known is None:
             known = self._matches[pattern] = pattern.search(self.text) is not None

@@ -121,7 +121,7 @@ class Tensor(Value):
 
     @property
     def off_host(self) -> bool:
-        """Whether it may live on the device (it is not known to live on the host)."""
+        """True if it may live on the device (it is not known to live on the host)."""
         return self.device not in (Device.CPU, Device.META)
 
     def with_(self, **changes: object) -> Tensor:

@@ -82,7 +82,7 @@ def below(folder: str, settings: Settings) -> Iterator[str]:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Whether an absolute path is a folder or file, or in it."""
+    """True if an absolute path is a folder or file, or in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -98,7 +98,7 @@ def _other_kind(path: str) -> Problem | None:
 
 
 def is_excluded(path: str, settings: Settings) -> bool:
-    """Whether a file, which need not exist, or a folder above it is excluded."""
+    """True if a file, which need not exist, or a folder above it is excluded."""
     return _Walker(settings, []).excludes(path)
 
 
@@ -128,7 +128,7 @@ class _Walker:
         self.notebooks = 0
 
     def excludes(self, path: str) -> bool:
-        """Whether a path that the user named, or a folder above it, is excluded."""
+        """True if a path that the user named, or a folder above it, is excluded."""
         absolute = _slashed(os.path.abspath(path))
         is_folder = os.path.isdir(path)
         above = self._folders_above(absolute)
@@ -254,7 +254,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _may_be_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file, or a link to one. One that cannot be looked at counts: reading it says why."""
+    """True if an entry is a file, or a link to one. One that cannot be looked at counts: reading it says why."""
     try:
         return entry.is_file()
     except OSError as error:

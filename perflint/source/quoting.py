@@ -82,7 +82,7 @@ def _parsed(code: bytes) -> ast.Expression | None:
 
 
 def _is_chain(code: bytes) -> bool:
-    """Whether code is one call, attribute or element of something."""
+    """True if code is one call, attribute or element of something."""
     tree = _parsed(code)
     return tree is not None and isinstance(tree.body, (ast.Call, ast.Attribute, ast.Subscript))
 

@@ -44,7 +44,7 @@ class Suppressions:
         self._noqa = noqa
 
     def cover(self, finding: Finding) -> bool:
-        """Whether a comment silences a finding.
+        """True if a comment silences a finding.
 
         It stands in the line where the finding starts or ends, or, where a string or a
         backslash goes over the end of that line, at the end of the string or of the joined lines.
@@ -66,7 +66,7 @@ class Suppressions:
 
 
 def _names(selectors: set[str], finding: Finding) -> bool:
-    """Whether selectors name the rule of a finding; takes the same time however many there are."""
+    """True if selectors name the rule of a finding; takes the same time however many there are."""
     code = finding.code
     beginnings = (code[:end] for end in range(1, len(code) + 1))
     return not selectors.isdisjoint(("ALL", finding.name, *beginnings))

@@ -48,7 +48,7 @@ class CompilationWatch:
 
     @property
     def has_compiled(self) -> bool:
-        """Whether the compiler took over any function, whose lines then do not run one by one."""
+        """True if the compiler took over any function, whose lines then do not run one by one."""
         if self._kept is not None:
             return self._had_compiled
         counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})

@@ -65,12 +65,12 @@ class Header:
     """`finished`, `exit STATUS`, `interrupted`, or the type of the exception that ended the program;
     `running` where the program did not live to say."""
     lines_recorded: bool
-    """Whether `CandidateLine` records name every line that ran; otherwise only those of some steps, or those that
+    """True if `CandidateLine` records name every line that ran; otherwise only those of some steps, or those that
     were not compiled."""
     rank: int = 0
     world_size: int = 1
     simulated: bool = False
-    """Whether there was no GPU and devices are only what tensors would have been on."""
+    """True if there was no GPU and devices are only what tensors would have been on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Step:
     ms: float
     """Of one step, the mean where there are more: on the clock of the GPU, or where none is used, of the host."""
     profiled: bool = False
-    """Whether the profiler ran: `ms` may then be too long, and the following are known."""
+    """True if the profiler ran: `ms` may then be too long, and the following are known."""
     busy_ms: float = 0.0
     """How long the GPU did anything."""
     idle_ms: float = 0.0

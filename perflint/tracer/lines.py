@@ -25,7 +25,7 @@ class Lines:
 
     def __init__(self, is_mine: Callable[[str], bool]) -> None:
         self.sees_all = False
-        """Whether each line that ran since `start` was seen."""
+        """True if each line that ran since `start` was seen."""
         self._is_mine = is_mine
         self._seen: set[Line] = set()
         self._tool = -1

@@ -86,7 +86,7 @@ class MadeAt:
 
 
 def _is_hashable(module: Any) -> bool:
-    """Whether a module can be looked up: a class may define equality and no hash."""
+    """True if a module can be looked up: a class may define equality and no hash."""
     return getattr(type(module), "__hash__", None) is not None
 
 

@@ -177,7 +177,7 @@ class _Measures:
         return work.time.start - before.time.end if before is not None else -1.0
 
     def _is_late(self, work: Work) -> bool:
-        """Whether its stream was idle when it was launched."""
+        """True if its stream was idle when it was launched."""
         before = self._before[work]
         launched = self._events.launches.get(work.correlation, work.time.start)
         return before is None or before.time.end < launched + _SKEW

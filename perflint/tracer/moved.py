@@ -22,7 +22,7 @@ class MovedLines:
     def __init__(self, then: SourceFile, lines: Sequence[str]) -> None:
         now = source_file(then.file, lines)
         self.is_changed = now.digest != then.digest
-        """Whether the file is another than the one that was traced."""
+        """True if the file is another than the one that was traced."""
         self._then, self._now = then, now
         self._now_by_then: dict[int, int] = {}
         self._then_by_now: dict[int, int] = {}

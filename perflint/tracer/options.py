@@ -27,9 +27,9 @@ class Options:
     own: tuple[str, ...] = ()
     """Folders and files that are the user's; where there are none, all that is not installed."""
     fail_on_sync: bool = False
-    """Whether a program that would succeed fails where a recorded step has a sync that nothing allows."""
+    """True if a program that would succeed fails where a recorded step has a sync that nothing allows."""
     simulate: bool = False
-    """Whether there is no GPU and the program is to believe that there is one."""
+    """True if there is no GPU and the program is to believe that there is one."""
 
     experiments: float = 0.0
     """For how many seconds to make experiments when the steps have been recorded; 0 for none."""

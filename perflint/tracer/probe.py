@@ -53,7 +53,7 @@ class ProbeOptions:
     seed: int | None = None
     """The seed for Python's, NumPy's and torch's generators at the start."""
     shift_seeds: bool = False
-    """Whether to seed them with something else where the program seeds them."""
+    """True if to seed them with something else where the program seeds them."""
 
     def to_json(self) -> str:
         """A text that `from_json` reads."""

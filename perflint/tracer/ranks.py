@@ -79,7 +79,7 @@ class RankReport:
 
 
 def are_ranks(traces: Sequence[Trace]) -> bool:
-    """Whether traces can be those of the ranks of one run: as many numbers of ranks as traces, of one world."""
+    """True if traces can be those of the ranks of one run: as many numbers of ranks as traces, of one world."""
     headers = [trace.header for trace in traces]
     worlds = {header.world_size for header in headers}
     numbers = {header.rank for header in headers}
@@ -134,7 +134,7 @@ def _of_step(step: Step, activities: Iterable[Activity]) -> _Times:
 
 
 def is_collective(name: str) -> bool:
-    """Whether a kernel is one in which ranks meet: NCCL's and RCCL's have that in their names."""
+    """True if a kernel is one in which ranks meet: NCCL's and RCCL's have that in their names."""
     return "nccl" in name.lower() or "rccl" in name.lower()
 
 

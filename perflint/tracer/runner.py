@@ -78,7 +78,7 @@ def _nothing(*_: object) -> None:
 
 
 def _fails(session: Session, ending: _Ending) -> bool:
-    """Whether a program that succeeded fails for its syncs."""
+    """True if a program that succeeded fails for its syncs."""
     if not session.options.fail_on_sync:
         return False
     for thread in threading.enumerate():

@@ -155,7 +155,7 @@ class Session:
 
     @property
     def saw_anything(self) -> bool:
-        """Whether the process did what a trace is about."""
+        """True if the process did what a trace is about."""
         recording = self._recording
         return bool(recording.steps or recording.syncs() or recording.copies())
 

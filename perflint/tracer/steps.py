@@ -71,7 +71,7 @@ class StepFinder:
 
     @property
     def is_final(self) -> bool:
-        """Whether no better source can come."""
+        """True if no better source can come."""
         return self.source >= StepSource.OPTIMIZER
 
     def _tick(self, source: StepSource) -> None:

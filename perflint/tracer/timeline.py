@@ -31,7 +31,7 @@ class Timeline:
 
     @staticmethod
     def can_run() -> bool:
-        """Whether there is a GPU in use, and no other profiler."""
+        """True if there is a GPU in use, and no other profiler."""
         import torch
 
         cuda: Any = torch.cuda
@@ -39,7 +39,7 @@ class Timeline:
 
     @property
     def runs(self) -> bool:
-        """Whether the profiler is on."""
+        """True if the profiler is on."""
         return self._profile is not None
 
     def start(self) -> None:

@@ -44,7 +44,7 @@ class Evidence:
         self.stale: list[str] = []
         """The files judged so far that had changed since they were traced when they were judged first."""
         self.is_of_these = False
-        """Whether any of the files judged so far is one that was traced."""
+        """True if any of the files judged so far is one that was traced."""
         self.has_no_gpu = all(traced.has_no_gpu for traced in self._traces)
         """True if no trace is of a run on a GPU or of a simulated one."""
         self._judged: set[str] = set()

@@ -47,7 +47,7 @@ class Seen:
     losses: tuple[tuple[int, float], ...]
     """The value from which each `backward` started, and its step, from the start."""
     stopped: bool
-    """Whether the probe ended the program after the steps that were asked for."""
+    """True if the probe ended the program after the steps that were asked for."""
     problems: tuple[str, ...]
 
 
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        """Whether it failed by itself."""
+        """True if it failed by itself."""
         return self.status != 0 and not (self.seen is not None and self.seen.stopped and self.status is not None)
 
     @property

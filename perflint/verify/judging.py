@@ -1,4 +1,4 @@
-"""Whether a changed program does what the original does, and whether it takes longer."""
+"""True if a changed program does what the original does, and whether it takes longer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Timing:
 
     @property
     def is_slower(self) -> bool:
-        """Whether no run after was as fast as the slowest before, and the difference counts."""
+        """True if no run after was as fast as the slowest before, and the difference counts."""
         return min(self.after) > max(self.before) and self.ratio > 1 + SLOWER
 
     @property
@@ -92,7 +92,7 @@ def measure(before: Sequence[Run]) -> Measure:
 
 
 def _prints_alike(runs: Sequence[Run]) -> bool:
-    """Whether runs print the same but for numbers."""
+    """True if runs print the same but for numbers."""
     return len({_NUMBER.sub("#", run.out) for run in runs}) == 1
 
 
@@ -193,7 +193,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _same(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether numbers are the same bit for bit, where one NaN is as good as another."""
+    """True if numbers are the same bit for bit, where one NaN is as good as another."""
     return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=False))
 
 

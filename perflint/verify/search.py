@@ -183,7 +183,7 @@ class Search:
         return self._judged[chosen]
 
     def _safe_ones_change_nothing(self, whole: Trial) -> bool:
-        """Whether the safe ones of fixes that pass together keep their promise, which others may have hidden."""
+        """True if the safe ones of fixes that pass together keep their promise, which others may have hidden."""
         safe = frozenset(one for one in whole.chosen if one.safety is Safety.SAFE)
         known = self._runs[NONE]
         if not safe or all(difference(known, run, Safety.SAFE, 0.0) is None for run in whole.after):
@@ -214,7 +214,7 @@ class Search:
         return trial
 
     def _needs_more(self, before: Sequence[Run], after: Sequence[Run]) -> bool:
-        """Whether a comparison needs another pair: few runs may be slower by chance, so as many again have to agree."""
+        """True if a comparison needs another pair: few runs may be slower by chance, so as many again have to agree."""
         if len(after) == self._repeat:
             timed = timing(before, after)
             return timed is not None and timed.is_slower

@@ -91,7 +91,7 @@ class Workspace:
         return self.folder / Path(os.path.abspath(path)).relative_to(self.root)
 
     def holds(self, path: str) -> bool:
-        """Whether the copy has a copy of a file: it has links to others, or nothing."""
+        """True if the copy has a copy of a file: it has links to others, or nothing."""
         return os.path.relpath(os.path.abspath(path), self.root).replace(os.sep, "/") in self._files
 
     def changed(self) -> list[str]:

@@ -66,7 +66,7 @@ def test_a_rule_asks_for_the_libcst_node_of_a_site() -> None:
 
 
 def parsed(source: Source) -> bool:
-    """Whether libcst has parsed anything of a file."""
+    """True if libcst has parsed anything of a file."""
     return bool(source._concrete)
 
 

@@ -48,7 +48,7 @@ class Scenario:
     case: Case
     name: str
     safe: bool
-    """Whether only safe fixes are applied."""
+    """True if only safe fixes are applied."""
 
     def __str__(self) -> str:
         return f"{self.case}-{self.name.removeprefix('case_')}{'' if self.safe else '-changes'}"
@@ -100,7 +100,7 @@ def fixed(case: Case, text: str, safeties: tuple[Safety, ...]) -> str:
 
 
 def needs_plain_cpu(path: Path) -> bool:
-    """Whether a file says that what it does cannot be simulated."""
+    """True if a file says that what it does cannot be simulated."""
     return "ON_A_GPU = False" in path.read_text(encoding="utf-8").splitlines()
 
 

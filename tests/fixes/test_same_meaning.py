@@ -22,7 +22,7 @@ by_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
 def fixes_of(case: Case, safety: Safety) -> bool:
-    """Whether a rule makes a fix of some safety, in its fixture or by what its module says."""
+    """True if a rule makes a fix of some safety, in its fixture or by what its module says."""
     if f"Safety.{safety.name}" in inspect.getsource(sys.modules[case.rule.__module__]):
         return True
     findings = lint(parse_fixture(case.fixture.read_text(encoding="utf-8")).text, [case.rule], "audit")

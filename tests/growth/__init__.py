@@ -1,4 +1,4 @@
-"""Whether work grows with its input, and no faster: by counting calls of functions, not time."""
+"""True if work grows with its input, and no faster: by counting calls of functions, not time."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def is_linear(counts: Sequence[int]) -> bool:
-    """Whether each doubling of the input costs about twice as much, at most."""
+    """True if each doubling of the input costs about twice as much, at most."""
     return all(after <= 2.3 * before for before, after in pairwise(counts))

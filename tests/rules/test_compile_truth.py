@@ -46,7 +46,7 @@ def eager_backend(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def breaks(text: str, call: str) -> bool:
-    """Whether a call of what a text defines breaks a graph."""
+    """True if a call of what a text defines breaks a graph."""
     names: dict[str, Any] = {"torch": torch}
     exec(compile(text, "<example>", "exec"), names)
     torch.manual_seed(0)

@@ -84,7 +84,7 @@ def operands_of(name: str) -> Operands:
 
 
 def is_kept(name: str, position: int) -> bool:
-    """Whether a write to an operand before the backward pass is an error."""
+    """True if a write to an operand before the backward pass is an error."""
     given = [each.clone() for each in operands_of(name)]
     leaves = [each.requires_grad_() if each.is_floating_point() else each for each in given]
     used = [each.view_as(each) if each.requires_grad else each for each in leaves]

@@ -28,7 +28,7 @@ def put(folder: Path, files: dict[str, str]) -> None:
 
 
 def taken(folder: Path, files: dict[str, str], of: str = "pkg/utils.py", alone: bool = False) -> bool:
-    """Whether another file may take `autocast` from one, which may be checked alone."""
+    """True if another file may take `autocast` from one, which may be checked alone."""
     put(folder, {"pkg/__init__.py": "", of: OWN} | files)
     paths = [folder / name for name in ("pkg/__init__.py", of, *files)]
     (folder / "setup.py").touch()

@@ -27,7 +27,7 @@ def finding(line: int = 1, end_line: int | None = None) -> Finding:
 
 
 def silenced(text: str, line: int = 1, end_line: int | None = None) -> bool:
-    """Whether a finding on some lines is silenced."""
+    """True if a finding on some lines is silenced."""
     return Suppressions(Source("a.py", text)).cover(finding(line, end_line))
 
 

@@ -57,7 +57,7 @@ def ran(
 
 
 def runs(process: str) -> bool:
-    """Whether a process still runs; one that was killed may take a moment."""
+    """True if a process still runs; one that was killed may take a moment."""
     for _ in range(100):
         state = subprocess.run(["ps", "-o", "stat=", "-p", process], capture_output=True, text=True).stdout.strip()
         if not state or state.startswith("Z"):

@@ -28,7 +28,7 @@ def lines() -> list[str]:
 
 
 def _takes_nothing(member: object) -> bool:
-    """Whether it is a module without a constructor of its own."""
+    """True if it is a module without a constructor of its own."""
     own = isinstance(member, type) and issubclass(member, torch.nn.Module)
     return own and member.__init__ is torch.nn.Module.__init__  # type: ignore[misc]
 

@@ -143,7 +143,7 @@ def check(files: Iterable[str], profile: str) -> dict[str, list[Finding]]:
 
 
 def family(kind: str) -> Callable[[Finding], bool]:
-    """Whether a finding is of what a kind is about."""
+    """True if a finding is of what a kind is about."""
     if kind in CODES:
         return lambda finding: finding["code"].startswith(CODES[kind])
     if kind == "cuda-graph":
@@ -153,13 +153,13 @@ def family(kind: str) -> Callable[[Finding], bool]:
 
 
 def touches(findings: Iterable[Finding], spans: Spans, kind: str) -> bool:
-    """Whether a finding of a kind's family stands on some lines."""
+    """True if a finding of a kind's family stands on some lines."""
     belongs = family(kind)
     return any(belongs(f) and f["line"] <= end and f["end_line"] >= start for f in findings for start, end in spans)
 
 
 def on_lines(lines: Iterable[int], spans: Spans) -> bool:
-    """Whether one of some lines is within some spans."""
+    """True if one of some lines is within some spans."""
     return any(start <= line <= end for line in lines for start, end in spans)
 
 

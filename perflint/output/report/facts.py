@@ -67,7 +67,7 @@ class Facts:
 
     @property
     def has_costs(self) -> bool:
-        """Whether there is a timeline."""
+        """True if there is a timeline."""
         return self.idle is not None
 
 
@@ -116,7 +116,7 @@ def _collective_ms(trace: Trace) -> float:
 
 
 def is_whole(step: Step, work: Sequence[Activity]) -> bool:
-    """Whether the trace holds every piece of work of a step."""
+    """True if the trace holds every piece of work of a step."""
     return sum(piece.kind == "kernel" for piece in work) >= step.kernels
 
 

@@ -60,7 +60,7 @@ class _Lane:
     copies: Sequence[Interval]
     holes: tuple[_Hole, ...]
     is_whole: bool
-    """Whether the trace holds every piece of work of the step."""
+    """True if the trace holds every piece of work of the step."""
     alone_ms: float
     """How long there are collectives and nothing else."""
 

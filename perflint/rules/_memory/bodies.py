@@ -109,15 +109,15 @@ class Memory:
         return Writers.STRANGERS if strangers else Writers.NONE
 
     def is_written(self, node: ast.expr, begin: Position, end: Position) -> bool:
-        """Whether a statement between two positions writes to the memory of an expression."""
+        """True if a statement between two positions writes to the memory of an expression."""
         return any(_any(self._writes.get(group), begin, end) for group in self.group(node))
 
     def is_reshaped(self, node: ast.expr) -> bool:
-        """Whether a tensor that may share memory with an expression gets another shape in place."""
+        """True if a tensor that may share memory with an expression gets another shape in place."""
         return not self._reshaped.isdisjoint(self.group(node))
 
     def is_own(self, node: ast.expr) -> bool:
-        """Whether only local names of the function, none of them a parameter, may share memory with an expression."""
+        """True if only local names of the function, none of them a parameter, may share memory with an expression."""
         groups = self.group(node)
         return not any(isinstance(each, str) or each in self._open or each in self._given for each in groups)
 
@@ -212,7 +212,7 @@ class Memory:
         return found
 
     def _is_whole(self, owner: ast.expr) -> bool:
-        """Whether something is an object of which one attribute says nothing about another: `self`, a module."""
+        """True if something is an object of which one attribute says nothing about another: `self`, a module."""
         named = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
         return named or isinstance(self._model.value(owner), Instance)
 
@@ -254,7 +254,7 @@ class Memory:
         return found
 
     def _is_own(self, node: ast.expr) -> bool:
-        """Whether an expression has memory that no name holds: the result of arithmetic, or of torch."""
+        """True if an expression has memory that no name holds: the result of arithmetic, or of torch."""
         base = operators.shared(self._model, node)
         return not isinstance(base, ast.Call) or operators.is_known(self._model, base)
 
@@ -272,7 +272,7 @@ class Memory:
                     self._note_passed(self._passed, given | self._given, node)
 
     def _is_plain(self, over: ast.expr) -> bool:
-        """Whether a loop goes over what is there already, so that its turns run no code of others."""
+        """True if a loop goes over what is there already, so that its turns run no code of others."""
         if isinstance(over, ast.Call):
             target = self._model.target(over)
             return target == "builtins.range" or (
@@ -372,7 +372,7 @@ def _position(node: ast.AST) -> Position:
 
 
 def _any(positions: list[Position] | None, begin: Position, end: Position) -> bool:
-    """Whether one of sorted positions lies between two."""
+    """True if one of sorted positions lies between two."""
     if not positions:
         return False
     index = bisect_left(positions, begin)

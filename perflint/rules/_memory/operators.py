@@ -125,18 +125,18 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
 
 def is_layer(model: Model, call: ast.Call) -> bool:
-    """Whether a call is one of a module, or of another object that is called as they are."""
+    """True if a call is one of a module, or of another object that is called as they are."""
     return model.target(call).endswith(".__call__")
 
 
 def is_known(model: Model, call: ast.Call) -> bool:
-    """Whether a call is one of torch, of Python or of NumPy, which write to nothing but what their names say."""
+    """True if a call is one of torch, of Python or of NumPy, which write to nothing but what their names say."""
     target = model.target(call)
     return target.startswith(_KNOWN) and not target.startswith(_CHANGES) and target not in _RUNS_OTHERS
 
 
 def keeps_order(name: str) -> bool:
-    """Whether a view has its elements in the order of the tensor that it is of."""
+    """True if a view has its elements in the order of the tensor that it is of."""
     return name in _KEEP_ORDER
 
 
@@ -160,7 +160,7 @@ def shared(model: Model, node: ast.expr) -> ast.expr:
 
 
 def is_fresh(model: Model, node: ast.expr, *, surely: bool = True) -> bool:
-    """Whether an expression makes a tensor with memory of its own, which autograd does not keep.
+    """True if an expression makes a tensor with memory of its own, which autograd does not keep.
 
     Unless `surely`, unknown operands count as tensors or numbers: an object of another class
     may give what it likes.
@@ -181,7 +181,7 @@ def is_fresh(model: Model, node: ast.expr, *, surely: bool = True) -> bool:
 
 
 def _are_numbers(model: Model, operands: list[ast.expr], surely: bool) -> bool:
-    """Whether operands are tensors, one at least, and numbers."""
+    """True if operands are tensors, one at least, and numbers."""
     values = [model.value(each) for each in operands]
     tensors = [value for value in values if isinstance(value, Tensor)]
     if not tensors or any(isinstance(value, Instance) for value in values):
@@ -222,7 +222,7 @@ def written(model: Model, node: ast.AST) -> list[ast.expr]:
 
 
 def is_bound_write(model: Model, node: ast.AST) -> bool:
-    """Whether a node takes a method that writes, to call it later: `step = x.add_`."""
+    """True if a node takes a method that writes, to call it later: `step = x.add_`."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
     parent = model.parent(node)
@@ -243,7 +243,7 @@ def inference_around(model: Model, node: ast.AST) -> ast.AST | None:
 
 
 def records(model: Model, node: ast.AST) -> bool:
-    """Whether autograd may record what runs at a node: no `no_grad` or `inference_mode` is around it."""
+    """True if autograd may record what runs at a node: no `no_grad` or `inference_mode` is around it."""
     for outer in model.ancestors(node):
         contexts: list[ast.expr] = []
         if isinstance(outer, (ast.With, ast.AsyncWith)):

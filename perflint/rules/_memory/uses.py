@@ -75,9 +75,9 @@ class Uses:
         self.loops: set[Loop] = set()
         """The loops that carry it from one turn to the next."""
         self.saved = False
-        """Whether autograd may keep it for the backward pass."""
+        """True if autograd may keep it for the backward pass."""
         self.laid_bare = False
-        """Whether something may depend on its strides, or on those of what is made of it."""
+        """True if something may depend on its strides, or on those of what is made of it."""
         self._layout = layout
         self._copies = copies
         self._seen: tuple[set[ast.AST], set[ast.AST]] = (set(), set())
@@ -250,7 +250,7 @@ class Uses:
             self.follow(call, _As(how.depth, how.derived, how.ordered and operators.keeps_order(name)))
 
     def _shapes(self, name: str, first: bool, how: _As) -> bool:
-        """Whether the strides of a result may come from this operand."""
+        """True if the strides of a result may come from this operand."""
         if name in operators.LAYOUT_OF_NONE or (name in operators.LAYOUT_OF_FIRST and not first):
             return False
         return not (name in operators.JOINS and how.ordered and not how.derived)

@@ -45,7 +45,7 @@ class BreakRule(Rule):
     effect, severity = Effect.GRAPH_BREAK, Severity.WARNING
     since = (2, 0)
     whole_graphs: ClassVar[bool] = False
-    """Whether `fullgraph=True` makes torch.compile capture it."""
+    """True if `fullgraph=True` makes torch.compile capture it."""
 
     def check(self, site: Any) -> Iterator[Finding]:
         for found, compiled in self.breaks(site):
@@ -72,7 +72,7 @@ class BreakRule(Rule):
 
 
 def loses_function(model: Model, node: ast.AST, compiled: Compiled) -> bool:
-    """Whether a break makes torch.compile give up the function around it, or one that calls that."""
+    """True if a break makes torch.compile give up the function around it, or one that calls that."""
     if compiled.in_loop:
         return True
     inner: ast.AST = node

@@ -86,7 +86,7 @@ class AutogradInGraph(BreakRule):
 
 
 def _is_argument(site: CallSite) -> bool:
-    """Whether a method is called of one of the function's arguments."""
+    """True if a method is called of one of the function's arguments."""
     function = site.model.function(site.node)
     receiver = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
     if function is None or not isinstance(receiver, ast.Name):

@@ -91,7 +91,7 @@ class CompileInHotPath(Rule):
 
 
 def _is_done_once(model: Model, call: ast.Call) -> bool:
-    """Whether something remembers the result, or a test keeps it from being made again."""
+    """True if something remembers the result, or a test keeps it from being made again."""
     inner: ast.AST = call
     for outer in model.ancestors(call):
         if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and inner is not outer.test:

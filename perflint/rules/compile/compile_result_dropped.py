@@ -138,7 +138,7 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
 
 
 def _is_elsewhere(function: FunctionNode, name: str) -> bool:
-    """Whether a name that a function assigns is another scope's, or read by a function nested in it."""
+    """True if a name that a function assigns is another scope's, or read by a function nested in it."""
     for node in walk(function):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
@@ -171,7 +171,7 @@ def _is_read(body: list[ast.stmt], name: str, assignment: ast.Assign) -> bool:
 
 
 def _is_read_after(model: Model, function: FunctionNode, name: str, assignment: ast.Assign) -> bool:
-    """Whether a function reads a name after an assignment, or before it in a loop around both."""
+    """True if a function reads a name after an assignment, or before it in a loop around both."""
     assert not isinstance(function, ast.Lambda)
     for outer in model.ancestors(assignment):
         if outer is function:
@@ -218,7 +218,7 @@ def _fix(site: CallSite, in_place: bool) -> Fix | None:
 
 
 def _may_assign(model: Model, call: ast.Call, node: ast.expr) -> bool:
-    """Whether an expression is an attribute path, or a plain name that is bound where it stands."""
+    """True if an expression is an attribute path, or a plain name that is bound where it stands."""
     if isinstance(node, ast.Name):
         return node.id != "self" and _is_bound_in(model, model.function(call), node.id)
     while isinstance(node, ast.Attribute):
@@ -227,7 +227,7 @@ def _may_assign(model: Model, call: ast.Call, node: ast.expr) -> bool:
 
 
 def _is_bound_in(model: Model, function: FunctionNode | None, name: str) -> bool:
-    """Whether a name is one that a function binds; all are outside of functions."""
+    """True if a name is one that a function binds; all are outside of functions."""
     if function is None:
         return True
     arguments = function.args

@@ -131,7 +131,7 @@ def _changes(model: Model) -> Iterator[tuple[ast.expr, str, Confidence]]:
 
 
 def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
-    """Whether a target belongs to `self`, or to the module's globals."""
+    """True if a target belongs to `self`, or to the module's globals."""
     if isinstance(target, ast.Attribute):
         return is_self(target.value)
     function = model.function(target)
@@ -141,7 +141,7 @@ def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
 
 
 def _counts(model: Model, statement: ast.AugAssign) -> bool:
-    """Whether a number that is no tensor and no float changes by another."""
+    """True if a number that is no tensor and no float changes by another."""
     if not isinstance(statement.op, (ast.Add, ast.Sub, ast.Mult)) or scalar_type(model.value(statement.value)) != "int":
         return False
     before = model.value(statement.target)

@@ -97,6 +97,6 @@ class PrintOrLog(BreakRule):
 
 
 def _is_written(site: FormatSite) -> bool:
-    """Whether the text goes to a call that is reported itself."""
+    """True if the text goes to a call that is reported itself."""
     return any(isinstance(outer, ast.Call) and site.model.target(outer) in _WRITES
                for outer in site.model.ancestors(site.node))  # fmt: skip

@@ -59,7 +59,7 @@ def replays(model: Model) -> list[ast.Call]:
 
 
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
-    """Whether a path at a node means what it means in a block: one scope, a global name, or `self` of one class."""
+    """True if a path at a node means what it means in a block: one scope, a global name, or `self` of one class."""
     if model.function(node) is block.scope:
         return True
     if "." not in path:
@@ -70,7 +70,7 @@ def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
 
 
 def is_global(model: Model, scope: ast.AST | None, name: str) -> bool:
-    """Whether a name in a function is that of the file: it is declared `global`, or the function only reads it."""
+    """True if a name in a function is that of the file: it is declared `global`, or the function only reads it."""
     if scope is None:
         return True
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -102,5 +102,5 @@ def loop_around(model: Model, node: ast.AST) -> ast.AST | None:
 
 
 def is_inside(model: Model, node: ast.AST, outer: ast.AST) -> bool:
-    """Whether a node stands in another."""
+    """True if a node stands in another."""
     return any(each is outer for each in model.ancestors(node))

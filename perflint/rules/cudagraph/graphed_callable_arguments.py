@@ -122,7 +122,7 @@ def _named_arguments(model: Model, made: ast.Call) -> Iterator[tuple[ast.Call, s
 
 
 def _means_same(model: Model, made: ast.AST, node: ast.AST, path: str) -> bool:
-    """Whether a path at a node is the one that is assigned where something is made."""
+    """True if a path at a node is the one that is assigned where something is made."""
     around = _around(model, made, path)
     if "." not in path and around is None:
         return is_global(model, model.function(node), path)
@@ -137,7 +137,7 @@ def _around(model: Model, node: ast.AST, path: str) -> ast.AST | None:
 
 
 def _makes_module(value: Value) -> bool:
-    """Whether it may be a module, which runs its own `forward` in the other of its two modes."""
+    """True if it may be a module, which runs its own `forward` in the other of its two modes."""
     return any(isinstance(member, (Instance, Unknown)) for member in value.members)
 
 

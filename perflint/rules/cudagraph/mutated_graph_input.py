@@ -121,7 +121,7 @@ def _arguments(function: FunctionNode) -> set[str]:
 
 
 def _is_bound(model: Model, function: FunctionNode, name: str) -> bool:
-    """Whether a function binds an argument's name to something else."""
+    """True if a function binds an argument's name to something else."""
     return any(
         isinstance(target, ast.Name) and target.id == name and model.function(assignment) is function
         for assignment in model.nodes(ast.Assign)

@@ -143,7 +143,7 @@ def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, ever
 
 
 def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
-    """Whether another function calls the one that records: what it binds may be meant for that."""
+    """True if another function calls the one that records: what it binds may be meant for that."""
     if block.scope is None:
         # The file records when it is loaded, before its functions run.
         return False
@@ -154,7 +154,7 @@ def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
 
 
 def _brings_data(model: Model, assignment: ast.Assign, path: str) -> bool:
-    """Whether other data is meant: not None, and not a view or result of the old value."""
+    """True if other data is meant: not None, and not a view or result of the old value."""
     value = assignment.value
     if isinstance(value, ast.Constant) and value.value is None:
         return False

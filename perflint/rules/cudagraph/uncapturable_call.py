@@ -130,7 +130,7 @@ def _waiting() -> RuleSet:
 
 
 def _may_run(site: Site) -> bool:
-    """Whether a site may be in a capture at all; cheap."""
+    """True if a site may be in a capture at all; cheap."""
     return bool(_waiting().listening(site)) or (isinstance(site, CallSite) and site.target in _BY_THEMSELVES)
 
 

@@ -61,7 +61,7 @@ def workers(site: CallSite) -> int | None:
 
 
 def is_off(site: CallSite, name: str) -> bool:
-    """Whether an argument is absent, and not hidden behind `**options`."""
+    """True if an argument is absent, and not hidden behind `**options`."""
     return passed(site, name) is None and not _is_hidden(site)
 
 
@@ -134,7 +134,7 @@ def _repeated_calls(model: Model, body: ast.AST) -> dict[str, list[tuple[ast.Cal
 
 
 def repeats(model: Model, loop: For) -> bool:
-    """Whether a loop over a loader is run again and again, by a loop around it."""
+    """True if a loop over a loader is run again and again, by a loop around it."""
     return next(loops_around(model, loop), None) is not None
 
 
@@ -165,6 +165,6 @@ def added(
 
 
 def is_given(site: CallSite, name: str) -> bool:
-    """Whether an argument is passed, and may be other than None."""
+    """True if an argument is passed, and may be other than None."""
     given = passed(site, name)
     return given is not None and site.value(given) != NONE

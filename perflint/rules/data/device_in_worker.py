@@ -155,6 +155,6 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _without_workers(model: Model) -> bool:
-    """Whether all loaders that a file makes have no workers."""
+    """True if all loaders that a file makes have no workers."""
     made = [site for call in model.nodes(ast.Call) if (site := call_site(model, call)).target in LOADERS]
     return bool(made) and all(workers(site) == 0 for site in made)

@@ -115,7 +115,7 @@ def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
 
 
 def _is_kept(model: Model, call: ast.Call, function: ast.AST) -> bool:
-    """Whether a call stands under a test or in a handler, or is stored in `self`."""
+    """True if a call stands under a test or in a handler, or is stored in `self`."""
     for outer in model.ancestors(call):
         if outer is function:
             return False

@@ -85,7 +85,7 @@ class LoaderRebuiltEachEpoch(Rule):
 
 
 def _varies(model: Model, call: ast.Call, loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """Whether anything that a loader is made of is bound in the loop, or computed by a call."""
+    """True if anything that a loader is made of is bound in the loop, or computed by a call."""
     arguments = [*call.args, *(item.value for item in call.keywords)]
     used = {name for argument in arguments for name in names_in(argument)}
     bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}

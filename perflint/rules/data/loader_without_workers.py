@@ -148,7 +148,7 @@ class LoaderWithoutWorkers(Rule):
 
 
 def _is_in_memory(model: Model, data: Value) -> bool:
-    """Whether items are there already, or made in turn."""
+    """True if items are there already, or made in turn."""
     for member in data.members:
         if isinstance(member, (Tensor, Array, Sequence)):
             return True

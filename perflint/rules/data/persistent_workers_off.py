@@ -106,7 +106,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _is_only_loaded(site: CallSite) -> bool:
-    """Whether nothing in sight can change the data set between epochs: loaders, samplers and `len` get it alone."""
+    """True if nothing in sight can change the data set between epochs: loaders, samplers and `len` get it alone."""
     model, given = site.model, passed(site, "dataset")
     path = "" if given is None else path_of(given)
     if not path:

@@ -95,7 +95,7 @@ class BarrierInLoop(Rule):
 
 
 def _is_once(site: CallSite) -> bool:
-    """Whether a call stands where something is made that is kept, before the end, or in loading and saving."""
+    """True if a call stands where something is made that is kept, before the end, or in loading and saving."""
     function = site.model.function(site.node)
     if getattr(function, "name", "").lstrip("_").startswith(("load", "save")):
         return True

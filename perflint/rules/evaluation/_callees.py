@@ -230,7 +230,7 @@ class Callees:
         return self._runs[scope]
 
     def _gets_optimizer(self, call: ast.Call) -> bool:
-        """Whether a call gets an optimizer or a gradient scaler, or the parameters to train."""
+        """True if a call gets an optimizer or a gradient scaler, or the parameters to train."""
         for keyword in call.keywords:
             if keyword.arg and (keyword.arg == "parameters" or is_optimizer_name(keyword.arg)):
                 return True
@@ -241,13 +241,13 @@ class Callees:
 
 
 def is_known_method(name: str) -> bool:
-    """Whether an object that a model returns may have a method of this name that keeps nothing of it."""
+    """True if an object that a model returns may have a method of this name that keeps nothing of it."""
     known = name in _OF_CONTAINERS or name in _OF_DISTRIBUTIONS or name in OF_MODULES or name in _GROWS
     return known or name in torch_api.tensor_methods()
 
 
 def is_host(value: Value) -> bool:
-    """Whether a value is a number, a text or an array: it has no graph."""
+    """True if a value is a number, a text or an array: it has no graph."""
     return all(isinstance(member, (Const, Scalar, Array, DeviceValue, Dtype)) for member in value.members)
 
 

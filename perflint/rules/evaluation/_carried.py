@@ -72,7 +72,7 @@ class Carriers:
         return found
 
     def _has_no_gradient(self, place: object) -> bool:
-        """Whether a place holds no tensor, or one of integers."""
+        """True if a place holds no tensor, or one of integers."""
         if not isinstance(place, ast.expr):
             return False
         if isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute) and place.func.attr in _READS:
@@ -138,7 +138,7 @@ class Carriers:
         return not isinstance(callee, ast.Attribute) or isinstance(self._model.value(callee.value), Instance)
 
     def _runs_recorded(self, scope: Scope) -> bool:
-        """Whether a function runs a model while autograd records."""
+        """True if a function runs a model while autograd records."""
         known = self._running.get(scope)
         if known is None:
             recorded = (call for call in scope.calls if not self._contexts.surely_suspended(call))
@@ -154,7 +154,7 @@ class Carriers:
         )
 
     def runs_model(self, call: ast.Call) -> bool:
-        """Whether a call runs a module, or a method of one."""
+        """True if a call runs a module, or a method of one."""
         path = dotted(call.func)
         if self._model.target(call) == MODULE_CALL:
             return True
@@ -180,7 +180,7 @@ class Carriers:
         return Carry.TRAINED if self._is_parameter(dotted(attribute)) else Carry.UNSEEN
 
     def _is_parameter(self, path: str) -> bool:
-        """Whether the file makes an attribute a parameter somewhere."""
+        """True if the file makes an attribute a parameter somewhere."""
         known = self._parameters.get(path)
         if known is None:
             made = (inner for value in self._survey.assigned.get(path, ()) for inner in walk(value))
@@ -190,7 +190,7 @@ class Carriers:
 
 
 def _is_of_integers(value: Value) -> bool:
-    """Whether a value is a tensor of integers or booleans, beyond doubt."""
+    """True if a value is a tensor of integers or booleans, beyond doubt."""
     tensor = value.tensor
     return tensor is not None and tensor.kind in (Kind.INT, Kind.BOOL) and tensor.evidence is Evidence.CERTAIN
 

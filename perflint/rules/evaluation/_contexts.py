@@ -20,7 +20,7 @@ _DEEPEST = 4
 
 
 def speaks_of_autograd(node: ast.AST) -> bool:
-    """Whether a name in an expression suspends autograd, such as `torch.no_grad`."""
+    """True if a name in an expression suspends autograd, such as `torch.no_grad`."""
     for inner in walk(node):
         name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
         if name and SUSPENDS.search(name):
@@ -38,7 +38,7 @@ class Contexts:
         self._names: dict[str, bool] = {}
 
     def suspended(self, scope: Scope, node: ast.AST) -> bool:
-        """Whether autograd is off, or is switched by a variable, where `node` runs in `scope`."""
+        """True if autograd is off, or is switched by a variable, where `node` runs in `scope`."""
         return self.suspended_in_text(scope, node) or scope in self._called_suspended
 
     def suspended_in_text(self, scope: Scope, node: ast.AST) -> bool:
@@ -57,7 +57,7 @@ class Contexts:
         return False
 
     def evaluates(self, node: ast.AST) -> bool:
-        """Whether a context manager or decorator around a node is named for evaluation and is not one of torch's."""
+        """True if a context manager or decorator around a node is named for evaluation and is not one of torch's."""
         for outer in self._around(node):
             for context in _contexts_of(outer):
                 name = last_name(context)
@@ -124,7 +124,7 @@ class Contexts:
         return found
 
     def _switches_off(self, scope: Scope) -> bool:
-        """Whether a function switches autograd itself, by a call or by a context on an exit stack."""
+        """True if a function switches autograd itself, by a call or by a context on an exit stack."""
         known = self._switched.get(scope)
         if known is None:
             known = self._switched[scope] = any(map(_switched_off, scope.calls))

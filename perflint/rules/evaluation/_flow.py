@@ -213,7 +213,7 @@ class _Builder:
                 self._end(value, Fate.PASSED)
 
     def _draws(self, method: ast.Attribute) -> bool:
-        """Whether a method draws from a distribution of torch, without a gradient."""
+        """True if a method draws from a distribution of torch, without a gradient."""
         drawn = self.model.value(method.value).members
         return method.attr == "sample" and any(
             isinstance(member, Instance) and member.cls.startswith("torch.distributions.") for member in drawn

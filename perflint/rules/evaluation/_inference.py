@@ -42,7 +42,7 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
 
 
 def may_be_compiled(survey: Survey, within: ast.AST) -> bool:
-    """Whether code may be compiled or traced, which some versions of torch cannot do in inference mode."""
+    """True if code may be compiled or traced, which some versions of torch cannot do in inference mode."""
     return _traces(within) or says(survey.model.source.text, _COMPILES)
 
 
@@ -51,7 +51,7 @@ def _traces(within: ast.AST) -> bool:
 
 
 def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """Whether what leaves a `with` goes on in code that computes gradients: its loop or function, a trainer's class."""
+    """True if what leaves a `with` goes on in code that computes gradients: its loop or function, a trainer's class."""
     if within is scope.node:
         return False
     for outer in survey.model.ancestors(within):

@@ -1,4 +1,4 @@
-"""Whether training and evaluation mode differ for a model: whether it holds dropout or batch normalisation."""
+"""Decides if training and evaluation mode differ for a model: if it holds dropout or batch normalisation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Layers:
         self._by_class: dict[tuple[str, bool], bool] = {}
 
     def mode_matters(self, run: Run) -> bool:
-        """Whether the mode may change what a model does: not if its class is seen to lack such layers.
+        """True if the mode may change what a model does: not if its class is seen to lack such layers.
 
         The value of a parameter is taken from what the file assigns to the same name elsewhere.
         """
@@ -45,7 +45,7 @@ class Layers:
         return known
 
     def surely_differs(self, run: Run) -> bool:
-        """Whether the class of a model that is run is seen to hold a layer that the mode changes."""
+        """True if the class of a model that is run is seen to hold a layer that the mode changes."""
         made = _objects(self._survey.model.value(run.call.func))
         return bool(made) and all(map(self._surely_changes, made))
 
@@ -55,7 +55,7 @@ class Layers:
         return self._holds(instance.cls, unseen=False)
 
     def _is_changed(self, instance: Instance, depth: int = 4) -> bool:
-        """Whether a module is a layer that the mode changes, or may hold one."""
+        """True if a module is a layer that the mode changes, or may hold one."""
         if instance.cls == "torch.nn.Module":
             # Some module of an unknown class.
             return True
@@ -75,7 +75,7 @@ class Layers:
         return _MODAL.search(instance.cls) is not None
 
     def _holds(self, cls: str, unseen: bool) -> bool:
-        """Whether a class of the project holds such layers; `unseen` stands for classes and parts that are not seen."""
+        """True if a class of the project holds such layers; `unseen` stands for classes and parts that are not seen."""
         known = self._by_class.get((cls, unseen))
         if known is None:
             found = _class(self._survey, cls)
@@ -117,7 +117,7 @@ def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
 
 
 def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4, unseen: bool = True) -> bool:
-    """Whether a module class holds layers that the mode changes; `unseen`: whether parts of other files count."""
+    """True if a module class holds layers that the mode changes; `unseen`: whether parts of other files count."""
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
             return True

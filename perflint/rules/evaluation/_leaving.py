@@ -1,4 +1,4 @@
-"""Whether tensors that are made while autograd is off are used by code that runs with it on."""
+"""Decides if tensors that are made while autograd is off are used by code that runs with it on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTAINERS = frozenset(
 
 
 def leaves(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """Whether tensors of `within`, a function or a `with` statement in `scope`, may leave it by its results.
+    """True if tensors of `within`, a function or a `with` statement in `scope`, may leave it by its results.
 
     False only if all results are seen to be Python numbers, text, arrays or containers of those. What the code
     passes to other functions does not count.
@@ -33,7 +33,7 @@ def leaves(survey: Survey, scope: Scope, within: ast.AST) -> bool:
 
 
 def may_leave(survey: Survey, scope: Scope, within: ast.AST, ways: Fate) -> bool:
-    """Whether tensors may leave in one of some ways."""
+    """True if tensors may leave in one of some ways."""
     flow = flows(survey).of(scope)
     if within is scope.node:
         return any(flow.all_fates.get(place, Fate.NONE) & ways for place in _sources(survey, scope, scope.nodes, flow))
@@ -45,7 +45,7 @@ def may_leave(survey: Survey, scope: Scope, within: ast.AST, ways: Fate) -> bool
 
 
 def _goes_out(survey: Survey, flow: Flow, sources: list[Any], inside: set[ast.AST], ways: Fate) -> bool:
-    """Whether values of a statement leave it in one of some ways, or are more than read after it."""
+    """True if values of a statement leave it in one of some ways, or are more than read after it."""
     seen, waiting = set(sources), list(sources)
     while waiting:
         place = waiting.pop()
@@ -89,7 +89,7 @@ def _is_known(survey: Survey, node: ast.expr) -> bool:
 
 
 def _is_host_call(survey: Survey, call: ast.Call) -> bool:
-    """Whether a call returns host data, or only a container for what it gets."""
+    """True if a call returns host data, or only a container for what it gets."""
     name, target = last_name(call), survey.model.target(call)
     if target.startswith("numpy.") or dotted(call.func).startswith(("np.", "numpy.", "math.")):
         return True
@@ -99,7 +99,7 @@ def _is_host_call(survey: Survey, call: ast.Call) -> bool:
 
 
 def _is_read(around: ast.AST | None) -> bool:
-    """Whether the host reads a tensor there, which any tensor allows."""
+    """True if the host reads a tensor there, which any tensor allows."""
     if isinstance(around, ast.Attribute):
         return around.attr in _READS
     return isinstance(around, ast.Call) and last_name(around) in _HOST_BUILTINS

@@ -26,7 +26,7 @@ _PRETRAINED = re.compile(r"\bpretrained\s*=\s*True|\bweights\s*=\s*[^N\s]")
 
 
 def loads(text: str) -> bool:
-    """Whether a file may load the weights of a model; cheap, for a first look."""
+    """True if a file may load the weights of a model; cheap, for a first look."""
     return "load_state_dict(" in text or "torch.load(" in text or _PRETRAINED.search(text) is not None
 
 
@@ -79,7 +79,7 @@ def _loaded_in(scope: Scope) -> set[str]:
 
 
 def _stays_here(file: Survey, use: ast.expr) -> bool:
-    """Whether a use of a local model makes it by its class, moves it, loads it or runs it."""
+    """True if a use of a local model makes it by its class, moves it, loads it or runs it."""
     around = file.model.parent(use)
     if isinstance(around, ast.Attribute):
         return around.attr in _LEAVES_MODE
@@ -119,7 +119,7 @@ def pretrained(file: Survey) -> frozenset[str]:
 
 
 def _is_given(scope: Scope, call: ast.Call) -> bool:
-    """Whether the weights come from the caller of a method, which restores the state of an object that others use."""
+    """True if the weights come from the caller of a method, which restores the state of an object that others use."""
     if scope.klass is None or isinstance(scope.node, ast.Module):
         return False
     given = {argument.arg for argument in scope.node.args.args}
@@ -127,5 +127,5 @@ def _is_given(scope: Scope, call: ast.Call) -> bool:
 
 
 def samples_on_purpose(scope: Scope) -> bool:
-    """Whether a function is named for what draws dropout: Monte Carlo dropout, ensembles."""
+    """True if a function is named for what draws dropout: Monte Carlo dropout, ensembles."""
     return any(_SAMPLED.intersection(words(around.name)) for around in scope.chain)

@@ -123,7 +123,7 @@ class Modules:
         return by_home.get(holder, [])
 
     def is_made(self, holder: Holder) -> bool:
-        """Whether an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""
+        """True if an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""
         if not isinstance(holder.home, (ast.ClassDef, ast.Module)):
             return False
         stores = [use for use in self.uses(holder) if isinstance(getattr(use, "ctx", None), ast.Store)]
@@ -133,7 +133,7 @@ class Modules:
         )
 
     def is_frozen(self, holder: Holder) -> bool:
-        """Whether the file takes the gradients of a module's parameters away somewhere."""
+        """True if the file takes the gradients of a module's parameters away somewhere."""
         known = self._frozen.get(holder)
         if known is None:
             uses = list(self._uses_to_freeze(holder))
@@ -165,7 +165,7 @@ class Modules:
         return _is_chain_without_gradient(value, None if isinstance(statement, ast.Assign) else use)
 
     def _copies_frozen(self, uses: list[ast.expr]) -> bool:
-        """Whether a module is a copy of one that is made without gradients: `ema = deepcopy(net)`."""
+        """True if a module is a copy of one that is made without gradients: `ema = deepcopy(net)`."""
         for value in self._made_of(uses):
             for node in walk(value):
                 if isinstance(node, ast.Call) and last_name(node) == "deepcopy" and node.args and dotted(node.args[0]):
@@ -197,7 +197,7 @@ class Modules:
         return known
 
     def follows(self, holder: Holder) -> bool:
-        """Whether a module is only ever a copy of another that is trained: no optimizer gets its parameters."""
+        """True if a module is only ever a copy of another that is trained: no optimizer gets its parameters."""
         known = self._following.get(holder)
         if known is None:
             known = self._following[holder] = self._follows(holder)
@@ -216,7 +216,7 @@ class Modules:
         return bool(leaders & self.trained - {holder})
 
     def stays(self, holder: Holder) -> bool:
-        """Whether a module keeps the weights that it was loaded with, while the file trains others: a teacher."""
+        """True if a module keeps the weights that it was loaded with, while the file trains others: a teacher."""
         known = self._staying.get(holder)
         if known is None:
             known = self._staying[holder] = self._stays(holder)
@@ -241,7 +241,7 @@ class Modules:
                 yield around.value
 
     def _is_harmless(self, use: ast.expr) -> bool:
-        """Whether a use of a module can train it nowhere: it is run, copied to, saved, switched."""
+        """True if a use of a module can train it nowhere: it is run, copied to, saved, switched."""
         model = self._survey.model
         around = model.parent(use)
         if not isinstance(getattr(use, "ctx", None), ast.Load):
@@ -261,7 +261,7 @@ class Modules:
         return isinstance(around, ast.Call) and around.func is attribute and not attribute.attr.endswith("_")
 
     def _is_copied_to(self, parameters: ast.Attribute) -> bool:
-        """Whether `m.parameters()` stands in a loop, or in a call, that writes other parameters there."""
+        """True if `m.parameters()` stands in a loop, or in a call, that writes other parameters there."""
         for outer in self._survey.model.ancestors(parameters):
             if isinstance(outer, ast.Call) and outer.func is not parameters and last_name(outer) != "zip":
                 if last_name(outer) in _COPIES or _is_harmless_call(outer):
@@ -275,7 +275,7 @@ class Modules:
         return False
 
     def _copies(self, loop: ast.AST) -> bool:
-        """Whether a loop writes parameters, and not by their gradients."""
+        """True if a loop writes parameters, and not by their gradients."""
         known = self._copying.get(loop)
         if known is None:
             inside = list(walk(loop))
@@ -316,7 +316,7 @@ def modules(survey: Survey) -> Modules:
 
 
 def is_optimizer(survey: Survey, call: ast.Call) -> bool:
-    """Whether a call makes an optimizer, by its class or by its name."""
+    """True if a call makes an optimizer, by its class or by its name."""
     name, target = last_name(call), survey.model.target(call)
     if target.startswith("torch.optim.") and ".lr_scheduler" not in target:
         return True
@@ -330,7 +330,7 @@ def is_optimizer(survey: Survey, call: ast.Call) -> bool:
 
 
 def is_pretrained(survey: Survey, call: ast.Call) -> bool:
-    """Whether a call makes a model of torchvision or timm with weights."""
+    """True if a call makes a model of torchvision or timm with weights."""
     if not survey.model.target(call).startswith(("torchvision.models.", "timm.create_model")):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""Whether a module has parameters that autograd records: activations, poolings and fixed filters have none."""
+"""Decides if a module has parameters that autograd records: activations, poolings and fixed filters have none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST = 4
 
 
 def may_have_parameters(survey: Survey, value: Value) -> bool:
-    """Whether a module may have parameters with gradients: not where its class, as far as it is seen, has none."""
+    """True if a module may have parameters with gradients: not where its class, as far as it is seen, has none."""
     made = [member.cls for member in value.members if isinstance(member, Instance)]
     return not made or any(_may_have(survey, name) for name in made)
 
@@ -35,7 +35,7 @@ def _may_have(survey: Survey, name: str) -> bool:
 
 
 def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
-    """Whether a class makes parameters, or parts that are not seen."""
+    """True if a class makes parameters, or parts that are not seen."""
     for base in node.bases:
         if _full_name(home, base) != "torch.nn.Module" and _part_makes(home, dotted(base), depth):
             return True
@@ -59,6 +59,6 @@ def _full_name(home: Module, node: ast.expr) -> str:
 
 
 def _part_makes(home: Module, name: str, depth: int) -> bool:
-    """Whether a class that another is made of, or of the kind of, makes parameters; so does one that is not seen."""
+    """True if a class that another is made of, or of the kind of, makes parameters; so does one that is not seen."""
     part = home.klass(name) if name and depth else None
     return part is None or _makes_parameters(home, part.node, depth - 1)

@@ -1,4 +1,4 @@
-"""Whether autograd may be off in a function or a statement: whether nothing that it computes reaches a backward pass.
+"""Proves that autograd may be off in a function or a statement: no result of it reaches a backward pass.
 
 Names prove nothing here. Code that is not seen may do anything with what it gets, so that the answer is no as soon as
 a value that may carry a gradient goes there, is stored or is returned, and as soon as such code gets a model.
@@ -38,7 +38,7 @@ class Proofs:
         self._overridden: dict[Scope, bool] = {}
 
     def function(self, scope: Scope, is_evaluation: bool) -> bool:
-        """Whether autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.
+        """True if autograd may be off in a whole function: no value with a gradient leaves it, also not as a result.
 
         A function that switches its model to evaluation may call one that is only named as a loss.
         """
@@ -48,7 +48,7 @@ class Proofs:
         return self._is_quiet(scope) and not self._lets_out(scope, scope.nodes, ways)
 
     def statement(self, scope: Scope, statement: ast.stmt) -> bool:
-        """Whether autograd may be off in a statement: no value with a gradient that it computes goes on to others."""
+        """True if autograd may be off in a statement: no value with a gradient that it computes goes on to others."""
         nodes = list(walk(statement))
         return (
             not has_hooks(self._survey)
@@ -61,7 +61,7 @@ class Proofs:
         return self._lets_out(scope, scope.nodes, ESCAPES & ~(Fate.RETURNED | Fate.CALLED))
 
     def _is_quiet(self, scope: Scope) -> bool:
-        """Whether a function computes no gradient and stores no value that has one."""
+        """True if a function computes no gradient and stores no value that has one."""
         known = self._quiet.get(scope)
         if known is None:
             # A function that calls itself is not followed.
@@ -76,7 +76,7 @@ class Proofs:
         return known
 
     def _lets_out(self, scope: Scope, nodes: Iterable[ast.AST], ways: Fate) -> bool:
-        """Whether a result that may have a gradient leaves by one of some ways."""
+        """True if a result that may have a gradient leaves by one of some ways."""
         flow, carried = self._flows.of(scope), self._carriers.inside(scope)
         return any(carried.get(node, Carry.NONE) and flow.fate(node) & ways for node in nodes if _is_operation(node))
 
@@ -92,7 +92,7 @@ class Proofs:
         return False
 
     def _asks_nothing(self, scope: Scope, nodes: Iterable[ast.AST]) -> bool:
-        """Whether no call computes gradients, as far as code that is seen shows it, and other code gets no model."""
+        """True if no call computes gradients, as far as code that is seen shows it, and other code gets no model."""
         return all(self._is_harmless(scope, node) for node in nodes if isinstance(node, ast.Call))
 
     def _is_harmless(self, scope: Scope, call: ast.Call) -> bool:
@@ -116,7 +116,7 @@ class Proofs:
         return known
 
     def _gets_model(self, call: ast.Call) -> bool:
-        """Whether a call gets a model, or is a method of one or of the object itself."""
+        """True if a call gets a model, or is a method of one or of the object itself."""
         given = arguments(call)
         if isinstance(call.func, ast.Attribute):
             given.append(call.func.value)

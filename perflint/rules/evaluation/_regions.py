@@ -48,22 +48,22 @@ class Region:
 
     @cached_property
     def is_named(self) -> bool:
-        """Whether the function is named as evaluations are."""
+        """True if the function is named as evaluations are."""
         return bool(EVALUATING_WORDS.intersection(words(self.scope.name)))
 
     @cached_property
     def generates(self) -> bool:
-        """Whether the function is named as sampling and decoding functions are."""
+        """True if the function is named as sampling and decoding functions are."""
         return any(GENERATING_WORDS.intersection(words(scope.name)) for scope in self.scope.chain)
 
     @cached_property
     def switched(self) -> bool:
-        """Whether the function puts a model that it runs into evaluation mode first."""
+        """True if the function puts a model that it runs into evaluation mode first."""
         return any(mode_before(self.scope, run) is True for run in self.runs)
 
     @cached_property
     def switched_outside(self) -> bool:
-        """Whether the code around the function, or its class, does so."""
+        """True if the code around the function, or its class, does so."""
         switched = self.survey.switched(self.scope)
         return any(run.receiver in each.to_evaluation for run in self.runs for each in switched)
 
@@ -78,7 +78,7 @@ class Region:
 
     @cached_property
     def over_data(self) -> bool:
-        """Whether a run stands in a loop over a loader or a data set."""
+        """True if a run stands in a loop over a loader or a data set."""
         return any(self._is_over_data(run) for run in self.runs)
 
     def _is_over_data(self, run: Run) -> bool:
@@ -91,7 +91,7 @@ class Region:
 
     @cached_property
     def reduces(self) -> bool:
-        """Whether results are read by the host or handed to a metric."""
+        """True if results are read by the host or handed to a metric."""
         return any(isinstance(node, ast.Call) and last_name(node) in _HOST_READS for node in walk(self.node))
 
     @cached_property
@@ -102,12 +102,12 @@ class Region:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the function is a method of a class whose base, not seen here, may call it."""
+        """True if the function is a method of a class whose base, not seen here, may call it."""
         return is_foreign(self.survey, self.scope)
 
 
 def is_foreign(survey: Survey, scope: Scope) -> bool:
-    """Whether a function is a method of a class whose base, not seen here, may call it."""
+    """True if a function is a method of a class whose base, not seen here, may call it."""
     if scope.owner is None:
         return False
     names = map(last_name, scope.owner.bases)
@@ -115,7 +115,7 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
 
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
-    """Whether what a loop goes over is a loader or a data set, by its class or its name."""
+    """True if what a loop goes over is a loader or a data set, by its class or its name."""
     for node in walk(source):
         if not isinstance(node, (ast.Name, ast.Attribute)):
             continue
@@ -142,7 +142,7 @@ def regions(survey: Survey) -> tuple[Region, ...]:
 
 
 def is_of_another_library(survey: Survey) -> bool:
-    """Whether a file imports another library with models and not torch: autograd of torch records none of its runs."""
+    """True if a file imports another library with models and not torch: autograd of torch records none of its runs."""
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
     return "torch" not in roots and any(map(conventions.is_other_framework, roots))
 
@@ -170,12 +170,12 @@ _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 
 
 def defines(text: str, wanted: frozenset[str]) -> bool:
-    """Whether a file defines a function with one of some words in its name; cheap, for a first look."""
+    """True if a file defines a function with one of some words in its name; cheap, for a first look."""
     return any(not wanted.isdisjoint(words(name)) for name in set(_DEFINED.findall(text)))
 
 
 def loops_over_data(text: str, wanted: frozenset[str] = frozenset()) -> bool:
-    """Whether a line of a file loops over data, which `wanted` words name if there are any; as cheap."""
+    """True if a line of a file loops over data, which `wanted` words name if there are any; as cheap."""
     for source in set(_LOOPED.findall(text)):
         parts = words(source)
         if not _DATA_WORDS.isdisjoint(parts) and (not wanted or not wanted.isdisjoint(parts)):
@@ -194,7 +194,7 @@ def is_other_code(survey: Survey, scope: Scope) -> bool:
 
 
 def _is_named_as_test(scope: Scope) -> bool:
-    """Whether pytest would run a function: `test(loader)` and `test_one_epoch(model)` evaluate."""
+    """True if pytest would run a function: `test(loader)` and `test_one_epoch(model)` evaluate."""
     if isinstance(scope.node, ast.Module) or not scope.name.startswith("test_"):
         return False
     return [argument.arg for argument in scope.node.args.args] in ([], ["self"])
@@ -226,7 +226,7 @@ def _outermost_evaluating(survey: Survey, scope: Scope, run: Run) -> Loop | None
 
 
 def _is_held_out(loop: Loop) -> bool:
-    """Whether a loop goes over data that is named as held out: `val_loader`."""
+    """True if a loop goes over data that is named as held out: `val_loader`."""
     for source in iterated(loop):
         for node in walk(source):
             parts = set(words(last_name(node))) if isinstance(node, (ast.Name, ast.Attribute)) else set()
@@ -236,7 +236,7 @@ def _is_held_out(loop: Loop) -> bool:
 
 
 def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """Whether `within`, a function or a statement of `scope`, runs a model in order to evaluate it."""
+    """True if `within`, a function or a statement of `scope`, runs a model in order to evaluate it."""
     if is_other_code(survey, scope) or not _runs_models(survey, scope, within):
         return False
     names = {word for around in scope.chain for word in words(around.name)}
@@ -249,7 +249,7 @@ def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
 
 
 def _runs_models(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """Whether code runs a model itself, or calls a function of the file that does."""
+    """True if code runs a model itself, or calls a function of the file that does."""
     inside = set(walk(within))
     if any(run.call in inside for run in runs(survey, scope)):
         return True

@@ -82,7 +82,7 @@ def _found(survey: Survey, scope: Scope) -> Iterator[Run]:
 
 
 def mode_before(scope: Scope, run: Run) -> bool | None:
-    """Whether the last switch of the model before the run, in the same function, was to evaluation."""
+    """True if the last switch of the model before the run, in the same function, was to evaluation."""
     found = scope.modes_of(run.receiver)
     index = bisect_right(found, run.call.lineno, key=lambda mode: mode.line)
     return found[index - 1].evaluating if index else None
@@ -133,14 +133,14 @@ def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> boo
 
 
 def _is_seen(survey: Survey, name: str) -> bool:
-    """Whether a class is one of the project, or of torch."""
+    """True if a class is one of the project, or of torch."""
     module, _, qualname = name.rpartition(".")
     home = survey.model.view.loaded(module)
     return name.startswith("torch.") or (home is not None and home.klass(qualname) is not None)
 
 
 def is_model(survey: Survey, value: Value) -> bool:
-    """Whether a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
+    """True if a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
     names = [member.cls for member in value.members if isinstance(member, Instance)]
     return not names or any(
         not name.endswith(_NO_MODEL) and not name.startswith(_NO_MODEL_HOMES) and not _has_own_call(survey, name)
@@ -149,7 +149,7 @@ def is_model(survey: Survey, value: Value) -> bool:
 
 
 def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
-    """Whether a class of the project, or a base of it there, says itself what a call does."""
+    """True if a class of the project, or a base of it there, says itself what a call does."""
     module, _, qualname = name.rpartition(".")
     home = survey.model.view.loaded(module) if depth else None
     info = home.klass(qualname) if home is not None else None
@@ -178,7 +178,7 @@ def _is_running_method(call: ast.Call) -> bool:
 
 
 def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
-    """Whether what is called is named as models are, and nothing says that it is something else."""
+    """True if what is called is named as models are, and nothing says that it is something else."""
     name = last_name(callee)
     if isinstance(survey.model.value(callee), (Class, Function)) or not name.islower() or name in survey.by_name:
         return False
@@ -189,7 +189,7 @@ def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
 
 
 def _is_rebound(survey: Survey, name: ast.expr) -> bool:
-    """Whether an imported name is assigned to as well: `model = model.Transformer()`."""
+    """True if an imported name is assigned to as well: `model = model.Transformer()`."""
     return isinstance(name, ast.Name) and any(name.id in scope.names for scope in survey.scope_around(name).chain)
 
 

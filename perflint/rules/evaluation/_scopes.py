@@ -269,7 +269,7 @@ class Survey:
         return found
 
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
-        """Whether a class is a torch.nn.Module, by its bases in the file and by their names."""
+        """True if a class is a torch.nn.Module, by its bases in the file and by their names."""
         if node is None or depth == 0:
             return False
         names = [last_name(base) for base in node.bases]

@@ -1,4 +1,4 @@
-"""Whether code trains: by what it calls, by what it is given, and by its name."""
+"""Decides if code trains: by its calls, its arguments and its name."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Training:
                         waiting.append(around)
 
     def wants_gradient(self, node: ast.AST) -> bool:
-        """Whether code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
+        """True if code computes gradients or asks for them: backward, an optimizer's step, autograd.grad, an attack."""
         return node in self._wanting
 
     def backpropagates(self, node: ast.AST) -> bool:
-        """Whether code calls `backward()`."""
+        """True if code calls `backward()`."""
         return node in self._backward
 
     def _mark(self, node: ast.AST, marked: set[ast.AST]) -> None:
@@ -93,7 +93,7 @@ class Training:
         return isinstance(node, ast.Call) and self._is_gradient_call(node)
 
     def _is_of_parameter(self, attribute: ast.Attribute) -> bool:
-        """Whether the attribute of a model's parameter is read: `if p.requires_grad` in a loop over them."""
+        """True if the attribute of a model's parameter is read: `if p.requires_grad` in a loop over them."""
         for outer in self._survey.model.ancestors(attribute):
             if isinstance(outer, (ast.For, ast.comprehension)):
                 if last_name(outer.iter) in PARAMETERS and isinstance(outer.iter, ast.Call):
@@ -123,7 +123,7 @@ class Training:
         )
 
     def _gives_optimizer(self, call: ast.Call, name: str) -> bool:
-        """Whether an optimizer or a gradient scaler is called, or given to code that may step it."""
+        """True if an optimizer or a gradient scaler is called, or given to code that may step it."""
         if is_optimizer_name(name) and name[0].islower():
             return True
         if _LEAVES_OPTIMIZER.intersection(words(name)):
@@ -139,12 +139,12 @@ def training(survey: Survey) -> Training:
 
 
 def wants_gradient(survey: Survey, node: ast.AST) -> bool:
-    """Whether code computes gradients or asks for them."""
+    """True if code computes gradients or asks for them."""
     return training(survey).wants_gradient(node)
 
 
 def trains(survey: Survey, scope: Scope) -> bool:
-    """Whether code trains, by what it does, is given or is called; the top level of a file may do anything."""
+    """True if code trains, by what it does, is given or is called; the top level of a file may do anything."""
     if isinstance(scope.node, ast.Module):
         return True
     parts = set(words(scope.name))
@@ -153,7 +153,7 @@ def trains(survey: Survey, scope: Scope) -> bool:
 
 
 def gets_optimizer(scope: Scope) -> bool:
-    """Whether a function has a parameter for an optimizer or a gradient scaler, and not for a scaler of data."""
+    """True if a function has a parameter for an optimizer or a gradient scaler, and not for a scaler of data."""
     if isinstance(scope.node, ast.Module):
         return False
     args = scope.node.args
@@ -165,13 +165,13 @@ def gets_optimizer(scope: Scope) -> bool:
 
 
 def is_optimizer_name(name: str) -> bool:
-    """Whether a name says that it holds an optimizer or a gradient scaler: `optimizer`, `loss_scaler`, `d_optim`."""
+    """True if a name says that it holds an optimizer or a gradient scaler: `optimizer`, `loss_scaler`, `d_optim`."""
     parts = words(name)
     return bool(parts) and parts[-1] in _OPTIMIZER_WORDS
 
 
 def is_optimizer_object(survey: Survey, node: ast.expr) -> bool:
-    """Whether an expression is an optimizer or a gradient scaler, by its class or else by its name."""
+    """True if an expression is an optimizer or a gradient scaler, by its class or else by its name."""
     value = survey.model.value(node)
     if isinstance(value, Instance):
         return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls

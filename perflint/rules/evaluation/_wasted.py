@@ -43,9 +43,9 @@ class Wasted:
     why: Why
     sure: Confidence
     is_proven: bool
-    """Whether all that the code around the run trains through is seen."""
+    """True if all that the code around the run trains through is seen."""
     is_alone: bool
-    """Whether the function around it runs models for nothing only: it does not train."""
+    """True if the function around it runs models for nothing only: it does not train."""
 
 
 def wasted(survey: Survey) -> list[Wasted]:
@@ -90,7 +90,7 @@ class _Finder:
         return Wasted(scope, call, Why.READ, sure, seen, not trains)
 
     def _feeds(self, call: ast.Call) -> bool:
-        """Whether a gradient is seen to come through an argument of a run."""
+        """True if a gradient is seen to come through an argument of a run."""
         return any(Carry.TRAINED in self.carriers.of(given) for given in arguments(call))
 
     def _confidence(self, scope: Scope, trains: bool, found: Fate) -> Confidence:

@@ -174,7 +174,7 @@ class EvalWithoutNoGrad(Rule):
 
 
 def _may_evaluate(text: str) -> bool:
-    """Whether a file may call a model without a backward pass, by its text."""
+    """True if a file may call a model without a backward pass, by its text."""
     if ".eval()" in text or ".train(False" in text or ".detach()" in text:
         return True
     if "parameters()" in text and "optim" in text:

@@ -180,7 +180,7 @@ def _some_function_trains(file: Survey) -> bool:
 
 
 def _is_imported(file: Survey, scope: Scope) -> bool:
-    """Whether another file of the project uses a function: it may switch the model before."""
+    """True if another file of the project uses a function: it may switch the model before."""
     return bool(file.model.view.importers(file.model.module.name, scope.name))
 
 
@@ -199,7 +199,7 @@ class _Switches:
                     self._are_all_made = self._are_all_made and self._modules.is_made(switched)
 
     def may_switch(self, region: Region) -> bool:
-        """Whether one of them may be a model that is run, or hold it, as far as names show."""
+        """True if one of them may be a model that is run, or hold it, as far as names show."""
         if not self._made:
             return False
         ran = [self._modules.holder(run.call, run.receiver) for run in region.runs if run.surety is not Surety.PASSED]
@@ -222,7 +222,7 @@ def _switches(file: Survey) -> _Switches:
 
 
 def _is_switched(region: Region) -> bool:
-    """Whether a switch may concern the runs: in reach of the function, or in a caller of it."""
+    """True if a switch may concern the runs: in reach of the function, or in a caller of it."""
     file = region.survey
     switched = file.switched(region.scope)
     if any(run.receiver in each.perhaps_to_evaluation for run in region.runs for each in switched):

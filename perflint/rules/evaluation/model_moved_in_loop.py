@@ -115,7 +115,7 @@ def _step(site: CallSite) -> ast.AST | None:
 
 
 def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:
-    """Whether the same code moves the model elsewhere as well."""
+    """True if the same code moves the model elsewhere as well."""
     return any(
         isinstance(part, ast.Call)
         and part is not call
@@ -127,7 +127,7 @@ def _comes_and_goes(around: ast.AST, path: str, call: ast.Call) -> bool:
 
 
 def _is_made_in(around: ast.AST, path: str) -> bool:
-    """Whether the code binds the model: a new one in each turn, or one of many."""
+    """True if the code binds the model: a new one in each turn, or one of many."""
     for part in walk(around):
         if isinstance(part, (ast.For, ast.AsyncFor)) and path.partition(".")[0] in names_in(part.target):
             return True

@@ -90,7 +90,7 @@ class GatherEachStep(Rule):
 
 
 def _trains(site: CallSite) -> bool:
-    """Whether the innermost loop around a call goes backward."""
+    """True if the innermost loop around a call goes backward."""
     loop = next(loops_around(site.model, site.node), None)
     return loop is not None and any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "backward"

@@ -147,7 +147,7 @@ class LightningLogEachStep(Rule):
 
 
 def _in_training_step(model: Model, call: ast.Call) -> bool:
-    """Whether a call of `self.log` is in the training step of a Lightning module."""
+    """True if a call of `self.log` is in the training step of a Lightning module."""
     if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
         return False
     function = model.function(call)

@@ -47,7 +47,7 @@ class Reference:
 
 
 def mentions_deprecated(text: str) -> bool:
-    """Whether a file may refer to a deprecated name: a cheap look before any walk."""
+    """True if a file may refer to a deprecated name: a cheap look before any walk."""
     return _AMP.search(text) is not None and _MENTIONED.search(text) is not None
 
 

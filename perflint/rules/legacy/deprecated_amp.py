@@ -348,7 +348,7 @@ def _is_decorator(model: Model, node: ast.expr) -> bool:
 
 
 def _names_a_type(model: Model, node: ast.expr) -> bool:
-    """Whether a class is only compared with or annotated, not called: `isinstance`, `x: GradScaler`."""
+    """True if a class is only compared with or annotated, not called: `isinstance`, `x: GradScaler`."""
     inner: ast.AST = node
     for outer in model.ancestors(node):
         if isinstance(outer, ast.arg):
@@ -367,7 +367,7 @@ def _names_a_type(model: Model, node: ast.expr) -> bool:
 
 
 def _is_asked_for(model: Model, node: ast.expr) -> bool:
-    """Whether it is asked if something is of a class: of today's class are more things than of the old one."""
+    """True if it is asked if something is of a class: of today's class are more things than of the old one."""
     for outer in model.ancestors(node):
         if isinstance(outer, ast.Call):
             return isinstance(outer.func, ast.Name) and outer.func.id in ("isinstance", "issubclass")
@@ -377,7 +377,7 @@ def _is_asked_for(model: Model, node: ast.expr) -> bool:
 
 
 def _is_fallback(model: Model, reference: Reference, names: Names) -> bool:
-    """Whether the code around chooses between the old names and today's, as for several torch versions."""
+    """True if the code around chooses between the old names and today's, as for several torch versions."""
     inner: ast.AST = reference.node
     for outer in model.ancestors(reference.node):
         others = _alternatives(outer, inner)

@@ -155,7 +155,7 @@ def _used(model: Model, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str
 
 
 def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, full: str) -> bool:
-    """Whether the file asks for a name before it uses it, or puts it there."""
+    """True if the file asks for a name before it uses it, or puts it there."""
     name = full.rpartition(".")[2]
     if f'"{name}"' in model.source.text or f"'{name}'" in model.source.text:
         return True
@@ -177,7 +177,7 @@ def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, ful
 
 
 def _is_annotation(outer: ast.AST, inner: ast.AST) -> bool:
-    """Whether a part of a definition or assignment is its annotation, which may never be evaluated."""
+    """True if a part of a definition or assignment is its annotation, which may never be evaluated."""
     if isinstance(outer, (ast.arg, ast.AnnAssign)):
         return inner is outer.annotation
     return isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and inner is outer.returns
@@ -204,6 +204,6 @@ def _meant(full: str) -> tuple[str, Confidence]:
 
 
 def _is_plain(model: Model, function: Function) -> bool:
-    """Whether a function of this file has no decorators that make an object of it."""
+    """True if a function of this file has no decorators that make an object of it."""
     info = model.module.function(function.line, function.column) if function.module == model.module.name else None
     return info is not None and not getattr(info.node, "decorator_list", True)

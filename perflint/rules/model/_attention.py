@@ -27,7 +27,7 @@ class Attention:
     product: ast.expr
     """The product with the values."""
     biased: bool
-    """Whether something is added to the scores, or a tensor scales them."""
+    """True if something is added to the scores, or a tensor scales them."""
 
 
 def attentions(model: Model) -> Iterator[Attention]:
@@ -47,7 +47,7 @@ def attentions(model: Model) -> Iterator[Attention]:
 
 
 def is_softmax(model: Model, call: ast.Call) -> bool:
-    """Whether a call is a softmax over the last axis."""
+    """True if a call is a softmax over the last axis."""
     target = model.target(call)
     if target == "torch.nn.Module.__call__":
         made = model.value(call.func)
@@ -63,7 +63,7 @@ def is_softmax(model: Model, call: ast.Call) -> bool:
 
 
 def _is_library(model: Model, call: ast.Call) -> bool:
-    """Whether a call is of a module's function, not of a tensor's method."""
+    """True if a call is of a module's function, not of a tensor's method."""
     assert isinstance(call.func, ast.Attribute)
     return bool(call.args) and not isinstance(call.args[0], (ast.Constant, ast.UnaryOp))
 
@@ -166,7 +166,7 @@ class _Chain:
         self.names: set[str] = set()
 
     def leads_to_product(self, node: ast.expr) -> bool:
-        """Whether scores are a product with a transposed factor, scaled or masked, and nothing else."""
+        """True if scores are a product with a transposed factor, scaled or masked, and nothing else."""
         if isinstance(node, ast.BinOp):
             return self._leads_from_operation(node)
         if isinstance(node, ast.Call):
@@ -204,7 +204,7 @@ class _Chain:
         return False
 
     def _is_turned(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether a factor is transposed, here or where its name is bound."""
+        """True if a factor is transposed, here or where its name is bound."""
         for part in walk(node):
             if isinstance(part, ast.Attribute) and part.attr in _TURNS:
                 return True

@@ -14,7 +14,7 @@ from perflint.semantics.values import Instance
 
 
 def freezes_norms(model: Model) -> bool:
-    """Whether a file puts norms, but not whole models, in evaluation mode: their statistics then stay."""
+    """True if a file puts norms, but not whole models, in evaluation mode: their statistics then stay."""
     for node in model.nodes(ast.Call):
         if not isinstance(node.func, ast.Attribute) or node.func.attr != "eval":
             continue
@@ -27,7 +27,7 @@ def freezes_norms(model: Model) -> bool:
 
 
 def touches_bias(model: Model, cls: str) -> bool:
-    """Whether code of the file needs the bias of some object that may be of a layer class to be a tensor.
+    """True if code of the file needs the bias of some object that may be of a layer class to be a tensor.
 
     Code that asks first, as in `if m.bias is not None`, does not.
     """
@@ -42,7 +42,7 @@ def _needed_biases(model: Model, tree: ast.Module) -> list[ast.Attribute]:
 
 
 def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
-    """Whether an object is known to be of a class other than `cls`, by its value or by an `isinstance` around."""
+    """True if an object is known to be of a class other than `cls`, by its value or by an `isinstance` around."""
     value = model.value(node)
     own = cls.rpartition(".")[2]
     if isinstance(value, Instance) and value.cls.startswith("torch.nn."):
@@ -63,7 +63,7 @@ def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
 
 
 def _is_asked(model: Model, node: ast.Attribute) -> bool:
-    """Whether a condition around asks whether the bias is there, or is the place where it asks."""
+    """True if a condition around asks whether the bias is there, or is the place where it asks."""
     written = ast.unparse(node)
     parent = model.parent(node)
     if isinstance(parent, (ast.Compare, ast.If, ast.BoolOp, ast.IfExp)):

@@ -23,7 +23,7 @@ class Attribute:
     calls: list[ast.Call] = field(default_factory=list)
     """The calls `self.<name>(…)`."""
     escapes: bool = False
-    """Whether the object itself goes elsewhere: into a list, another call, an index."""
+    """True if the object itself goes elsewhere: into a list, another call, an index."""
 
 
 def attributes(model: Model, definition: ast.ClassDef) -> dict[str, Attribute]:
@@ -99,7 +99,7 @@ def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | N
 
 
 def _always_runs(model: Model, node: ast.AST, statement: ast.stmt) -> bool:
-    """Whether a statement cannot run without the expression in it: no condition, no deferral."""
+    """True if a statement cannot run without the expression in it: no condition, no deferral."""
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)):
         return False
     for around in model.ancestors(node):
@@ -137,7 +137,7 @@ def _mentions(node: ast.AST, name: str) -> bool:
 
 
 def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use: ast.Name) -> bool:
-    """Whether the value that a definition gives to a name is read by one use alone."""
+    """True if the value that a definition gives to a name is read by one use alone."""
     loads = [
         each
         for each in walk(statement)
@@ -155,7 +155,7 @@ def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use:
 
 
 def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, name: str) -> bool:
-    """Whether no later read of a name can see what it holds after a statement."""
+    """True if no later read of a name can see what it holds after a statement."""
     function = model.function(statement)
     if function is None:
         return False

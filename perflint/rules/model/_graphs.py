@@ -30,7 +30,7 @@ class Binding:
     statement: ast.AST
     value: ast.expr
     certain: bool
-    """Whether each turn of the loop comes by, before it goes on."""
+    """True if each turn of the loop comes by, before it goes on."""
 
 
 class Turn:
@@ -81,7 +81,7 @@ class Turn:
         return found
 
     def with_graph(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether a name of this turn may stand for more than data and fresh tensors."""
+        """True if a name of this turn may stand for more than data and fresh tensors."""
         if name in seen or name in self.data:
             return False
         for place in self.bindings.get(name, ()):
@@ -103,7 +103,7 @@ class Turn:
         return [] if self._is_off(place.statement) else list(self._uses(place.value))
 
     def _is_harmless(self, call: ast.Call) -> bool:
-        """Whether a call makes no graph of arguments that have none."""
+        """True if a call makes no graph of arguments that have none."""
         target = self.model.target(call)
         if target.startswith(_HARMLESS) and not target.startswith(("torch.nn.Module", "torch.nn.parallel")):
             return True
@@ -145,7 +145,7 @@ class Turn:
         return [owner]
 
     def _is_plain(self, node: ast.expr) -> bool:
-        """Whether something from outside of the loop has no graph: an object, a number, a function."""
+        """True if something from outside of the loop has no graph: an object, a number, a function."""
         value: Value = self.model.value(node)
         if isinstance(value, (Instance, Const, Scalar, Function, Class, DeviceValue, Dtype)):
             return True
@@ -165,7 +165,7 @@ class Turn:
         return found
 
     def _is_fresh(self, node: ast.expr, depth: int = 6) -> bool:
-        """Whether something from before the loop is data: nothing with parameters has seen it."""
+        """True if something from before the loop is data: nothing with parameters has seen it."""
         if isinstance(node, ast.Constant) or self._is_plain(node):
             return True
         if depth == 0:
@@ -201,7 +201,7 @@ class Turn:
         return False
 
     def _is_carried(self, name: str, places: list[Binding]) -> bool:
-        """Whether a turn may see what the one before gave to a name."""
+        """True if a turn may see what the one before gave to a name."""
         first = places[0]
         own = {use.id for use in self._uses_of(first) if isinstance(use, ast.Name)}
         if name in own or isinstance(first.statement, ast.AugAssign):
@@ -213,7 +213,7 @@ class Turn:
         return any(isinstance(read.ctx, ast.Load) and (read.lineno, read.col_offset) < start for read in reads)
 
     def _is_read_in_branch(self, name: str, place: Binding) -> bool:
-        """Whether a name that one branch binds is read in that branch alone."""
+        """True if a name that one branch binds is read in that branch alone."""
         inner: ast.AST = place.statement
         for outer in inside(self.model, place.statement):
             if isinstance(outer, ast.If):
@@ -240,7 +240,7 @@ class Turn:
         return False
 
     def _is_off(self, node: ast.AST) -> bool:
-        """Whether autograd is off where a statement runs."""
+        """True if autograd is off where a statement runs."""
         for outer in inside(self.model, node):
             if isinstance(outer, (ast.With, ast.AsyncWith)):
                 said = " ".join(ast.unparse(item.context_expr) for item in outer.items)

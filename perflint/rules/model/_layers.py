@@ -50,7 +50,7 @@ def norm(model: Model, names: Names, node: ast.AST) -> Built | None:
 
 
 def is_norm(value: Instance) -> bool:
-    """Whether an object is a norm that may cancel a bias."""
+    """True if an object is a norm that may cancel a bias."""
     return value.cls in _NORMS
 
 
@@ -65,13 +65,13 @@ def _built(model: Model, names: Names, node: ast.AST) -> Built | None:
 
 
 def has_bias(built: Built) -> bool:
-    """Whether a layer certainly has a bias: it is true by default, or said to be."""
+    """True if a layer certainly has a bias: it is true by default, or said to be."""
     bias = built.made.argument("bias")
     return bias is None or bias == Const(True)
 
 
 def cancels(first: Built, second: Built) -> bool:
-    """Whether a norm subtracts, channel by channel, the bias of the layer right before it."""
+    """True if a norm subtracts, channel by channel, the bias of the layer right before it."""
     if first.made.cls == "torch.nn.Linear":
         return _cancels_linear(first, second)
     behind = _NORMS[second.made.cls]

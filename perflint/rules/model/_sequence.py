@@ -44,7 +44,7 @@ def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
 
 
 def _is_base_constructor(model: Model, names: Names, call: ast.Call) -> bool:
-    """Whether a call is `super().__init__(…)` of a plain sequence."""
+    """True if a call is `super().__init__(…)` of a plain sequence."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "__init__":
         return False
@@ -55,7 +55,7 @@ def _is_base_constructor(model: Model, names: Names, call: ast.Call) -> bool:
 
 
 def _is_plain_sequential(model: Model, names: Names, definition: ast.ClassDef) -> bool:
-    """Whether a class is an `nn.Sequential` that runs its children one after the other, and all of them."""
+    """True if a class is an `nn.Sequential` that runs its children one after the other, and all of them."""
     if [names.full_name(base) for base in definition.bases] != [_SEQUENTIAL]:
         return False
     methods = {each.name for each in definition.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
@@ -197,7 +197,7 @@ def _growth(model: Model, node: ast.Name) -> _Growth | None:
 
 
 def _only_reads(model: Model, node: ast.Name) -> bool:
-    """Whether a mention of a list's name can take nothing out of it: unpacked into a sequence, measured, tested."""
+    """True if a mention of a list's name can take nothing out of it: unpacked into a sequence, measured, tested."""
     parent = model.parent(node)
     if isinstance(parent, ast.Starred):
         call = model.parent(parent)
@@ -223,7 +223,7 @@ def _next_in_block(model: Model, statement: ast.stmt, name: str) -> ast.stmt | N
 
 
 def _stays_whole(model: Model, call: ast.Call) -> bool | None:
-    """Whether a sequence is only ever called as a whole: None where it is not, False where it may not be."""
+    """True if a sequence is only called as a whole, False if it may not be, None if it is not called at all."""
     node: ast.expr = call
     parent = model.parent(node)
     while isinstance(parent, ast.Attribute) and parent.attr in _RETURN_SELF:
@@ -261,7 +261,7 @@ def _name_stays_whole(model: Model, call: ast.Call, name: str) -> bool | None:
 
 
 def _keeps_whole(model: Model, node: ast.expr) -> bool:
-    """Whether a use of a sequence leaves its children together: not an index, a loop or an unpacking."""
+    """True if a use of a sequence leaves its children together: not an index, a loop or an unpacking."""
     parent = model.parent(node)
     if isinstance(parent, ast.Attribute):
         return parent.attr not in _TAKE_APART

@@ -9,7 +9,7 @@ from perflint.semantics.structure import walk
 
 
 def first_item_only(model: Model, call: ast.Call) -> bool:
-    """Whether of the pair that a call returns only the first item can be read: `y, _ = f()`, `f()[0]`."""
+    """True if of the pair that a call returns only the first item can be read: `y, _ = f()`, `f()[0]`."""
     parent = model.parent(call)
     if isinstance(parent, ast.Subscript):
         return _is_zero(parent.slice)
@@ -26,7 +26,7 @@ def first_item_only(model: Model, call: ast.Call) -> bool:
 
 
 def is_unread(model: Model, at: ast.AST, name: str) -> bool:
-    """Whether nothing in the scope of `at` reads a local name; names of modules and classes may be read outside."""
+    """True if nothing in the scope of `at` reads a local name; names of modules and classes may be read outside."""
     scope = _scope(model, at)
     if scope is None and name != "_":
         return False
@@ -49,7 +49,7 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _only_its_first_is_read(model: Model, call: ast.Call, name: str) -> bool:
-    """Whether a pair's name, bound once in its function, is only ever indexed by 0."""
+    """True if a pair's name, bound once in its function, is only ever indexed by 0."""
     scope = _scope(model, call)
     if scope is None:
         return False

@@ -164,7 +164,7 @@ def _pairs(model: Model, names: Names) -> Iterator[_Pair]:
 
 
 def _holds_any(definition: ast.ClassDef, lines: list[int]) -> bool:
-    """Whether any of some sorted lines lies in a class."""
+    """True if any of some sorted lines lies in a class."""
     after = bisect_left(lines, definition.lineno)
     return after < len(lines) and lines[after] <= (definition.end_lineno or definition.lineno)
 

@@ -128,7 +128,7 @@ def _loop(model: Model, call: ast.Call) -> ast.For | None:
 
 
 def _keeps_to_itself(model: Model, call: ast.Call, loop: ast.For) -> bool:
-    """Whether the state goes from step to step through the cell alone, and the input comes from elsewhere."""
+    """True if the state goes from step to step through the cell alone, and the input comes from elsewhere."""
     statement = statement_of(model, call)
     if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
         return False
@@ -165,5 +165,5 @@ def _origins(loop: ast.For, given: ast.expr) -> set[str]:
 
 
 def _reads_sequence(loop: ast.For, call: ast.Call) -> bool:
-    """Whether the loop goes over the sequence that the input is a part of."""
+    """True if the loop goes over the sequence that the input is a part of."""
     return bool(names_in(loop.target) & _origins(loop, call.args[0]))

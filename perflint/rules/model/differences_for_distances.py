@@ -129,7 +129,7 @@ def _operand(site: CallSite) -> ast.expr | None:
 
 
 def _is_last(site: CallSite) -> bool:
-    """Whether the last of three dimensions is reduced, and no other."""
+    """True if the last of three dimensions is reduced, and no other."""
     given = keyword(site.node, "dim")
     norm, method = site.target in _NORMS, site.target.startswith("torch.Tensor.")
     position = (0 if method else 1) + norm
@@ -168,7 +168,7 @@ def _only_value(site: CallSite, name: ast.Name) -> ast.expr | None:
 
 
 def _is_of_all_pairs(site: CallSite, node: ast.BinOp) -> bool:
-    """Whether two sets of points are spread along two dimensions: `a[:, None] - b[None]`, `a.unsqueeze(1) - b`."""
+    """True if two sets of points are spread along two dimensions: `a[:, None] - b[None]`, `a.unsqueeze(1) - b`."""
     left, right = _spread(node.left), _spread(node.right)
     if left is None and right is None:
         return False

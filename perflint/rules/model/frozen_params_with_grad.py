@@ -187,7 +187,7 @@ def _parameters_of(node: ast.expr) -> ast.Attribute | None:
 
 
 def _is_new_layer(model: Model, trained: ast.Attribute) -> bool:
-    """Whether the file puts a new layer of torch's own into a model that came from elsewhere."""
+    """True if the file puts a new layer of torch's own into a model that came from elsewhere."""
     written = ast.unparse(trained)
     for statement in model.nodes(ast.Assign):
         if any(ast.unparse(target) == written for target in statement.targets):

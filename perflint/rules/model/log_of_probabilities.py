@@ -29,7 +29,7 @@ class _Split:
     giver: ast.Call
     what: str
     guarded: bool = False
-    """Whether a small number is added before the logarithm."""
+    """True if a small number is added before the logarithm."""
 
 
 class LogOfProbabilities(Rule):
@@ -150,7 +150,7 @@ def _without_guard(node: ast.BinOp) -> ast.expr | None:
 
 
 def _is_call_of(model: Model, call: ast.Call, targets: tuple[str, ...], method: str, module: str) -> bool:
-    """Whether a call is one of some functions, the method of a tensor, or of a module."""
+    """True if a call is one of some functions, the method of a tensor, or of a module."""
     target = model.target(call)
     if target == "torch.nn.Module.__call__":
         made = model.value(call.func)

@@ -126,7 +126,7 @@ def _retains(call: ast.Call) -> bool:
 
 
 def _a_forward_keeps(model: Model) -> bool:
-    """Whether a class of the file keeps what a call computes for later ones."""
+    """True if a class of the file keeps what a call computes for later ones."""
     for function in model.nodes(ast.FunctionDef):
         if function.name != "forward":
             continue
@@ -163,7 +163,7 @@ def _steps_after(loop: Loop, call: ast.Call) -> bool:
 
 
 def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> bool:
-    """Whether no backward pass of the function goes through what this one went through."""
+    """True if no backward pass of the function goes through what this one went through."""
     function = model.function(call)
     turn = Turn(model, loop)
     own = turn.origins(*_started(turn, call))
@@ -187,7 +187,7 @@ def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> b
 
 
 def _is_kept(loop: Loop, names: set[str]) -> bool:
-    """Whether something with a graph is stored where a later turn, or another function, finds it."""
+    """True if something with a graph is stored where a later turn, or another function, finds it."""
     for node in walk(loop):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names:
             if any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets):

@@ -115,7 +115,7 @@ class ReentrantCheckpoint(Rule):
 
 
 def _is_for_a_version(model: Model, node: ast.AST) -> bool:
-    """Whether a test of a version decides on a node: the other branch has what newer ones know."""
+    """True if a test of a version decides on a node: the other branch has what newer ones know."""
     return any(
         isinstance(outer, ast.If) and "version" in ast.unparse(outer.test).lower() for outer in model.ancestors(node)
     )

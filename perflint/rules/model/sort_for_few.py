@@ -115,7 +115,7 @@ def _sorted(site: CallSite) -> ast.expr | None:
 
 
 def _is_of_pairs(site: CallSite) -> bool:
-    """Whether what is sorted is a product or distance of two sets: the scores of a search."""
+    """True if what is sorted is a product or distance of two sets: the scores of a search."""
     data = _sorted(site)
     made = [data]
     if isinstance(data, ast.Name):
@@ -154,7 +154,7 @@ def _cuts(site: CallSite) -> Iterator[ast.expr | None]:
 
 
 def _takes_member(parent: ast.AST | None, call: ast.Call) -> bool:
-    """Whether values or indices are taken of what a sort gives."""
+    """True if values or indices are taken of what a sort gives."""
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("values", "indices")
     if not isinstance(parent, ast.Subscript) or parent.value is not call:
@@ -200,7 +200,7 @@ def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
 
 
 def _is_cut(site: CallSite, index: ast.expr) -> bool:
-    """Whether an index keeps the first or last few along the dimension that was sorted."""
+    """True if an index keeps the first or last few along the dimension that was sorted."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     *before, last = parts
     if not isinstance(last, ast.Slice) or last.step is not None or not _is_few(site.model, last):
@@ -230,7 +230,7 @@ def _dimension(site: CallSite) -> int:
 
 
 def _is_few(model: Model, cut: ast.Slice) -> bool:
-    """Whether a slice keeps a number of elements that does not grow with all of them."""
+    """True if a slice keeps a number of elements that does not grow with all of them."""
     if (cut.lower is None) is (cut.upper is None):
         return False
     if cut.upper is not None:
@@ -250,7 +250,7 @@ def _is_number(model: Model, node: ast.expr) -> bool:
 
 
 def _is_share(model: Model, node: ast.expr) -> bool:
-    """Whether a name is bound to a part of something: `int(0.25 * n)`, `n // 2`, `n - k`."""
+    """True if a name is bound to a part of something: `int(0.25 * n)`, `n // 2`, `n - k`."""
     if not isinstance(node, ast.Name):
         return False
     function = model.function(node)

@@ -1,4 +1,4 @@
-"""Whether `load_state_dict` of an object copies what it is given to where the object's own tensors are."""
+"""True if `load_state_dict` of an object copies what it is given to where the object's own tensors are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEEPEST = 6
 
 
 def copies_state(model: Model, value: Value) -> bool:
-    """Whether something is a module, an optimizer or a scaler whose class, and those of its parts, are all known.
+    """True if something is a module, an optimizer or a scaler whose class, and those of its parts, are all known.
 
     These copy; a class of the file may do otherwise, and so may a class that is not in sight.
     """
@@ -46,7 +46,7 @@ def _copies(model: Model, made: Instance, depth: int) -> bool:
 
 
 def _is_made_of_known(model: Model, definition: ast.ClassDef, depth: int) -> bool:
-    """Whether a class is derived from `torch.nn.Module` itself, and all that its methods assign to `self` is known."""
+    """True if a class is derived from `torch.nn.Module` itself, and all that its methods assign to `self` is known."""
     bases = [model.value(base) for base in definition.bases]
     if definition.keywords or len(bases) != 1 or getattr(bases[0], "name", "") != "torch.nn.Module":
         return False
@@ -58,7 +58,7 @@ def _is_made_of_known(model: Model, definition: ast.ClassDef, depth: int) -> boo
 
 
 def _is_harmless(model: Model, value: Value, depth: int) -> bool:
-    """Whether an attribute or argument holds no object that may load in a way of its own."""
+    """True if an attribute or argument holds no object that may load in a way of its own."""
     return bool(value.members) and all(_is_harmless_member(model, each, depth) for each in value.members)
 
 

@@ -1,4 +1,4 @@
-"""Whether a file captures or compiles what it runs: optimizers and gradients then obey other rules."""
+"""True if a file captures or compiles what it runs: optimizers and gradients then obey other rules."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def captures(text: str) -> bool:
 
 
 def compiles(text: str) -> bool:
-    """Whether a file compiles something."""
+    """True if a file compiles something."""
     return says(text, _COMPILES)

@@ -21,7 +21,7 @@ _Nothing: frozenset[str] = frozenset()
 
 
 def goes_over_parameters(model: Model, node: ast.expr, seen: frozenset[str] = _Nothing) -> bool:
-    """Whether a loop over something goes over parameters, of a module or of an optimizer's group, or over gradients.
+    """True if a loop over something goes over parameters, of a module or of an optimizer's group, or over gradients.
 
     `seen` are names that are being looked up already.
     """
@@ -53,7 +53,7 @@ def _gives_parameters(model: Model, node: ast.Call, seen: frozenset[str]) -> boo
 
 
 def _keeps_parameters(model: Model, node: ast.ListComp | ast.GeneratorExp, seen: frozenset[str]) -> bool:
-    """Whether a comprehension selects parameters or takes their gradients: `[p.grad for p in model.parameters()]`."""
+    """True if a comprehension selects parameters or takes their gradients: `[p.grad for p in model.parameters()]`."""
     first = node.generators[0]
     kept = node.elt.func if isinstance(node.elt, ast.Call) else node.elt
     while isinstance(kept, ast.Attribute):
@@ -67,7 +67,7 @@ def _keeps_parameters(model: Model, node: ast.ListComp | ast.GeneratorExp, seen:
 
 
 def _holds_parameters(model: Model, node: ast.Name, seen: frozenset[str]) -> bool:
-    """Whether a name of the same function is given the parameters of something, and nothing else."""
+    """True if a name of the same function is given the parameters of something, and nothing else."""
     function = model.function(node)
     given = [
         each.value

@@ -134,7 +134,7 @@ def _is_interval(test: ast.expr) -> bool:
 
 
 def _steps(model: Model, call: ast.Call) -> bool:
-    """Whether a call steps an optimizer: `optimizer.step()`, `scaler.step(optimizer)`."""
+    """True if a call steps an optimizer: `optimizer.step()`, `scaler.step(optimizer)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
     target = call_site(model, call).target

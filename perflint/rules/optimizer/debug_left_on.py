@@ -98,7 +98,7 @@ class DebugLeftOn(Rule):
 
 
 def _is_left_on(site: CallSite) -> bool:
-    """Whether a check runs in each step, or a switch is on whatever the settings are."""
+    """True if a check runs in each step, or a switch is on whatever the settings are."""
     if site.target in _GRADCHECKS:
         return site.heat is Heat.HOT
     return _is_on(site) and not is_guarded(site.model, site.node)

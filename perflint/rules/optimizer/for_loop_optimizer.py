@@ -138,7 +138,7 @@ def _name(site: CallSite) -> str:
 
 
 def _is_worth_fusing(site: CallSite) -> bool:
-    """Whether the file uses a GPU, and the optimizer has many parameters and can be fused."""
+    """True if the file uses a GPU, and the optimizer has many parameters and can be fused."""
     if not _may_be_fused(site) or not says(site.model.source.text, _USES_DEVICE):
         return False
     return not (_is_small(site) or in_tests(site.model))
@@ -152,7 +152,7 @@ def _loops(site: CallSite) -> bool:
 
 
 def _is_on(site: CallSite, name: str) -> bool:
-    """Whether an argument is given, and may be other than False or None."""
+    """True if an argument is given, and may be other than False or None."""
     given = site.argument(name)
     return given is not None and site.value(given) not in (NONE, Const(False))
 
@@ -163,7 +163,7 @@ def _may_be_fused(site: CallSite) -> bool:
 
 
 def _is_small(site: CallSite) -> bool:
-    """Whether there are only one or two parameters: `[log_alpha]`."""
+    """True if there are only one or two parameters: `[log_alpha]`."""
     given = site.argument("params", 0)
     return isinstance(given, (ast.List, ast.Tuple)) and len(given.elts) <= 2 and not _holds_groups(given)
 

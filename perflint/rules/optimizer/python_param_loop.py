@@ -112,7 +112,7 @@ class PythonParamLoop(Rule):
 
 
 def _steps(model: Model, loop: ast.For) -> bool:
-    """Whether a loop is in the `step` of an optimizer of the project."""
+    """True if a loop is in the `step` of an optimizer of the project."""
     function = model.function(loop)
     info = None if function is None else model.module.function(function.lineno, function.col_offset)
     if info is None or info.name != "step" or not info.owner:
@@ -121,7 +121,7 @@ def _steps(model: Model, loop: ast.For) -> bool:
 
 
 def _has_a_twin(model: Model, loop: ast.For) -> bool:
-    """Whether a loop is there for who does not want the form that takes all tensors at once."""
+    """True if a loop is there for who does not want the form that takes all tensors at once."""
     function = model.function(loop)
     if isinstance(function, ast.FunctionDef) and "single_tensor" in function.name:
         return True
@@ -136,7 +136,7 @@ def _has_a_twin(model: Model, loop: ast.For) -> bool:
 
 
 def _is_guarded(model: Model, loop: ast.For) -> bool:
-    """Whether a loop is cold by a condition alone, as an interval is, in a function that is not."""
+    """True if a loop is cold by a condition alone, as an interval is, in a function that is not."""
     function = model.function(loop)
     return isinstance(function, ast.FunctionDef) and model.heat(function.body[0]) is not Heat.COLD
 
@@ -172,7 +172,7 @@ def _passed_on(model: Model, call: ast.Call, names: set[str]) -> Iterator[CallSi
 
 
 def _may_be_meant_once(update: CallSite) -> bool:
-    """Whether it sets weights to something that was there before, or is drawn: copies, initialisation."""
+    """True if it sets weights to something that was there before, or is drawn: copies, initialisation."""
     assert isinstance(update.node.func, ast.Attribute)
     if update.node.func.attr not in _LOOSE:
         return False
@@ -181,7 +181,7 @@ def _may_be_meant_once(update: CallSite) -> bool:
 
 
 def _computes(node: ast.AST, changed: str) -> bool:
-    """Whether a new value is computed, rather than cut out of another tensor."""
+    """True if a new value is computed, rather than cut out of another tensor."""
     if isinstance(node, ast.Slice):
         return False
     if isinstance(node, ast.BinOp) or _takes(node, changed):
@@ -190,7 +190,7 @@ def _computes(node: ast.AST, changed: str) -> bool:
 
 
 def _takes(node: ast.AST, name: str) -> bool:
-    """Whether a call computes with what a name holds; for its form alone, another tensor is asked."""
+    """True if a call computes with what a name holds; for its form alone, another tensor is asked."""
     if not isinstance(node, ast.Call) or last_name(node) in _FORMS:
         return False
     return any(root_of(each) == name for each in node.args)

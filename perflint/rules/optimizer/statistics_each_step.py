@@ -100,7 +100,7 @@ class StatisticsEachStep(Rule):
 
 
 def _is_for_each_parameter(site: CallSite) -> bool:
-    """Whether a loop over parameters runs a call: for one tensor it costs as much less as that is smaller."""
+    """True if a loop over parameters runs a call: for one tensor it costs as much less as that is smaller."""
     return any(
         goes_over_parameters(site.model, over)
         for loop in loops_around(site.model, site.node)

@@ -100,7 +100,7 @@ class ZeroGradMemset(Rule):
 
 
 def _are_added_to(model: Model) -> bool:
-    """Whether code of the file adds to gradients itself, which must be there for that."""
+    """True if code of the file adds to gradients itself, which must be there for that."""
     added = (each.target for each in model.nodes(ast.AugAssign))
     called = (each.func for each in model.nodes(ast.Call) if isinstance(each.func, ast.Attribute))
     written = [*added, *(func.value for func in called if func.attr in ("add_", "copy_"))]
@@ -134,7 +134,7 @@ def _looped(site: CallSite) -> Confidence | None:
 
 
 def _is_asked_for(site: CallSite) -> bool:
-    """Whether a branch decides between zeros and None, as `zero_grad` itself does."""
+    """True if a branch decides between zeros and None, as `zero_grad` itself does."""
     tests = [outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, ast.If)]
     return any("none" in name for test in tests for name in names_in(test))
 

@@ -27,7 +27,7 @@ _DEEPEST = 4
 
 
 def is_convolutional(model: Model, callee: ast.expr) -> bool:
-    """Whether what is called is certainly a module of two-dimensional convolutions, without attention."""
+    """True if what is called is certainly a module of two-dimensional convolutions, without attention."""
     members = model.value(callee).members
     known = [each for each in members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]
     if known:
@@ -97,7 +97,7 @@ def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:
 
 
 def _is_along_one_axis(call: ast.Call) -> bool:
-    """Whether the kernel of a convolution is as those of signals are, which were folded into an image: (5, 1)."""
+    """True if the kernel of a convolution is as those of signals are, which were folded into an image: (5, 1)."""
     kernels = [*call.args[2:3], *(item.value for item in call.keywords if item.arg == "kernel_size")]
     sides = kernels[0].elts if kernels and isinstance(kernels[0], ast.Tuple) else []
     return len(sides) == 2 and ast.dump(sides[0]) != ast.dump(sides[1])

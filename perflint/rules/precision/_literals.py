@@ -27,7 +27,7 @@ def rewritten(model: Model, old: int, new: int) -> tuple[Edit, ...]:
 
 
 def _is_a_size(model: Model, node: ast.Constant) -> bool:
-    """Whether a number is given to a layer, or to a name: by assignment, as a default, as a keyword."""
+    """True if a number is given to a layer, or to a name: by assignment, as a default, as a keyword."""
     parent = model.parent(node)
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.arguments)):
         return True

@@ -61,12 +61,12 @@ class Region:
 
     @property
     def both_eight_bits(self) -> bool:
-        """Whether the file computes in INT8 and in FP8, in each of them with other models."""
+        """True if the file computes in INT8 and in FP8, in each of them with other models."""
         return {Format.INT8, Format.FLOAT8} <= self.formats
 
 
 def mentions_eight_bits(text: str) -> bool:
-    """Whether a file may compute in INT8 or FP8: a cheap look before any walk."""
+    """True if a file may compute in INT8 or FP8: a cheap look before any walk."""
     return any(word in text for word in _EIGHT_BITS)
 
 

@@ -63,7 +63,7 @@ class Layer:
 
     @property
     def is_tiny(self) -> bool:
-        """Whether its product is too small for its sizes to matter."""
+        """True if its product is too small for its sizes to matter."""
         return any(size.value < TINY for size in self.sizes)
 
 
@@ -77,7 +77,7 @@ class Layers:
     """With the numbers of their rows."""
 
     def is_width(self, size: Size) -> bool:
-        """Whether a size is the model's own choice: one layer puts it out and another takes it in, or it is large.
+        """True if a size is the model's own choice: one layer puts it out and another takes it in, or it is large.
 
         The rest are what data and task prescribe: image channels, features, classes.
         """

@@ -141,7 +141,7 @@ class ChannelsFirst(Rule):
 
 
 def _casts(model: Model, node: ast.expr) -> bool:
-    """Whether a context is an autocast of the device that is not switched off."""
+    """True if a context is an autocast of the device that is not switched off."""
     if not isinstance(node, ast.Call) or model.target(node) not in _AUTOCAST:
         return False
     kind = keyword(node, "device_type") or (node.args[0] if node.args else None)
@@ -169,7 +169,7 @@ def _speaks_of_no_images(model: Model, body: FunctionNode | ast.Module) -> bool:
 
 
 def _may_run(model: Model, call: ast.Call) -> bool:
-    """Whether a call is one of a module, or of something unknown that is called like one."""
+    """True if a call is one of a module, or of something unknown that is called like one."""
     if not isinstance(call.func, (ast.Name, ast.Attribute)):
         return False
     value = model.value(call.func)
@@ -179,7 +179,7 @@ def _may_run(model: Model, call: ast.Call) -> bool:
 
 
 def _is_seen(model: Model, call: ast.Call) -> bool:
-    """Whether the class of a model is known."""
+    """True if the class of a model is known."""
     return any(
         isinstance(member, Instance) and member.cls != "torch.nn.Module" for member in model.value(call.func).members
     )

@@ -193,7 +193,7 @@ def _cost(estimate: tuple[float, Grid] | None) -> str | None:
 
 
 def _is_cheap(estimate: tuple[float, Grid] | None) -> bool:
-    """Whether the layer itself loses so little that a step of such layers cannot lose more."""
+    """True if the layer itself loses so little that a step of such layers cannot lose more."""
     return estimate is not None and severity_of(1 - 1 / estimate[0]) is Severity.INFO
 
 

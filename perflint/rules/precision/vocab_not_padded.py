@@ -153,7 +153,7 @@ def _tables(model: Model) -> Iterator[_Table]:
 
 
 def _is_multiplied(model: Model, embedding: ast.Call) -> bool:
-    """Whether an embedding's weight is the head's: `F.linear(x, self.tokens.weight)`, `x @ self.tokens.weight.T`."""
+    """True if an embedding's weight is the head's: `F.linear(x, self.tokens.weight)`, `x @ self.tokens.weight.T`."""
     parent = model.parent(embedding)
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], (ast.Attribute, ast.Name)):
         return False

@@ -51,7 +51,7 @@ def drawn_on_host(site: CallSite) -> Draw | None:
 
 
 def _is_for_other_devices(site: CallSite) -> bool:
-    """Whether a branch that asks for a device other than CUDA decides on the call: it may lack the operator."""
+    """True if a branch that asks for a device other than CUDA decides on the call: it may lack the operator."""
     tests = (each.test for each in site.model.ancestors(site.node) if isinstance(each, (ast.If, ast.IfExp)))
     return any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith(_OTHER_DEVICES)
@@ -61,7 +61,7 @@ def _is_for_other_devices(site: CallSite) -> bool:
 
 
 def leaves_to_be_drawn(model: Model, call: ast.Call) -> bool:
-    """Whether a copy to the host is what `drawn_on_host` finds."""
+    """True if a copy to the host is what `drawn_on_host` finds."""
     around = model.parent(call)
     if isinstance(around, ast.Attribute):
         around = model.parent(around)
@@ -69,7 +69,7 @@ def leaves_to_be_drawn(model: Model, call: ast.Call) -> bool:
 
 
 def returns_drawn(model: Model, call: ast.Call) -> bool:
-    """Whether a copy to the device brings back what `drawn_on_host` finds."""
+    """True if a copy to the device brings back what `drawn_on_host` finds."""
     node: ast.expr = call
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         site = call_site(model, node)

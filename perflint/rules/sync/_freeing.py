@@ -19,7 +19,7 @@ _NAMED_SO = re.compile(
 
 
 def frees_memory(model: Model, node: ast.AST) -> bool:
-    """Whether the function around a call does nothing but free memory, and measure and tell how much it was."""
+    """True if the function around a call does nothing but free memory, and measure and tell how much it was."""
     function = model.function(node)
     if function is None:
         return False
@@ -34,12 +34,12 @@ def _is_housekeeping(model: Model, call: ast.Call) -> bool:
 
 
 def asks_for_memory(model: Model, test: ast.expr) -> bool:
-    """Whether a test measures memory."""
+    """True if a test measures memory."""
     return any(isinstance(node, ast.Call) and "mem" in model.target(node) for node in walk(test))
 
 
 def is_retry(loop: Loop) -> bool:
-    """Whether a loop tries something again until it succeeds: each further turn follows a failure."""
+    """True if a loop tries something again until it succeeds: each further turn follows a failure."""
     if not isinstance(loop, (ast.For, ast.While)):
         return False
     for statement in loop.body:
@@ -52,7 +52,7 @@ def is_retry(loop: Loop) -> bool:
 
 
 def is_once(model: Model, branch: ast.If) -> bool:
-    """Whether a branch runs when a counter has a certain value: `if step == 1000:`."""
+    """True if a branch runs when a counter has a certain value: `if step == 1000:`."""
     test = branch.test
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
         return False
@@ -68,7 +68,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _counts(model: Model, branch: ast.If, counter: ast.expr) -> bool:
-    """Whether the loops around a branch count with a name or attribute."""
+    """True if the loops around a branch count with a name or attribute."""
     text = ast.unparse(counter)
     for loop in loops_around(model, branch):
         if any(text in names_in(target) for target, _ in targets(loop)):

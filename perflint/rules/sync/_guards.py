@@ -85,7 +85,7 @@ def _reduced(node: ast.Call, target: str) -> ast.expr | None:
 
 
 def _is_mask(model: Model, node: ast.expr) -> bool:
-    """Whether an expression surely gives booleans, the same each time: an index selects even where it is zero."""
+    """True if an expression surely gives booleans, the same each time: an index selects even where it is zero."""
     value = model.value(node)
     if not isinstance(value, Tensor) or value.kind is not Kind.BOOL:
         return False
@@ -108,7 +108,7 @@ def _stored_through(model: Model, statement: ast.stmt, mask: str) -> tuple[ast.e
 
 
 def _is_number(model: Model, node: ast.expr) -> bool:
-    """Whether an expression is a Python number that costs nothing to have."""
+    """True if an expression is a Python number that costs nothing to have."""
     if isinstance(node, ast.UnaryOp):
         return _is_number(model, node.operand)
     if isinstance(node, ast.Call):

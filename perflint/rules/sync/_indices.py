@@ -55,7 +55,7 @@ class Part:
 
     @property
     def is_bool(self) -> bool:
-        """Whether a mask is known to be one, not only named so."""
+        """True if a mask is known to be one, not only named so."""
         return self.value.tensor is not None and self.value.tensor.kind is Kind.BOOL
 
 
@@ -99,7 +99,7 @@ def _kind(node: ast.expr, value: Value) -> Index:
 
 
 def _holds_slices(value: Value) -> bool:
-    """Whether a list is meant as the tuple of its slices: `x[[slice(None), slice(0, 3)]]`."""
+    """True if a list is meant as the tuple of its slices: `x[[slice(None), slice(0, 3)]]`."""
     if not isinstance(value, Sequence):
         return False
     members = value.element.members
@@ -107,7 +107,7 @@ def _holds_slices(value: Value) -> bool:
 
 
 def _is_called_mask(node: ast.expr) -> bool:
-    """Whether an index of unknown dtype is at least called a mask."""
+    """True if an index of unknown dtype is at least called a mask."""
     while isinstance(node, (ast.Subscript, ast.Call)):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     name = last_name(node)

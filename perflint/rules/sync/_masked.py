@@ -41,7 +41,7 @@ def masked_loss(site: CallSite) -> MaskedLoss | None:
 
 
 def is_of_masked_loss(model: Model, node: ast.Subscript) -> bool:
-    """Whether an indexing is what `masked_loss` finds."""
+    """True if an indexing is what `masked_loss` finds."""
     call = model.parent(node)
     if not isinstance(call, ast.Call):
         return False

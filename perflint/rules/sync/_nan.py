@@ -18,7 +18,7 @@ _TRANSPARENT = frozenset(
 
 
 def checks_for_nan(model: Model, node: ast.expr, tensor: ast.expr) -> bool:
-    """Whether `node`, which reads `tensor`, asks for NaN or infinite values."""
+    """True if `node`, which reads `tensor`, asks for NaN or infinite values."""
     parent = model.parent(node)
     if isinstance(parent, ast.Call) and model.target(parent) in _HOST_TESTS:
         return True

@@ -27,7 +27,7 @@ _MOST_USES = 80
 
 
 def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr, *, so_far: bool = False) -> bool:
-    """Whether a mask certainly has the shape of a tensor, and nothing writes to it after it was made.
+    """True if a mask certainly has the shape of a tensor, and nothing writes to it after it was made.
 
     `mask` is used where `indexed` is, as in `indexed[mask]`. With `so_far` only writes before that count: the
     store itself keeps no hold on the mask.
@@ -42,7 +42,7 @@ def has_shape_of(model: Model, mask: ast.expr, indexed: ast.expr, *, so_far: boo
 
 
 def _is_only_read(model: Model, mask: ast.Name, so_far: bool) -> bool:
-    """Whether all uses of a mask, or those up to this one, leave it as it is."""
+    """True if all uses of a mask, or those up to this one, leave it as it is."""
     flow = flow_around(model, mask)
     bound = flow.used.get(mask)
     reach = None if bound is None or not is_local(model, mask) else flow.reach(bound, _MOST_USES)
@@ -58,12 +58,12 @@ def _is_only_read(model: Model, mask: ast.Name, so_far: bool) -> bool:
 
 
 def _is_new(made: ast.expr) -> bool:
-    """Whether a mask is not the indexed tensor itself, as `x.bool()` may be."""
+    """True if a mask is not the indexed tensor itself, as `x.bool()` may be."""
     return isinstance(made, (ast.Compare, ast.BinOp, ast.UnaryOp)) or last_name(made) in _TESTS | _COMPARES
 
 
 def _is_elementwise(model: Model, node: ast.expr, path: str, depth: int) -> bool:
-    """Whether an expression has one element for each element of the tensor with this path."""
+    """True if an expression has one element for each element of the tensor with this path."""
     if depth == 0:
         return False
     if path_of(node) == path:
@@ -87,7 +87,7 @@ def _is_elementwise(model: Model, node: ast.expr, path: str, depth: int) -> bool
 
 
 def _keeps_shape(model: Model, path: str, made: ast.expr, indexed: ast.expr) -> bool:
-    """Whether a tensor has the shape that it had where the mask was made."""
+    """True if a tensor has the shape that it had where the mask was made."""
     root = model.function(indexed) or model.source.tree
     for each in walk(root):
         if isinstance(each, ast.Attribute) and each.attr in _RESHAPES and path_of(each.value) == path:

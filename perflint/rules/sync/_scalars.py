@@ -106,12 +106,12 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
 
 
 def _is_off_host(value: Value) -> bool:
-    """Whether a value is a tensor that is not known to be on the host, or something unknown that is used as one."""
+    """True if a value is a tensor that is not known to be on the host, or something unknown that is used as one."""
     return all(isinstance(member, Unknown) or getattr(member, "off_host", False) for member in value.members)
 
 
 def _is_one_of_types(site: Site) -> bool:
-    """Whether a test asked for the type: what may as well be a number was given by a user, on the host."""
+    """True if a test asked for the type: what may as well be a number was given by a user, on the host."""
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
     calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call))
     return any(site.model.target(call) == "builtins.isinstance" for call in calls)

@@ -93,20 +93,20 @@ def _sum(model: Model, read: Read) -> _Sum | None:
 
 
 def _is_of_comparison(node: ast.expr) -> bool:
-    """Whether methods make a number of the result of a comparison: `(a == b).sum().item()`."""
+    """True if methods make a number of the result of a comparison: `(a == b).sum().item()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
     return isinstance(node, ast.Compare)
 
 
 def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:
-    """Whether other functions may read the name while the loop runs."""
+    """True if other functions may read the name while the loop runs."""
     scope = model.function(loop) or model.source.tree
     return any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(scope))
 
 
 def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
-    """Whether a read enters an expression only through arithmetic with Python numbers."""
+    """True if a read enters an expression only through arithmetic with Python numbers."""
     if node is read:
         return True
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Mult, ast.Add, ast.Sub, ast.Div)):
@@ -119,7 +119,7 @@ def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
 
 
 def _in_suite(model: Model, loop: ast.stmt) -> bool:
-    """Whether something else follows the loop on its last line."""
+    """True if something else follows the loop on its last line."""
     block = block_of(model, loop)
     after = block[block.index(loop) + 1 :]
     return bool(after) and after[0].lineno == loop.end_lineno

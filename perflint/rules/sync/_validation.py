@@ -1,4 +1,4 @@
-"""Whether a project turns the validation of torch.distributions off for all of them."""
+"""True if a project turns the validation of torch.distributions off for all of them."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _goes_to_default(site: CallSite) -> bool:
 
 
 def _differs(site: CallSite) -> bool:
-    """Whether a test has found that the tensor is elsewhere: `if x.device != host.device`."""
+    """True if a test has found that the tensor is elsewhere: `if x.device != host.device`."""
     assert isinstance(site.node.func, ast.Attribute)
     name = site.text(site.node.func.value)
     tests = [outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, ast.If)]
@@ -162,7 +162,7 @@ def _differs(site: CallSite) -> bool:
 
 
 def _feeds_loop(site: CallSite) -> bool:
-    """Whether a later loop goes over what is copied: a bulk copy is the cure for its many small ones."""
+    """True if a later loop goes over what is copied: a bulk copy is the cure for its many small ones."""
     statement = statement_of(site.model, site.node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False
@@ -172,7 +172,7 @@ def _feeds_loop(site: CallSite) -> bool:
 
 
 def _is_gone_over(site: CallSite) -> bool:
-    """Whether a loop goes over what is copied right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
+    """True if a loop goes over what is copied right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
     inner: ast.AST = site.node
     if site.target == _TOLIST:
         return False
@@ -186,7 +186,7 @@ def _is_gone_over(site: CallSite) -> bool:
 
 
 def _names_host(site: CallSite) -> bool:
-    """Whether the destination is written out: `"cpu"` or `torch.device("cpu")`."""
+    """True if the destination is written out: `"cpu"` or `torch.device("cpu")`."""
     given = [*site.node.args, *(keyword.value for keyword in site.node.keywords)]
     return any(isinstance(node, ast.Constant) and node.value == "cpu" for part in given for node in walk(part))
 

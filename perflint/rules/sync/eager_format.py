@@ -173,7 +173,7 @@ def _sink(sink: str) -> str:
 
 
 def _is_of_failure(site: Site) -> bool:
-    """Whether the text is made for an exception or a failed assertion only, or where a plain text does not do."""
+    """True if the text is made for an exception or a failed assertion only, or where a plain text does not do."""
     inner: ast.AST = site.node
     for outer in inside(site.model, site.node):
         if isinstance(outer, ast.Raise) or (isinstance(outer, ast.Assert) and inner is outer.msg):

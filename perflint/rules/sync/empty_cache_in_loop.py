@@ -128,7 +128,7 @@ def _is_between_work(site: CallSite) -> bool:
 
 
 def _computes(model: Model, statements: list[ast.stmt]) -> bool:
-    """Whether statements make tensors that may be on the device."""
+    """True if statements make tensors that may be on the device."""
     return any(
         isinstance(part, ast.Call)
         and (last_name(part) in _OF_TENSORS or device_confidence(model.value(part)) is not None)
@@ -138,7 +138,7 @@ def _computes(model: Model, statements: list[ast.stmt]) -> bool:
 
 
 def _is_meant(site: CallSite) -> bool:
-    """Whether the call answers an error, a measurement of memory or the end of a large object, or runs once."""
+    """True if the call answers an error, a measurement of memory or the end of a large object, or runs once."""
     model = site.model
     for outer in inside(model, site.node):
         if isinstance(outer, ast.ExceptHandler):
@@ -155,7 +155,7 @@ def _is_meant(site: CallSite) -> bool:
 
 
 def _follows_deletion(site: CallSite, statement: ast.stmt) -> bool:
-    """Whether a statement before it deletes a module, or off hot paths anything at all."""
+    """True if a statement before it deletes a module, or off hot paths anything at all."""
     block = block_of(site.model, statement)
     for before in block[: block.index(statement)]:
         if isinstance(before, ast.Delete) and (site.heat is not Heat.HOT or _deletes_module(site.model, before)):
@@ -168,7 +168,7 @@ def _deletes_module(model: Model, statement: ast.Delete) -> bool:
 
 
 def _builds_module(model: Model, loop: ast.AST) -> bool:
-    """Whether each turn of a loop constructs a model of its own: then each turn is a phase."""
+    """True if each turn of a loop constructs a model of its own: then each turn is a phase."""
     return any(
         isinstance(node, ast.Call) and isinstance(model.value(node), Instance) and _is_model(model.value(node))
         for node in walk(loop)
@@ -191,7 +191,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _is_explained(model: Model, statement: ast.Expr) -> bool:
-    """Whether a comment in the line of a call, or right above it, says why it is there."""
+    """True if a comment in the line of a call, or right above it, says why it is there."""
     span, lines = model.source.span(statement), model.source.lines
     above = lines[span.line - 2].strip() if span.line > 1 else ""
     return above.startswith("#") or "#" in lines[span.end_line - 1][span.end_column - 1 :]

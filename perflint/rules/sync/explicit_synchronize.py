@@ -128,7 +128,7 @@ class ExplicitSynchronize(Rule):
 
 
 def _was_just_recorded(site: CallSite) -> bool:
-    """Whether the statement before records the event that is waited for."""
+    """True if the statement before records the event that is waited for."""
     statement = site.model.parent(site.node)
     if not isinstance(statement, ast.Expr) or not isinstance(site.node.func, ast.Attribute):
         return False
@@ -146,7 +146,7 @@ def _was_just_recorded(site: CallSite) -> bool:
 
 
 def _is_helper(site: CallSite) -> bool:
-    """Whether a function does nothing but wait: `def sync(): if is_available(): torch.cuda.synchronize()`."""
+    """True if a function does nothing but wait: `def sync(): if is_available(): torch.cuda.synchronize()`."""
     function = site.model.function(site.node)
     if not isinstance(function, ast.FunctionDef):
         return False
@@ -157,7 +157,7 @@ def _is_helper(site: CallSite) -> bool:
 
 
 def _is_of_optimizer(site: CallSite) -> bool:
-    """Whether an optimizer waits in its own step: one that steps on the host needs gradients that are there."""
+    """True if an optimizer waits in its own step: one that steps on the host needs gradients that are there."""
     function = site.model.function(site.node)
     owner = site.model.parent(function) if function is not None else None
     if not isinstance(owner, ast.ClassDef) or not isinstance(function, ast.FunctionDef) or function.name != "step":
@@ -167,7 +167,7 @@ def _is_of_optimizer(site: CallSite) -> bool:
 
 
 def _is_all(site: CallSite) -> bool:
-    """Whether a call that may run each step waits for the whole device, in a file that takes no times."""
+    """True if a call that may run each step waits for the whole device, in a file that takes no times."""
     if site.heat is not Heat.WARM or site.target in _EVENTS or site.target.endswith("Stream.synchronize"):
         return False
     function, statement = site.model.function(site.node), site.model.parent(site.node)
@@ -178,7 +178,7 @@ def _is_all(site: CallSite) -> bool:
 
 
 def _is_needed(model: Model, node: ast.expr) -> bool:
-    """Whether the functions around a call time, capture, profile or share what they wait for."""
+    """True if the functions around a call time, capture, profile or share what they wait for."""
     functions: list[ast.AST] = [
         outer for outer in model.ancestors(node) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]

@@ -171,7 +171,7 @@ def _unfused(optimizer: Instance) -> Confidence | None:
 
 
 def _casts_to_bfloat16(model: Model) -> bool:
-    """Whether all autocast regions of a file whose dtype is known are in bfloat16."""
+    """True if all autocast regions of a file whose dtype is known are in bfloat16."""
     names: set[str] = set()
     for call in model.nodes(ast.Call):
         if model.target(call) in _AUTOCAST:

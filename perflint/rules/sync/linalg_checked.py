@@ -125,7 +125,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _waits(site: CallSite) -> bool:
-    """Whether the arguments ask for a singular value decomposition, or an inverse."""
+    """True if the arguments ask for a singular value decomposition, or an inverse."""
     if site.target == "torch.linalg.matrix_power":
         power = site.argument("n", 1)
         value = None if power is None else site.value(power)
@@ -140,7 +140,7 @@ def _waits(site: CallSite) -> bool:
 
 
 def _is_matrix(site: CallSite) -> bool:
-    """Whether `torch.linalg.norm` takes the norm of matrices: of a vector it is a sum."""
+    """True if `torch.linalg.norm` takes the norm of matrices: of a vector it is a sum."""
     dim = site.argument("dim", 2)
     if dim is not None:
         return isinstance(site.value(dim), Sequence) and not isinstance(site.value(dim), (Const, Scalar))

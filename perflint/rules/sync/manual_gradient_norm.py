@@ -179,7 +179,7 @@ def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
 
 
 def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
-    """Whether a name holds nothing but zero behind some statements."""
+    """True if a name holds nothing but zero behind some statements."""
     for statement in reversed(before):
         if any(isinstance(node, ast.Name) and node.id == name for node in walk(statement)):
             zero = isinstance(statement, ast.Assign) and _binds(statement, name)
@@ -189,7 +189,7 @@ def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
 
 
 def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:
-    """Whether what the loop binds besides the sum is read behind it, as the loop left it."""
+    """True if what the loop binds besides the sum is read behind it, as the loop left it."""
     sums = {node.id for node in walk(root) if isinstance(node, ast.Name)}
     bound = {node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} - sums
     inside = set(walk(loop))
@@ -202,7 +202,7 @@ def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:
 
 
 def _binds_anew(model: Model, read: ast.Name) -> bool:
-    """Whether a loop or comprehension around a read binds the name itself."""
+    """True if a loop or comprehension around a read binds the name itself."""
     return any(
         isinstance(target, ast.Name) and target.id == read.id
         for outer in model.ancestors(read)
@@ -233,7 +233,7 @@ def _adds_square(node: ast.expr) -> bool:
 
 
 def _is_second(loop: ast.For) -> bool:
-    """Whether the norm is the Euclidean one: `.norm()`, `.norm(2)`."""
+    """True if the norm is the Euclidean one: `.norm()`, `.norm(2)`."""
     for part in walk(loop):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "norm":
             given = [*part.args, *(item.value for item in part.keywords)]
@@ -243,7 +243,7 @@ def _is_second(loop: ast.For) -> bool:
 
 
 def _is_root(model: Model, node: ast.expr, name: str) -> bool:
-    """Whether an expression is the square root of a name."""
+    """True if an expression is the square root of a name."""
     if isinstance(node, ast.Call):
         given = node.args[0] if len(node.args) == 1 and not node.keywords else None
         return model.target(node) == "math.sqrt" and isinstance(given, ast.Name) and given.id == name

@@ -107,7 +107,7 @@ class MetricEachStep(Rule):
 
 
 def _repeats(call: CallSite) -> bool:
-    """Whether a call runs each step, and is not how another metric computes itself."""
+    """True if a call runs each step, and is not how another metric computes itself."""
     function = call.model.function(call.node)
     return call.heat is Heat.HOT and getattr(function, "name", "") not in ("compute", "forward")
 

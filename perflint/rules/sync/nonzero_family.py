@@ -152,7 +152,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
 
 
 def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
-    """Whether a store goes to the positions of the mask one by one, and not through `masked_fill_`."""
+    """True if a store goes to the positions of the mask one by one, and not through `masked_fill_`."""
     if site.stored is None:
         return True
     several = sum(part.kind not in (Index.VIEW, Index.INTEGER) for part in found) > 1
@@ -164,7 +164,7 @@ def _stores_elements(site: SubscriptSite, found: tuple[Part, ...]) -> bool:
 
 
 def _may_be_number(stored: Value) -> bool:
-    """Whether a stored value of unknown type may be a number, which `masked_fill_` takes without a wait."""
+    """True if a stored value of unknown type may be a number, which `masked_fill_` takes without a wait."""
     return stored.tensor is None and any(isinstance(member, (Name, Unknown)) for member in stored.members)
 
 
@@ -256,7 +256,7 @@ def _takes_number(site: CallSite, index: ast.Subscript) -> bool:
 
 
 def _as_tuple(site: CallSite) -> bool:
-    """Whether the call gives a tuple of positions, one tensor for each dimension."""
+    """True if the call gives a tuple of positions, one tensor for each dimension."""
     if site.target == "torch.where":
         return True
     given = site.argument("as_tuple")

@@ -124,14 +124,14 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
 
 
 def _same_number(target: str, kind: Kind) -> bool:
-    """Whether `.tolist()` gives what a call makes of each element."""
+    """True if `.tolist()` gives what a call makes of each element."""
     if target == "torch.Tensor.item":
         return True
     return (target, kind) in (("builtins.float", Kind.FLOAT), ("builtins.int", Kind.INT))
 
 
 def _stacks(whole: Value, target: str) -> bool:
-    """Whether a value is a list or tuple of scalar tensors of one kind."""
+    """True if a value is a list or tuple of scalar tensors of one kind."""
     if not isinstance(whole, Sequence) or whole.type not in ("list", "tuple"):
         return False
     element = whole.element

@@ -222,7 +222,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _may_be_no_tensor(site: CallSite) -> bool:
-    """Whether the function asks if an argument, or the name that gets the result, is a tensor."""
+    """True if the function asks if an argument, or the name that gets the result, is a tensor."""
     around = site.model.parent(site.node)
     targets = around.targets if isinstance(around, ast.Assign) else []
     outer = site.model.ancestors(site.node)

@@ -139,13 +139,13 @@ def _safety(model: Model, guard: Guard) -> Safety:
 
 
 def _fits(model: Model, number: ast.expr) -> bool:
-    """Whether any integer or boolean tensor takes a number, without an error where the mask is empty."""
+    """True if any integer or boolean tensor takes a number, without an error where the mask is empty."""
     value = model.value(number)
     return isinstance(value, Const) and isinstance(value.value, int) and -128 <= value.value < 128
 
 
 def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
-    """Whether a tensor of integers or booleans is the function's own, and autograd keeps nothing of it at the guard."""
+    """True if a tensor of integers or booleans is the function's own, and autograd keeps nothing of it at the guard."""
     value = model.value(tensor)
     if not isinstance(value, Tensor) or value.kind not in (Kind.INT, Kind.BOOL) or not isinstance(tensor, ast.Name):
         return False
@@ -167,7 +167,7 @@ def _is_own(model: Model, guard: Guard, tensor: ast.expr) -> bool:
 
 
 def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Loop) -> bool:
-    """Whether a tensor may be the same in several turns of a loop."""
+    """True if a tensor may be the same in several turns of a loop."""
     flow = flow_around(model, tensor)
     for bound in bounds:
         reach = flow.reach(bound, _MOST_USES)
@@ -178,7 +178,7 @@ def _outlives_turn(model: Model, tensor: ast.Name, bounds: list[Bound], loop: Lo
 
 
 def _is_made_here(model: Model, guard: Guard, bound: Bound) -> bool:
-    """Whether a name gets a new tensor, a view of one of the same function, or is only written to."""
+    """True if a name gets a new tensor, a view of one of the same function, or is only written to."""
     if bound.node is None or bound.value is None:
         return not isinstance(bound.node, ast.arg)
     if inference_around(model, bound.node) is not inference_around(model, guard.statement):

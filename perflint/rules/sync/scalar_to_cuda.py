@@ -182,7 +182,7 @@ def _after_first(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:
-    """Whether the call is a number by position and keywords that it and torch.full have."""
+    """True if the call is a number by position and keywords that it and torch.full have."""
     taken = _KEPT - {"requires_grad"} if site.model.target(made) == "torch.as_tensor" else _KEPT
     return len(made.args) == 1 and all(item.arg in taken for item in made.keywords)
 
@@ -204,7 +204,7 @@ def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
 
 
 def _infers_same(site: CallSite, made: ast.Call) -> bool:
-    """Whether torch.full certainly gives the dtype and the number that the constructor gives."""
+    """True if torch.full certainly gives the dtype and the number that the constructor gives."""
     number = made.args[0]
     while isinstance(number, ast.UnaryOp):
         number = number.operand

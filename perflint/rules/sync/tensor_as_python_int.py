@@ -169,7 +169,7 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
 
 
 def _may_be_number(node: ast.expr, index: Tensor | None) -> bool:
-    """Whether an index may be a tensor of no dimensions."""
+    """True if an index may be a tensor of no dimensions."""
     if index is None or index.kind not in (Kind.INT, Kind.UNKNOWN) or index.evidence <= Evidence.USE:
         return False
     return index.rank in (0, None) and not _keeps_dimension(node)
@@ -202,7 +202,7 @@ def _is_read(site: SubscriptSite, name: ast.Name) -> bool:
 
 
 def _keeps_dimension(node: ast.expr) -> bool:
-    """Whether a tensor has a dimension at least by how it is written: `edges[:, 0]`, `sparse.indices()`."""
+    """True if a tensor has a dimension at least by how it is written: `edges[:, 0]`, `sparse.indices()`."""
     if isinstance(node, ast.Subscript):
         index = node.slice
         return any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index]))

@@ -157,7 +157,7 @@ def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
 
 
 def _may_be_none(site: CallSite, given: ast.expr) -> bool:
-    """Whether a mask is an argument of the function around the call, as it came, and None unless it is passed."""
+    """True if a mask is an argument of the function around the call, as it came, and None unless it is passed."""
     function = site.model.function(given)
     if not isinstance(given, ast.Name) or function is None:
         return False
@@ -174,7 +174,7 @@ def _left_out(arguments: ast.arguments) -> set[str]:
 
 
 def _may_be_written(model: Model, mask: ast.Name) -> bool:
-    """Whether a mask may have other values than it was made with: something else than a call of a module gets it."""
+    """True if a mask may have other values than it was made with: something else than a call of a module gets it."""
     function = model.function(mask) or model.module.tree
     uses = (each for each in walk(function) if isinstance(each, ast.Name) and each.id == mask.id)
     return any(isinstance(use.ctx, ast.Load) and not _is_given_to_module(model, use) for use in uses)

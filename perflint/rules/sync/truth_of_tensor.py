@@ -98,7 +98,7 @@ class TruthOfTensor(Rule):
 
 
 def _is_eager_check(site: Site) -> bool:
-    """Whether it only decides to raise, in code that `is_compiling()` keeps for eager runs: kept knowingly."""
+    """True if it only decides to raise, in code that `is_compiling()` keeps for eager runs: kept knowingly."""
     branch = statement_of(site.model, site.node)
     if not isinstance(branch, ast.If) or not all(isinstance(each, ast.Raise) for each in branch.body):
         return False

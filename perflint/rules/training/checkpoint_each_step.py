@@ -87,7 +87,7 @@ class CheckpointEachStep(Rule):
 
 
 def _trains(site: CallSite) -> bool:
-    """Whether the loop around a call steps an optimizer each time, and the call depends on nothing else."""
+    """True if the loop around a call steps an optimizer each time, and the call depends on nothing else."""
     loop = next(loops_around(site.model, site.node), None)
     if loop is None:
         return False

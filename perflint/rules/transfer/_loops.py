@@ -25,7 +25,7 @@ def loop_around(model: Model, node: ast.AST) -> Loop | None:
 
 
 def is_bound_before(model: Model, loop: Loop, name: str) -> bool:
-    """Whether the function, or the file, around a loop binds a name before it."""
+    """True if the function, or the file, around a loop binds a name before it."""
     first = _first_bindings(model, body_of(model, loop)).get(name)
     return first is not None and first < (loop.lineno, loop.col_offset)
 

@@ -39,7 +39,7 @@ class Shape:
     sliced: bool = False
 
     def is_one(self, index: int) -> bool:
-        """Whether a dimension, counted from the front, is of size 1; a rank is needed to count from the back."""
+        """True if a dimension, counted from the front, is of size 1; a rank is needed to count from the back."""
         return index in self.ones or (self.rank is not None and index - self.rank in self.ones)
 
     def of_rank(self, rank: int | None) -> Shape:
@@ -61,7 +61,7 @@ def shape(model: Model, node: ast.expr, depth: int = _DEPTH) -> Shape:
 
 
 def _is_whole(model: Model, node: ast.expr, depth: int) -> bool:
-    """Whether all operands are known that an expression, or what a name in it is bound to, takes its rank from.
+    """True if all operands are known that an expression, or what a name in it is bound to, takes its rank from.
 
     The rank of a sum with something unknown is that of the other operand to the model, and may be greater.
     """
@@ -257,7 +257,7 @@ def _walked(model: Model, parts: list[ast.expr], base: Shape, step: int) -> tupl
 
 
 def _is_thin(part: ast.Slice) -> bool:
-    """Whether a slice takes one element: `:1`, `-1:`, `i : i + 1`."""
+    """True if a slice takes one element: `:1`, `-1:`, `i : i + 1`."""
     lower, upper = part.lower, part.upper
     if part.step is not None:
         return False
@@ -269,5 +269,5 @@ def _is_thin(part: ast.Slice) -> bool:
 
 
 def is_one(model: Model, node: ast.expr) -> bool:
-    """Whether an expression is the number 1."""
+    """True if an expression is the number 1."""
     return (isinstance(node, ast.Constant) and node.value == 1) or model.value(node) == Const(1)

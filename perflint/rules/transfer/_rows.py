@@ -137,7 +137,7 @@ def _turns(model: Model, target: ast.expr, source: ast.expr) -> _Turns | None:
 
 
 def _is_few(model: Model, call: ast.Call) -> bool:
-    """Whether a range is a literal handful, or goes over the dimensions of a tensor."""
+    """True if a range is a literal handful, or goes over the dimensions of a tensor."""
     ends = [model.value(end) for end in call.args]
     known = [end.value for end in ends if isinstance(end, Const) and isinstance(end.value, int)]
     if len(known) == len(ends):
@@ -195,7 +195,7 @@ def _filled_by_number(model: Model, loop: ast.For, turns: _Turns) -> Rows | None
 
 
 def _is_plain(model: Model, loop: ast.For) -> bool:
-    """Whether a body is Python and torch alone, and no name but a sum is handed from one turn to the next."""
+    """True if a body is Python and torch alone, and no name but a sum is handed from one turn to the next."""
     parts = [part for statement in loop.body for part in walk(statement)]
     changed = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     sums = changed & _sums(parts)
@@ -216,7 +216,7 @@ def _is_name(node: ast.AST, name: str) -> bool:
 
 
 def _hands_nothing_on(body: list[ast.stmt], bound: set[str], changed: set[str]) -> bool:
-    """Whether each name that a body changes is bound before it is read; adds to `bound` what it binds."""
+    """True if each name that a body changes is bound before it is read; adds to `bound` what it binds."""
     for statement in body:
         if isinstance(statement, _BLOCKS):
             first = [part for part in (getattr(statement, "test", None), getattr(statement, "iter", None)) if part]
@@ -245,14 +245,14 @@ def _hands_nothing_on(body: list[ast.stmt], bound: set[str], changed: set[str]) 
 
 
 def _stores_outside(node: ast.AST) -> bool:
-    """Whether an expression changes an object, or leaves the function for a while."""
+    """True if an expression changes an object, or leaves the function for a while."""
     if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
         return True
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _is_known(model: Model, node: ast.AST, depth: int) -> bool:
-    """Whether all calls in it are of Python, of torch, or of functions of the file that do no more.
+    """True if all calls in it are of Python, of torch, or of functions of the file that do no more.
 
     Modules and operators of others may know no batches.
     """
@@ -271,7 +271,7 @@ def _is_known(model: Model, node: ast.AST, depth: int) -> bool:
 
 
 def _holds_tensor(model: Model, node: ast.expr) -> bool:
-    """Whether a number, or one in a tuple of them, is a tensor."""
+    """True if a number, or one in a tuple of them, is a tensor."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return any(_holds_tensor(model, each) for each in node.elts)
     if isinstance(node, ast.BinOp):
@@ -284,7 +284,7 @@ def _is_append(call: ast.Call) -> bool:
 
 
 def _is_own(model: Model, call: ast.Call, depth: int) -> bool:
-    """Whether a call is of a function of the file whose calls are known, too."""
+    """True if a call is of a function of the file whose calls are known, too."""
     value = model.value(call.func)
     if depth == 0 or not isinstance(value, Function) or value.module != model.module.name:
         return False
@@ -326,7 +326,7 @@ def _stores(loop: ast.For) -> Iterator[ast.Subscript]:
 
 
 def _is_compiled_elsewhere(model: Model, node: ast.AST) -> bool:
-    """Whether a function is no longer Python when it runs: Numba's and Triton's kernels are loops."""
+    """True if a function is no longer Python when it runs: Numba's and Triton's kernels are loops."""
     function = model.function(node)
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
     called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
@@ -336,7 +336,7 @@ def _is_compiled_elsewhere(model: Model, node: ast.AST) -> bool:
 
 
 def _is_joined(model: Model, loop: ast.For, owner: ast.expr) -> bool:
-    """Whether a list, which the body only appends to, is stacked in the function around the loop."""
+    """True if a list, which the body only appends to, is stacked in the function around the loop."""
     if not isinstance(owner, ast.Name) or not is_bound_before(model, loop, owner.id):
         return False
     if sum(_is_name(part, owner.id) for statement in loop.body for part in walk(statement)) != 1:
@@ -348,7 +348,7 @@ def _is_joined(model: Model, loop: ast.For, owner: ast.expr) -> bool:
 
 
 def _is_read_too(loop: ast.For, store: ast.Subscript, turns: _Turns) -> bool:
-    """Whether the body also reads what it fills elsewhere than there, as recurrences do."""
+    """True if the body also reads what it fills elsewhere than there, as recurrences do."""
     owner = store.value
     while isinstance(owner, ast.Subscript):
         owner = owner.value
@@ -369,7 +369,7 @@ def _is_read_too(loop: ast.For, store: ast.Subscript, turns: _Turns) -> bool:
 
 
 def _is_size_of_turn(model: Model, loop: ast.For, turns: _Turns, node: ast.AST) -> bool:
-    """Whether a node reads the size of an element of a list: of images of several sizes, of texts of several lengths.
+    """True if a node reads the size of an element of a list: of images of several sizes, of texts of several lengths.
 
     The rows of one tensor are all alike.
     """
@@ -404,13 +404,13 @@ def _reads(model: Model, turns: _Turns, body: Sequence[ast.AST]) -> Iterator[ast
 
 
 def _is_at(node: ast.Subscript, index: str) -> bool:
-    """Whether a tensor is indexed by the loop's variable itself: `x[i]`, `x[:, i]`."""
+    """True if a tensor is indexed by the loop's variable itself: `x[i]`, `x[:, i]`."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return any(_is_name(part, index) for part in parts)
 
 
 def _holds_rows(model: Model, turns: _Turns, filled: ast.expr) -> bool:
-    """Whether what is filled is a tensor, not a list."""
+    """True if what is filled is a tensor, not a list."""
     value = model.value(filled)
     return isinstance(value, Tensor) or (isinstance(value, Unknown) and bool(names_in(filled) & set(turns.rows)))
 
@@ -425,7 +425,7 @@ def _work(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _reads_a_list(model: Model, statement: ast.AST) -> bool:
-    """Whether a statement takes something out of what is no tensor: rows from elsewhere, lengths of rows."""
+    """True if a statement takes something out of what is no tensor: rows from elsewhere, lengths of rows."""
     return any(
         isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and model.value(part.value).tensor is None
         for part in walk(statement)
@@ -433,7 +433,7 @@ def _reads_a_list(model: Model, statement: ast.AST) -> bool:
 
 
 def _is_ragged(model: Model, turns: _Turns, made: ast.expr) -> bool:
-    """Whether rows that are joined may differ in length: by a slice that differs, or by a number out of a list."""
+    """True if rows that are joined may differ in length: by a slice that differs, or by a number out of a list."""
     for part in walk(made):
         if isinstance(part, ast.Slice) and names_in(part) & turns.names:
             return True

@@ -102,7 +102,7 @@ class AccidentalFloat64(Rule):
 
 
 def _is_double(model: Model, node: ast.expr) -> bool:
-    """Whether an expression is an array that NumPy made in double precision by default."""
+    """True if an expression is an array that NumPy made in double precision by default."""
     if isinstance(node, ast.BinOp):
         parts = (node.left, node.right)
         return any(_is_double(model, part) for part in parts) and isinstance(model.value(node), Array)
@@ -140,7 +140,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def _is_cast(site: CallSite) -> bool:
-    """Whether the next call on the result changes its dtype."""
+    """True if the next call on the result changes its dtype."""
     attribute = site.model.parent(site.node)
     if not isinstance(attribute, ast.Attribute):
         return False

@@ -158,7 +158,7 @@ def _is_given(value: Value) -> bool:
 
 
 def _is_item(site: CallSite, node: ast.expr) -> bool:
-    """Whether a name is bound by a loop over the values of a dict."""
+    """True if a name is bound by a loop over the values of a dict."""
     if not isinstance(node, ast.Name):
         return False
     for loop in loops_around(site.model, site.node):
@@ -243,7 +243,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _is_only_read(site: CallSite, receiver: ast.expr) -> bool:
-    """Whether the receiver is what a loop over a plain loader binds, or a part of it, and the loop only reads that."""
+    """True if the receiver is what a loop over a plain loader binds, or a part of it, and the loop only reads that."""
     root = receiver
     while isinstance(root, (ast.Attribute, ast.Subscript)):
         root = root.value
@@ -269,7 +269,7 @@ def _target_of(site: CallSite, use: ast.Name) -> ast.Name | None:
 
 
 def _is_plain_loader(site: CallSite, over: ast.expr) -> bool:
-    """Whether a loop goes over a `DataLoader`, or counts what one gives: others may make tensors after pinning."""
+    """True if a loop goes over a `DataLoader`, or counts what one gives: others may make tensors after pinning."""
     if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
         over = over.args[0]
     members = site.value(over).members

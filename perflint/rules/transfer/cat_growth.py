@@ -128,7 +128,7 @@ def _growth(site: CallSite) -> _Growth | None:
 
 
 def _is_only_gathered(model: Model, found: _Growth) -> bool:
-    """Whether nothing in the loop uses the tensor but to see whether there is one, and nothing begins it anew."""
+    """True if nothing in the loop uses the tensor but to see whether there is one, and nothing begins it anew."""
     inside = set(walk(found.statement))
     for use in model.names(found.loop, found.name):
         if use in inside:
@@ -175,13 +175,13 @@ def _fix(site: CallSite, found: _Growth) -> Fix | None:
 
 
 def _is_seen_half_done(model: Model, found: _Growth) -> bool:
-    """Whether other code may see the name while it is a list, or go on after an error of the loop's body."""
+    """True if other code may see the name while it is a list, or go on after an error of the loop's body."""
     uses = model.names(found.statement, found.name)
     return not all(is_local(model, use) for use in uses) or swallows(model, found.statement)
 
 
 def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
-    """Whether what a list would hold may be written to before the loop ends, which a copy by `cat` does not see."""
+    """True if what a list would hold may be written to before the loop ends, which a copy by `cat` does not see."""
     used, changes = names_in(part), _changes(model, loop)
     if not used & changes.bound and not any(isinstance(node, ast.Call) for node in walk(part)):
         # The same object in each turn.
@@ -200,7 +200,7 @@ class _Changes:
     written: frozenset[str]
     writes_tensor: bool
     leaves: bool
-    """Whether its body leaves it, or holds another loop."""
+    """True if its body leaves it, or holds another loop."""
 
 
 @once_per_node
@@ -226,7 +226,7 @@ def _is_literal(node: ast.expr | ast.keyword) -> bool:
 
 
 def _stands_alone(model: Model, loop: Loop) -> bool:
-    """Whether the loop has lines of its own, no `else`, and no loop around it that would take up a list."""
+    """True if the loop has lines of its own, no `else`, and no loop around it that would take up a list."""
     block = block_of(model, loop)
     after = block[block.index(loop) + 1 :]
     if loop.orelse or (after and after[0].lineno == loop.end_lineno):

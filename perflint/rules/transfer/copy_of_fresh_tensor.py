@@ -113,7 +113,7 @@ def without_clone(site: CallSite, safety: Safety) -> Fix | None:
 
 
 def _needs_no_brackets(site: CallSite, made: ast.expr) -> bool:
-    """Whether an operation on one line needs no brackets where a call stands."""
+    """True if an operation on one line needs no brackets where a call stands."""
     span = site.model.source.span(site.node)
     before = site.model.source.lines[span.line - 1][: span.column - 1]
     return (

@@ -188,14 +188,14 @@ def _steps(site: CallSite, made: ast.Call) -> list[ast.Call] | None:
 
 
 def _keeps_order(site: CallSite, moved: Move, steps: list[ast.Call]) -> bool:
-    """Whether evaluating the device before the arguments of the steps changes nothing."""
+    """True if evaluating the device before the arguments of the steps changes nothing."""
     given = [each for each in (moved.device, moved.other, moved.dtype) if each is not None]
     between = [each for step in steps for each in (*step.args, *(item.value for item in step.keywords))]
     return may_swap(site.model, *given, *between)
 
 
 def _repeats_memory(steps: list[ast.Call]) -> bool:
-    """Whether the tensor may be expanded when it is moved: a copy to another device has memory for each element."""
+    """True if the tensor may be expanded when it is moved: a copy to another device has memory for each element."""
     for step in steps:
         assert isinstance(step.func, ast.Attribute)
         name = step.func.attr
@@ -238,7 +238,7 @@ def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> c
 
 
 def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -> bool:
-    """Whether the device fills the tensor with the same bits as the host, and has the factory for the dtype."""
+    """True if the device fills the tensor with the same bits as the host, and has the factory for the dtype."""
     target = site.model.target(made)
     if target not in _EXACT or keyword(made, "requires_grad") is not None:
         return False
@@ -253,7 +253,7 @@ def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -
 
 
 def _fills(site: CallSite, made: ast.Call) -> bool:
-    """Whether the device has no error for the number of a `full` for which the host has none."""
+    """True if the device has no error for the number of a `full` for which the host has none."""
     filled = keyword(made, "fill_value") or (made.args[1] if len(made.args) > 1 else None)
     like = site.model.target(made).endswith("_like")
     given = keyword(made, "dtype")
@@ -262,7 +262,7 @@ def _fills(site: CallSite, made: ast.Call) -> bool:
 
 
 def _counts(site: CallSite, made: ast.Call) -> bool:
-    """Whether an `arange` is one of integers, which each dtype that it may have holds exactly."""
+    """True if an `arange` is one of integers, which each dtype that it may have holds exactly."""
     named = [keyword(made, name) for name in ("start", "end", "step")]
     numbers = [site.value(each) for each in (*made.args, *named) if each is not None]
     given = keyword(made, "dtype")

@@ -117,7 +117,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
 
 
 def _leaves_torch(model: Model, node: ast.expr) -> bool:
-    """Whether NumPy computes something: who computes with torch on the host mostly has a reason."""
+    """True if NumPy computes something: who computes with torch on the host mostly has a reason."""
     calls = [part for part in walk(node) if isinstance(part, ast.Call)]
     return any(call_site(model, call).target.startswith("numpy.") for call in calls)
 
@@ -146,7 +146,7 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
 
 
 def _is_known(model: Model, call: ast.Call) -> bool:
-    """Whether a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
+    """True if a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
     target = call_site(model, call).target
     if target.startswith("numpy.ndarray."):
         # What other libraries give passes for arrays too.

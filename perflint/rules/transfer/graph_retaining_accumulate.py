@@ -143,7 +143,7 @@ def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, 
 
 
 def _is_rebound(model: Model, loop: Loop, loss: str, *between: ast.expr) -> bool:
-    """Whether a name is bound anew between two places of a loop: `loss = loss.item()`."""
+    """True if a name is bound anew between two places of a loop: `loss = loss.item()`."""
     lines = sorted(node.lineno for node in between)
     uses = model.names(loop, loss)
     return any(isinstance(use.ctx, ast.Store) and lines[0] < use.lineno < lines[-1] for use in uses)
@@ -173,7 +173,7 @@ def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:
 
 
 def _off(model: Model, node: ast.AST) -> bool:
-    """Whether autograd is off where a node runs."""
+    """True if autograd is off where a node runs."""
     for outer in model.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
@@ -185,7 +185,7 @@ def _off(model: Model, node: ast.AST) -> bool:
 
 
 def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
-    """Whether a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
+    """True if a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
     function = body_of(model, loop)
     seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
     for use in model.names(model.source.tree if seen_elsewhere else function, name):
@@ -204,7 +204,7 @@ def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
 
 
 def _feeds_tensor(model: Model, statement: ast.Assign | ast.AnnAssign) -> bool:
-    """Whether an assignment makes another tensor of the sum, of which a gradient may be asked for."""
+    """True if an assignment makes another tensor of the sum, of which a gradient may be asked for."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
     started = {
@@ -228,13 +228,13 @@ def _fix(model: Model, kept: ast.Name, name: str, held: ast.AST) -> Fix:
 
 
 def _is_tensor(model: Model, node: ast.expr) -> bool:
-    """Whether an expression is surely a tensor, which can be detached."""
+    """True if an expression is surely a tensor, which can be detached."""
     value = model.value(node)
     return isinstance(value, Tensor) and value.evidence >= Evidence.ANNOTATION
 
 
 def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
-    """Whether a sum belongs to its function alone, which begins it and then reads numbers of it."""
+    """True if a sum belongs to its function alone, which begins it and then reads numbers of it."""
     for use in model.names(body_of(model, held), name):
         if not is_private(model, use):
             return False
@@ -249,7 +249,7 @@ def _is_only_read(model: Model, held: ast.AugAssign, name: str) -> bool:
 
 
 def _begins(model: Model, use: ast.Name) -> bool:
-    """Whether a name is bound to a number, or to a tensor that nothing else holds, or added to."""
+    """True if a name is bound to a number, or to a tensor that nothing else holds, or added to."""
     statement = model.parent(use)
     if isinstance(statement, ast.AugAssign):
         return True

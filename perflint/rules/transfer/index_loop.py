@@ -156,7 +156,7 @@ def _header(model: Model, loop: ast.For) -> Span:
 
 
 def _is_kept(model: Model, loop: ast.For) -> bool:
-    """Whether a loop only runs where an attribute is not there yet, which the branch sets: once."""
+    """True if a loop only runs where an attribute is not there yet, which the branch sets: once."""
     for outer in model.ancestors(loop):
         if isinstance(outer, ast.If) and {path_of(part) for part in walk(outer.test)} & {"hasattr"}:
             return True

@@ -192,7 +192,7 @@ def _repeats(site: CallSite) -> _Repeats | None:
 
 
 def _is_in_attention(site: CallSite) -> bool:
-    """Whether the function around computes attention: what is repeated there is as large as its scores."""
+    """True if the function around computes attention: what is repeated there is as large as its scores."""
     calls = (each for each in walk(body_of(site.model, site.node)) if isinstance(each, ast.Call))
     return any(site.model.target(call).rpartition(".")[2] in _ATTENTION for call in calls)
 

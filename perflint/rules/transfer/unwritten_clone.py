@@ -134,7 +134,7 @@ class UnwrittenClone(Rule):
 
 
 def _may_be_needless(site: CallSite, copied: ast.expr) -> bool:
-    """Whether a call copies a tensor that is not fresh, judged without its uses."""
+    """True if a call copies a tensor that is not fresh, judged without its uses."""
     tensor = site.value(copied).tensor
     if tensor is None or tensor.evidence is Evidence.USE:
         return False
@@ -164,7 +164,7 @@ def _copied(site: CallSite) -> ast.expr | None:
 
 
 def _would_be_a_name(site: CallSite, copied: ast.expr) -> bool:
-    """Whether a second name for the same tensor would be left: `new = old`, which no author would write."""
+    """True if a second name for the same tensor would be left: `new = old`, which no author would write."""
     around = site.model.parent(site.node)
     if isinstance(around, (ast.Tuple, ast.List)):
         around = site.model.parent(around)
@@ -172,7 +172,7 @@ def _would_be_a_name(site: CallSite, copied: ast.expr) -> bool:
 
 
 def _is_asked_for_its_type(site: CallSite) -> bool:
-    """Whether a test around a call looks at types, whatever annotations say."""
+    """True if a test around a call looks at types, whatever annotations say."""
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
     return any(
         isinstance(part, ast.Call) and last_name(part) in ("isinstance", "is_tensor", "hasattr", "callable")
@@ -182,7 +182,7 @@ def _is_asked_for_its_type(site: CallSite) -> bool:
 
 
 def _holds_tensors(site: CallSite) -> bool:
-    """Whether a deep copy is of tensors, in lists or in objects; those of modules are another matter."""
+    """True if a deep copy is of tensors, in lists or in objects; those of modules are another matter."""
     return bool(site.node.args) and _is_of_tensors(site, site.value(site.node.args[0]), _DEEPEST)
 
 
@@ -202,7 +202,7 @@ _EXPANDS = ("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.Tensor.broad
 
 
 def _is_slice(site: CallSite) -> bool:
-    """Whether what is laid out anew is a slice or an expanded tensor, which can be read as it is."""
+    """True if what is laid out anew is a slice or an expanded tensor, which can be read as it is."""
     assert isinstance(site.node.func, ast.Attribute)
     made = site.node.func.value
     if isinstance(made, ast.Call):

@@ -51,7 +51,7 @@ class Binding:
     line: int
     value: ast.expr | None = None
     whole: bool = True
-    """Whether the name gets all of the value, not a part of it."""
+    """True if the name gets all of the value, not a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Definitions:
 
     bindings: tuple[Binding, ...] = ()
     is_open: bool = True
-    """Whether the use can also be reached with none of them."""
+    """True if the use can also be reached with none of them."""
     scope: Scope | None = None
     """The function, class or module that the name belongs to."""
 
@@ -150,7 +150,7 @@ def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = Fal
 
 
 def _binds(scope: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    """Whether a plain name is local to a function."""
+    """True if a plain name is local to a function."""
     found = name in parameters(scope)
     for node in own_nodes(scope):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:

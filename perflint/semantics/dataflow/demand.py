@@ -1,4 +1,4 @@
-"""Whether a value must be on the CPU: an environment, another process or a decision of all processes needs it."""
+"""Decides if a value must be on the CPU: an environment, another process or a decision of all processes needs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Demand:
         self._arrays: dict[ast.AST, bool] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
-        """Whether the CPU needs the value of a read or copy, so that only its time could change."""
+        """True if the CPU needs the value of a read or copy, so that only its time could change."""
         if self._is_asked_for(node):
             return True
         use = self._model.destinations.of(node)
@@ -97,7 +97,7 @@ class Demand:
         return found
 
     def _is_asked_for(self, node: ast.expr) -> bool:
-        """Whether a test around a copy asks for the CPU: `if self.cpu_offload: x = x.cpu()`."""
+        """True if a test around a copy asks for the CPU: `if self.cpu_offload: x = x.cpu()`."""
         inner: ast.AST = node
         for outer in self._model.ancestors(node):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -130,7 +130,7 @@ class Demand:
         return True
 
     def _decides_for_all(self, node: ast.expr) -> bool:
-        """Whether a collective has filled a tensor, so that its value decides for all processes.
+        """True if a collective has filled a tensor, so that its value decides for all processes.
 
         `all_reduce(flag)`, then `if flag.item(): break`.
         """

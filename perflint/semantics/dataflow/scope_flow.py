@@ -34,7 +34,7 @@ class Bound:
     value: ast.expr | None = None
     """The expression that the value comes from."""
     whole: bool = True
-    """Whether the value is all of that expression, not a part of it."""
+    """True if the value is all of that expression, not a part of it."""
     uses: list[ast.Name] = field(default_factory=list)
     """Where it is read or added to."""
     into: list[Bound] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Bound:
     loop: Loop | None = None
     """The loop whose next turn begins here."""
     live: bool = False
-    """Whether a use may see it."""
+    """True if a use may see it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class Reasons:
         return not isinstance(self._model.value(node), Unknown)
 
     def _is_plain(self, node: ast.expr) -> bool:
-        """Whether one step is enough: a number's way does not matter."""
+        """True if one step is enough: a number's way does not matter."""
         members = self._model.value(node).members
         return bool(members) and all(isinstance(member, (Const, Scalar, Dtype)) for member in members)
 
@@ -225,7 +225,7 @@ class Reasons:
         return "" if binding.whole else f"part of {source}"
 
     def _yields_batches(self, node: ast.expr) -> bool:
-        """Whether a loop over something goes over the batches of a loader."""
+        """True if a loop over something goes over the batches of a loader."""
         for member in self._model.value(node).members:
             if isinstance(member, Instance) and "torch.utils.data.DataLoader" in self._lineage(member.cls):
                 return True
@@ -414,7 +414,7 @@ def _of_torch(value: Instance | Class, base: str, name: str) -> Steps | None:
 
 
 def _narrows(node: ast.AST, path: str) -> bool:
-    """Whether a part of a test says something of a path."""
+    """True if a part of a test says something of a path."""
     if isinstance(node, ast.Compare):
         return path_of(node.left) == path
     if isinstance(node, ast.Call):

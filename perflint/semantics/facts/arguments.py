@@ -42,7 +42,7 @@ class Arguments:
         return found
 
     def has(self, name: str, position: int | None) -> bool:
-        """Whether an argument is given, and is neither None nor False."""
+        """True if an argument is given, and is neither None nor False."""
         value = self.get(name, position)
         return value is not None and value != NONE and value != Const(False)
 

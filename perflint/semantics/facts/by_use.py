@@ -30,14 +30,14 @@ _MODULE_AMONG = frozenset("train eval modules children state_dict load_state_dic
 
 
 def is_module(uses: set[str]) -> bool:
-    """Whether the attributes that are read of a name are those of a module."""
+    """True if the attributes that are read of a name are those of a module."""
     if "parameters" in uses and not uses.isdisjoint(_MODULE_AMONG):
         return True
     return not uses.isdisjoint(MODULE_ONLY) or uses >= {"train", "eval"}
 
 
 def shows_array(index: ast.Tuple) -> bool:
-    """Whether an index of several dimensions is one that only tensors and arrays take: `x[:, None]`, `x[..., 0]`."""
+    """True if an index of several dimensions is one that only tensors and arrays take: `x[:, None]`, `x[..., 0]`."""
     return any(
         isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
         for part in index.elts
@@ -45,7 +45,7 @@ def shows_array(index: ast.Tuple) -> bool:
 
 
 def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether a call of a method is one that practically only tensors answer, by its name, arguments and what follows.
+    """True if a call of a method is one that practically only tensors answer, by its name, arguments and what follows.
 
     `call.func` is an attribute; `parents` hold the nodes around the call.
     """
@@ -59,7 +59,7 @@ def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
 
 
 def reads_number(call: ast.Call, packages: frozenset[str]) -> bool:
-    """Whether `x.item()` or `(x > 0).any()` is of a tensor: an entry of a TensorDict, or anything in a file without
+    """True if `x.item()` or `(x > 0).any()` is of a tensor: an entry of a TensorDict, or anything in a file without
     other arrays.
 
     `packages` are those that the file imports from.

@@ -42,7 +42,7 @@ class Concept:
         return next((reason for pattern, reason in self.patterns.items() if re.fullmatch(pattern, name)), "")
 
     def has_any(self, names: Iterable[str]) -> bool:
-        """Whether one of some names belongs to the concept."""
+        """True if one of some names belongs to the concept."""
         return any(map(self.why, names))
 
 

@@ -76,7 +76,7 @@ _RANK = {Device.CPU: 0, Device.META: 1, Device.UNKNOWN: 2, Device.CALLER: 3, Dev
 
 
 def same_place(tensor: Tensor, destination: Value) -> bool:
-    """Whether a tensor is certainly where `destination`, a device or a tensor, says."""
+    """True if a tensor is certainly where `destination`, a device or a tensor, says."""
     if not isinstance(destination, (DeviceValue, Tensor)) or destination.device is not tensor.device:
         return False
     if tensor.device in (Device.CPU, Device.CUDA, Device.MODEL):

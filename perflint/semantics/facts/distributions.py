@@ -46,7 +46,7 @@ _NEVER_WAITS = Waits(0, 0)
 
 
 def is_distribution(name: str) -> bool:
-    """Whether a full name is that of one of torch's distributions."""
+    """True if a full name is that of one of torch's distributions."""
     return name.startswith(_PREFIX) and torch_api.parameters(name) is not None
 
 

@@ -87,7 +87,7 @@ def function(name: str, arguments: Arguments) -> Value | None:
 
 
 def makes_tensors(name: str) -> bool:
-    """Whether a function of torch makes tensors on the default device."""
+    """True if a function of torch makes tensors on the default device."""
     facts = torch_api.result(name)
     is_factory = facts is not None and facts.device == "cpu-factory" and not name.startswith("torch.from")
     return is_factory or name in ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -253,7 +253,7 @@ def _is_elsewhere(value: Value) -> bool:
 
 
 def _is_dtype(name: Name) -> bool:
-    """Whether something outside is called as dtypes are: `settings.DTYPE`, `library.float8`."""
+    """True if something outside is called as dtypes are: `settings.DTYPE`, `library.float8`."""
     return bool(re.search("type|float|int|bool|half|double|long", name.name.rpartition(".")[2].lower()))
 
 

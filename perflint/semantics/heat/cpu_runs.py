@@ -11,7 +11,7 @@ from perflint.semantics.values import Value
 
 
 def runs_on_cpu(test: ast.expr, outcome: bool, values: Callable[[ast.expr], Value]) -> bool:
-    """Whether a test that comes out as `outcome` says that the program runs on the CPU, not that a tensor is there."""
+    """True if a test that comes out as `outcome` says that the program runs on the CPU, not that a tensor is there."""
     if isinstance(test, ast.Call):
         return _asks_for_gpu(test, values) and not outcome
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
@@ -50,7 +50,7 @@ def _is_gpu(node: ast.expr) -> bool:
 
 
 def _names_device(node: ast.expr, values: Callable[[ast.expr], Value]) -> bool:
-    """Whether an expression is the device of a program, by its name: `device_type`, `str(args.device)`."""
+    """True if an expression is the device of a program, by its name: `device_type`, `str(args.device)`."""
     if isinstance(node, ast.Call) and last_name(node) == "str" and node.args:
         node = node.args[0]
     if isinstance(node, ast.Attribute) and node.attr == "type":

@@ -20,7 +20,7 @@ Values = Callable[[ast.expr], Value]
 
 
 def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
-    """Whether a test comes out as `outcome` only now and then: every k steps, on one rank, while tracing."""
+    """True if a test comes out as `outcome` only now and then: every k steps, on one rank, while tracing."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return rarely(test.operand, not outcome, values)
     if isinstance(test, ast.BoolOp):
@@ -73,7 +73,7 @@ def _named(test: ast.expr, outcome: bool) -> str:
 
 
 def _asks_numbers(test: ast.expr, means: Callable[[str], str]) -> bool:
-    """Whether a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
+    """True if a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
     while isinstance(test, ast.Call) and not means(last_name(test)) and last_name(test) in _OF_ALL:
         receiver = test.func.value if isinstance(test.func, ast.Attribute) else None
         inner = test.args[0] if test.args and not isinstance(receiver, ast.Call) else receiver
@@ -88,7 +88,7 @@ _OF_ALL = frozenset("any all item sum bool".split())
 
 
 def _is_reached(test: ast.BoolOp, rare: list[ast.expr], outcome: bool) -> bool:
-    """Whether the operands that are not rare lead to an outcome for which one operand is enough.
+    """True if the operands that are not rare lead to an outcome for which one operand is enough.
 
     After `if x.is_cpu and not is_compiling(): return` comes what runs on the GPU.
     """
@@ -106,7 +106,7 @@ def _names_mode(node: ast.expr) -> bool:
 
 
 def _means_gpu(test: ast.expr, outcome: bool) -> bool:
-    """Whether a test that comes out as `outcome` says that data is on the GPU."""
+    """True if a test that comes out as `outcome` says that data is on the GPU."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _means_gpu(test.operand, not outcome)
     if isinstance(test, ast.Compare):
@@ -184,7 +184,7 @@ def _counts_steps(node: ast.expr) -> bool:
 
 
 def mends_place(test: ast.expr, outcome: bool, branch: Sequence[ast.AST], values: Values) -> bool:
-    """Whether a branch moves a tensor only if it is in the wrong place: `if x.device != device: x = x.to(device)`.
+    """True if a branch moves a tensor only if it is in the wrong place: `if x.device != device: x = x.to(device)`.
 
     A tensor that is known to be on the CPU is always in the wrong place.
     """
@@ -231,7 +231,7 @@ def _placed(node: ast.expr) -> ast.expr | None:
 
 
 def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """Whether the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
+    """True if the body of a loop always leaves the loop in its first turn: `for batch in loader: …; break`."""
     if not isinstance(loop.body[-1], (ast.Break, ast.Return, ast.Raise)):
         return False
     stack: list[ast.AST] = list(loop.body)
@@ -245,17 +245,17 @@ def turns_once(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Whether a branch ends by leaving the function or this turn of the loop."""
+    """True if a branch ends by leaving the function or this turn of the loop."""
     return isinstance(body[-1], (ast.Return, ast.Continue))
 
 
 def fails(body: list[ast.stmt]) -> bool:
-    """Whether a branch is the way to an exception."""
+    """True if a branch is the way to an exception."""
     return bool(body) and isinstance(body[-1], ast.Raise)
 
 
 def asks_state(test: ast.expr) -> bool:
-    """Whether a test asks what was made before: `self.table is None`, `not hasattr(x, "y")`, `key not in known`."""
+    """True if a test asks what was made before: `self.table is None`, `not hasattr(x, "y")`, `key not in known`."""
     return any(map(_is_of_state, walk(test)))
 
 
@@ -268,7 +268,7 @@ def _is_of_state(node: ast.AST) -> bool:
 
 
 def fills_cache(branch: ast.If, before: Callable[[ast.If], list[ast.stmt]]) -> bool:
-    """Whether the body of a branch runs once, or once for each key, for it makes what the test misses.
+    """True if the body of a branch runs once, or once for each key, for it makes what the test misses.
 
     `if key not in cache: … cache[key] = …`, `if self.table is None: … self.table = …`, `if self.first: …
     self.first = False`, and the same of a name that `cache.get(key)` was assigned to. `before` gives the statements
@@ -310,7 +310,7 @@ def _sets(statement: ast.stmt, flag: str, value: bool) -> bool:
 
 
 def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
-    """Whether a branch of a block returns what the rest of the block makes once, or once for each key.
+    """True if a branch of a block returns what the rest of the block makes once, or once for each key.
 
     `if key in cache: return cache[key]`, `if self.table is not None: return self.table`, and the same of a
     name that `cache.get(key)` was assigned to.
@@ -390,7 +390,7 @@ def _stores(body: list[ast.stmt], target: str) -> bool:
 
 
 def finds_nothing(test: ast.expr, outcome: bool) -> bool:
-    """Whether a test that comes out as `outcome` says that there are no elements: `len(x) == 0`, `not x.numel()`."""
+    """True if a test that comes out as `outcome` says that there are no elements: `len(x) == 0`, `not x.numel()`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return finds_nothing(test.operand, not outcome)
     if not isinstance(test, ast.Compare):
@@ -413,5 +413,5 @@ def _counts(node: ast.expr) -> bool:
 
 
 def warns(call: ast.Call) -> bool:
-    """Whether a call reports what should not happen: `warnings.warn(…)`, `logger.error(…)`."""
+    """True if a call reports what should not happen: `warnings.warn(…)`, `logger.error(…)`."""
     return bool(conventions.reports(last_name(call))) and isinstance(call.func, ast.Attribute)

@@ -51,7 +51,7 @@ class HeatMap:
         self._guards: dict[ast.AST, ast.expr] | None = None
         self._fills: dict[ast.If, bool] = {}
         self._rare: dict[tuple[ast.If | ast.IfExp, bool], bool] = {}
-        """Whether the branches of a test rarely run."""
+        """True if the branches of a test rarely run."""
         self._flags: dict[str, list[ast.Name]] | None = None
         self._open: set[FunctionInfo] = set()
         """Functions that others were asked about while their own heat was being found."""
@@ -131,7 +131,7 @@ class HeatMap:
         return None if test is None or self._selects_within_step(test) else test
 
     def _is_rare(self, parent: ast.If | ast.IfExp, is_body: bool) -> bool:
-        """Whether a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
+        """True if a branch rarely runs, by its test; one that steps an optimizer accumulates gradients."""
         known = self._rare.get((parent, is_body))
         if known is None:
             branch = parent.body if is_body else parent.orelse
@@ -149,7 +149,7 @@ class HeatMap:
         return known
 
     def _rarely(self, test: ast.expr, outcome: bool) -> bool:
-        """Whether a test, or the flag that it asks, comes out as `outcome` only now and then."""
+        """True if a test, or the flag that it asks, comes out as `outcome` only now and then."""
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, outcome = test.operand, not outcome
         if outcome and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
@@ -232,7 +232,7 @@ class HeatMap:
                 test = statement.test
 
     def _selects_within_step(self, test: ast.expr) -> bool:
-        """Whether a test is of the variable of a loop that runs in each step itself: some layers of all."""
+        """True if a test is of the variable of a loop that runs in each step itself: some layers of all."""
         names = names_in(test)
         for outer in self._model.ancestors(test):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -243,7 +243,7 @@ class HeatMap:
         return False
 
     def _is_of_branch(self, call: ast.Call) -> bool:
-        """Whether a call is a statement of a branch, and not of a function or loop."""
+        """True if a call is a statement of a branch, and not of a function or loop."""
         statement = self._model.parent(call)
         return isinstance(statement, ast.Expr) and isinstance(self._model.parent(statement), ast.If)
 
@@ -339,7 +339,7 @@ class HeatMap:
         return by_name(self._model, info) or runs_once(self._model, info)
 
     def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
-        """Whether a function has no other callers than these in any file: it is private, or helps constructors."""
+        """True if a function has no other callers than these in any file: it is private, or helps constructors."""
         if info.name.startswith("_") or info.outer is not None:
             return True
         return not conventions.may_run_again(info.name) and all(map(self._constructs, callers))
@@ -350,14 +350,14 @@ class HeatMap:
         return info is not None and info.constructs
 
     def _is_step(self, info: FunctionInfo) -> bool:
-        """Whether a method is the `step` of an optimizer, or one that runs a model itself."""
+        """True if a method is the `step` of an optimizer, or one that runs a model itself."""
         if info.name != "step" or not info.owner or isinstance(info.node, ast.Lambda):
             return False
         lineage = self._model.lineage(f"{self._model.module.name}.{info.owner}")
         return any(cls.endswith("Optimizer") for cls in lineage) or self.work.of(info.node.body).any
 
     def _is_sure(self, call: ast.Call, info: FunctionInfo) -> bool:
-        """Whether a call is of a function for set-up, and not only until it has been set up."""
+        """True if a call is of a function for set-up, and not only until it has been set up."""
         if last_name(call) not in (info.name, info.owner.rpartition(".")[2]) or not self._model.target(call):
             return False
         inner: ast.AST = call
@@ -402,6 +402,6 @@ def _keeps(branch: ast.If | ast.IfExp) -> bool:
 
 
 def _returns_early(node: FunctionNode) -> bool:
-    """Whether a function leaves where what it makes is there: `if self.table is not None: return`."""
+    """True if a function leaves where what it makes is there: `if self.table is not None: return`."""
     body = [] if isinstance(node, ast.Lambda) else node.body
     return any(isinstance(inner, ast.If) and leaves(inner.body) and asks_state(inner.test) for inner in body)

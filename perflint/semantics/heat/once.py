@@ -30,7 +30,7 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
 
 
 def _gathers_objects(model: Model, node: FunctionNode) -> bool:
-    """Whether a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
+    """True if a function pickles objects and sends them as tensors: results of an evaluation, not of a step."""
     if not {"dumps", "loads"} & {last_name(inner) for inner in walk(node) if isinstance(inner, ast.Call)}:
         return False
     targets = {model.target(inner) for inner in walk(node) if isinstance(inner, ast.Call)}
@@ -41,13 +41,13 @@ _PICKLES = frozenset({"pickle.dumps", "pickle.loads"})
 
 
 def _gets_tensor(model: Model, node: FunctionNode) -> bool:
-    """Whether a parameter of a function is a tensor, by annotation, default, callers or use."""
+    """True if a parameter of a function is a tensor, by annotation, default, callers or use."""
     own, _ = model.parameters(node)
     return any(value.tensor is not None for value in own.values())
 
 
 def _loops_over_file(model: Model, node: FunctionNode) -> bool:
-    """Whether a function opens a file and loops over its contents: `for line in open(path)`."""
+    """True if a function opens a file and loops over its contents: `for line in open(path)`."""
     contents: set[str] = set()
     for inner in walk(node):
         if isinstance(inner, (ast.withitem, ast.Assign, ast.AnnAssign)):
@@ -61,7 +61,7 @@ def _loops_over_file(model: Model, node: FunctionNode) -> bool:
 
 
 def _gives_contents(model: Model, source: ast.expr, contents: set[str]) -> bool:
-    """Whether an expression opens a file, or uses the contents of one."""
+    """True if an expression opens a file, or uses the contents of one."""
     if contents and not contents.isdisjoint(names_in(source)):
         return True
     calls = (node for node in walk(source) if isinstance(node, ast.Call))

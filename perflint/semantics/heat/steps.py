@@ -51,12 +51,12 @@ class Work:
 
     @property
     def any(self) -> bool:
-        """Whether it does any of it."""
+        """True if it does any of it."""
         return self != NO_WORK
 
     @property
     def is_turn(self) -> bool:
-        """Whether a loop that repeats it steps each time, rather than once an epoch."""
+        """True if a loop that repeats it steps each time, rather than once an epoch."""
         return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
 
 
@@ -108,7 +108,7 @@ class WorkMap:
         return work
 
     def is_work(self, call: ast.Call) -> bool:
-        """Whether a call is what training and evaluation loops are for: it runs a model, or a step of training."""
+        """True if a call is what training and evaluation loops are for: it runs a model, or a step of training."""
         work = self.of_call(call)
         return work.steps or work.runs or work.calls_run
 
@@ -147,7 +147,7 @@ class WorkMap:
         return any(tensor is not None and tensor.leaf != "parameter" for tensor in tensors)
 
     def _may_run(self, function: Function) -> bool:
-        """Whether a method of a model may run it: not where its body calls no part of it.
+        """True if a method of a model may run it: not where its body calls no part of it.
 
         `self._fuse_batch_norm(layer)` works on weights alone.
         """
@@ -179,7 +179,7 @@ class WorkMap:
         return known
 
     def _calls_part(self, call: ast.Call, own: str, methods: dict[str, list[FunctionInfo]]) -> bool:
-        """Whether a call of something that belongs to a model runs it; `methods` are those of its file."""
+        """True if a call of something that belongs to a model runs it; `methods` are those of its file."""
         name, callee = last_name(call), self._model.value(call.func)
         if conventions.looks_up(name) or conventions.changes_model(name):
             return False
@@ -204,7 +204,7 @@ class WorkMap:
         return work
 
     def is_whole_training(self, info: FunctionInfo) -> bool:
-        """Whether a function makes an optimizer and has the loop that steps it: all else in it runs once."""
+        """True if a function makes an optimizer and has the loop that steps it: all else in it runs once."""
         if isinstance(info.node, ast.Lambda):
             return False
         loops = [node for node in info.node.body if isinstance(node, (ast.For, ast.While))]
@@ -219,13 +219,13 @@ class WorkMap:
         return any(isinstance(node, ast.Call) and self.of_call(node).steps for node in walk(loop))
 
     def trains_or_loads(self, root: ast.AST) -> bool:
-        """Whether a stretch of code steps an optimizer, or loops over the batches of a loader."""
+        """True if a stretch of code steps an optimizer, or loops over the batches of a loader."""
         return self.steps(root) or any(
             isinstance(node, (ast.For, ast.AsyncFor)) and self.is_over_batches(node.iter) for node in walk(root)
         )
 
     def is_over_batches(self, node: ast.expr) -> bool:
-        """Whether a loop over something goes over the batches of a loader."""
+        """True if a loop over something goes over the batches of a loader."""
         value = self._model.value(node)
         for member in value.members:
             if isinstance(member, Instance) and member.cls.endswith("DataLoader"):
@@ -279,7 +279,7 @@ def _joins_parts(info: FunctionInfo) -> str:
 
 @once_per_node
 def checks(model: Model, node: ast.AST) -> bool:
-    """Whether a stretch of code asserts that tensors are alike: it is there to be right, once."""
+    """True if a stretch of code asserts that tensors are alike: it is there to be right, once."""
     return any(map(_asserts_closeness, walk(node)))
 
 
@@ -291,12 +291,12 @@ def _asserts_closeness(node: ast.AST) -> bool:
 
 
 def keeps_results(info: FunctionInfo) -> bool:
-    """Whether a function runs once for the same arguments, as its decorator keeps what it returns."""
+    """True if a function runs once for the same arguments, as its decorator keeps what it returns."""
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
 
 
 def _is_named_model(node: ast.expr) -> bool:
-    """Whether an unknown callable has the name of a model: `model`, `self.ema_model`, `netG`."""
+    """True if an unknown callable has the name of a model: `model`, `self.ema_model`, `netG`."""
     return isinstance(node, (ast.Name, ast.Attribute)) and bool(conventions.is_model(last_name(node)))
 
 

@@ -36,7 +36,7 @@ class TestCode:
         self._work = work
 
     def holds(self, node: ast.AST) -> bool:
-        """Whether a function or block is test code."""
+        """True if a function or block is test code."""
         return node in self._found
 
     def named(self, node: ast.AST) -> str:
@@ -82,7 +82,7 @@ class TestCode:
         return frozenset(self._model.function(call) for call in calls if conventions.asserts(last_name(call)))
 
     def _is_root(self, info: FunctionInfo) -> bool:
-        """Whether a function is a test, a benchmark, or reference code that nothing in the file calls."""
+        """True if a function is a test, a benchmark, or reference code that nothing in the file calls."""
         node, name = info.node, info.name
         if isinstance(node, ast.Lambda) or self._is_of_test_case(info):
             return not isinstance(node, ast.Lambda)
@@ -95,7 +95,7 @@ class TestCode:
         return node in self._asserting or (bool(conventions.is_test(name)) and self._has_shape_of_test(node))
 
     def _has_shape_of_test(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """Whether a function checks results, or needs no arguments and makes its own inputs: `def test():`.
+        """True if a function checks results, or needs no arguments and makes its own inputs: `def test():`.
 
         `test(model, loader)` evaluates a model, and so does one that loops over the batches of a loader.
         """
@@ -106,7 +106,7 @@ class TestCode:
         return not needed and self._makes_inputs(node.body)
 
     def _makes_inputs(self, body: list[ast.stmt]) -> bool:
-        """Whether code makes the tensors that it runs on, and neither trains nor reads data."""
+        """True if code makes the tensors that it runs on, and neither trains nor reads data."""
         work = self._work.of(body)
         if work.steps or work.calls_loop or any(map(self._work.trains_or_loads, body)):
             return False
@@ -116,7 +116,7 @@ class TestCode:
         return any(self._model.target(call).startswith(_INPUTS) for call in calls)
 
     def _is_self_test(self, statement: ast.stmt) -> bool:
-        """Whether a statement is `if __name__ == "__main__":` with a test of the file in it, not a program."""
+        """True if a statement is `if __name__ == "__main__":` with a test of the file in it, not a program."""
         if not isinstance(statement, ast.If) or not isinstance(statement.test, ast.Compare):
             return False
         compared = (statement.test.left, statement.test.comparators[0])
@@ -130,7 +130,7 @@ class TestCode:
         return any(cls.rpartition(".")[2].endswith("TestCase") for cls in lineage)
 
     def _is_helper(self, info: FunctionInfo) -> bool:
-        """Whether a function may be there for tests alone: not what others find as part of a class."""
+        """True if a function may be there for tests alone: not what others find as part of a class."""
         if isinstance(info.node, ast.Lambda) or (info.owner and not info.name.startswith("_")):
             return False
         named = by_name(self._model, info)
@@ -140,7 +140,7 @@ class TestCode:
         return not self._work.trains_or_loads(info.node)
 
     def _is_imported(self, info: FunctionInfo) -> bool:
-        """Whether another file of the project, that is none of tests, uses a function."""
+        """True if another file of the project, that is none of tests, uses a function."""
         if info.name.startswith("_") or info.outer is not None:
             return False
         importers = self._model.view.importers(self._model.module.name, info.name)

@@ -265,7 +265,7 @@ def _is_own(inner: Frame, info: FunctionInfo) -> bool:
 
 
 def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
-    """Whether a function belongs to a file that is run as a program, and no checked file imports it."""
+    """True if a function belongs to a file that is run as a program, and no checked file imports it."""
     module, name = inner.module, info.qualname.partition(".")[0]
     return module.is_program and not inner.view.importers(module.name, name)
 

@@ -238,7 +238,7 @@ def _literal(parts: list[ast.expr]) -> Value:
 
 
 def says_nothing(value: Value) -> bool:
-    """Whether an annotation leaves open what a value holds: `Iterable`, `list[dict]`."""
+    """True if an annotation leaves open what a value holds: `Iterable`, `list[dict]`."""
     if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
         held = value.element
         return isinstance(held, Unknown) or held == Mapping() or says_nothing(held)

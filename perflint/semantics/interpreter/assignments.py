@@ -147,7 +147,7 @@ _DEEPEST_PLACE = 8
 
 
 def _is_place(node: ast.expr) -> bool:
-    """Whether an expression is an item of an item of a name, with no calls that would run once more."""
+    """True if an expression is an item of an item of a name, with no calls that would run once more."""
     depth = 0
     while isinstance(node, ast.Subscript) and depth < _DEEPEST_PLACE:
         if not (isinstance(node.slice, ast.Constant) or path_of(node.slice)):

@@ -32,7 +32,7 @@ _TENSOR = Tensor(Device.CALLER, evidence=Evidence.CONVENTION)
 
 
 def is_function(frame: Frame, name: str) -> bool:
-    """Whether a class is a function of autograd."""
+    """True if a class is a function of autograd."""
     return _FUNCTION in lineage(frame, name)
 
 

@@ -70,7 +70,7 @@ def _told_types(value: Value, was: Value) -> int:
 
 
 def _truth(value: Value) -> bool | None:
-    """Whether a value is true for certain, None when it depends."""
+    """True if a value is true for certain, None when it depends."""
     return bool(value.value) if isinstance(value, Const) else None
 
 

@@ -40,7 +40,7 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
 
 
 def is_wrapped(info: FunctionInfo) -> bool:
-    """Whether a function has decorators that may change what it returns."""
+    """True if a function has decorators that may change what it returns."""
     if info.wrapped is None:
         info.wrapped = any(last_name(node) not in _KEEPING for node in getattr(info.node, "decorator_list", ()))
     return info.wrapped

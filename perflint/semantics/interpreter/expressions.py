@@ -168,7 +168,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 
 def _is_none(value: Value) -> bool | None:
-    """Whether a value is None, None where that depends."""
+    """True if a value is None, None if that is unknown."""
     if value == NONE:
         return True
     sure = (

@@ -44,7 +44,7 @@ class Recorder:
     constructing: set[tuple[int, int]] = field(default_factory=set)
     """The functions that make modules, by position."""
     any_caller: bool = False
-    """Whether functions that other files can call take nothing from the calls in this file."""
+    """True if functions that other files can call take nothing from the calls in this file."""
     informed: set[tuple[int, int]] = field(default_factory=set)
     """The functions that may take something from the calls in this file, by position."""
     steps: int = 0
@@ -124,7 +124,7 @@ class Frame:
         self.depth = depth
         """Calls between the code that is checked and this one."""
         self.constructs = False
-        """Whether it makes a module that is still on the host."""
+        """True if it makes a module that is still on the host."""
         self.loops = 0
         self.filled: Names = {}
         """The dicts and lists of which the loop that runs stores each item anew."""
@@ -240,5 +240,5 @@ def join_names(left: Names | None, right: Names | None) -> Names | None:
 
 
 def _is_path(name: str) -> bool:
-    """Whether a name is that of an attribute or an item."""
+    """True if a name is that of an attribute or an item."""
     return "." in name or "[" in name

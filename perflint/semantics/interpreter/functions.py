@@ -179,7 +179,7 @@ _TELLING = (
 
 
 def _is_plain(value: Value) -> bool:
-    """Whether an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
+    """True if an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
     if value is NEVER:
         return False
     return all(
@@ -209,7 +209,7 @@ def refine(value: Value, declared: Value) -> Value:
 
 
 def _contradicts(value: Value, declared: Value) -> bool:
-    """Whether numbers in a list or tuple are promised, and something else was found among the outcomes."""
+    """True if numbers in a list or tuple are promised, and something else was found among the outcomes."""
     if not isinstance(declared, Sequence) or not _is_plain(declared.element):
         return False
     return not all(isinstance(member, Sequence) for member in value.members)
@@ -254,7 +254,7 @@ def run_body(inner: Frame, info: FunctionInfo) -> Value:
 
 
 def _is_left_out(last: ast.stmt) -> bool:
-    """Whether a body is only `...`: a protocol's method, whose annotation says it all."""
+    """True if a body is only `...`: a protocol's method, whose annotation says it all."""
     return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
 
@@ -285,7 +285,7 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
 
 
 def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> bool:
-    """Whether an activation makes a module that is still on the host."""
+    """True if an activation makes a module that is still on the host."""
     if arguments is not None and frame.constructs and function.receiver is not None:
         return True
     constructs = info.constructs if arguments is None else bool(info.owner) and info.name in CONSTRUCTORS

@@ -25,7 +25,7 @@ _UNRELATED = frozenset({f"builtins.{name}" for name in _PLAIN} | {"torch.Tensor"
 
 
 def is_instance(frame: Frame, value: Value, types: Value) -> bool | None:
-    """Whether a value is of one of some types; None where that depends."""
+    """True if a value is of one of some types, None if that is unknown."""
     found = {_is_one_of(frame, member, types) for member in value.members}
     return found.pop() if len(found) == 1 else None
 
@@ -89,7 +89,7 @@ def _object(frame: Frame, value: Value, name: str) -> bool | None:
 
 
 def _unrelated(name: str, own: str) -> bool | None:
-    """Whether a type is a value's own, None where it may be a base of it or an abstract one."""
+    """True if a type is a value's own, None if it may be a base or an abstract class of it."""
     return name == own if name in _UNRELATED else None
 
 

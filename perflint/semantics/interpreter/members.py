@@ -118,7 +118,7 @@ _MOVERS = ("to", "cuda", "to_device", "move_to", "move_to_device")
 
 
 def _goes_elsewhere(node: FunctionNode) -> bool:
-    """Whether a method moves its object: it is given a device at most, and no tensor to move."""
+    """True if a method moves its object: it is given a device at most, and no tensor to move."""
     given = [*node.args.posonlyargs, *node.args.args][1:]
     return not given or bool(is_device(given[0].arg)) or given[0].arg in ("dev", "args")
 

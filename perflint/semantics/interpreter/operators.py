@@ -159,7 +159,7 @@ def _arithmetic(left: Value, op: ast.operator, right: Value) -> Value:
 
 
 def _names_device(value: Value) -> bool:
-    """Whether it is the beginning of a device's name, as in `"cuda:" + str(rank)`: any of them will do."""
+    """True if it is the beginning of a device's name, as in `"cuda:" + str(rank)`: any of them will do."""
     return isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("cuda:")
 
 

@@ -12,7 +12,7 @@ from perflint.semantics.values import Const, Evidence, Mapping, Sequence, Tensor
 
 
 def is_list(part: Tensor, value: Value) -> bool:
-    """Whether a part of a batch that gets an item on another device is a list of tensors, then."""
+    """True if a part of a batch that gets an item on another device is a list of tensors, then."""
     stored = value.tensor
     return stored is not None and part.evidence is Evidence.CONVENTION and stored.device is not part.device
 
@@ -51,7 +51,7 @@ def _around(frame: Frame, node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _goes_over(loop: ast.For, target: ast.Subscript) -> bool:
-    """Whether a loop binds the index of a store to each of the keys or positions of what it stores into."""
+    """True if a loop binds the index of a store to each of the keys or positions of what it stores into."""
     assert isinstance(target.slice, ast.Name)
     if target.slice.id not in names_in(loop.target):
         return False

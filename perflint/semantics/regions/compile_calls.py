@@ -50,7 +50,7 @@ class Options:
 
     @property
     def uses_graphs(self) -> bool:
-        """Whether the result runs as CUDA graphs."""
+        """True if the result runs as CUDA graphs."""
         return self.mode in ("reduce-overhead", "max-autotune") or self.backend == "cudagraphs"
 
 
@@ -211,7 +211,7 @@ class Reader:
 
 
 def gives_up(outer: ast.AST, inner: ast.AST) -> bool:
-    """Whether a graph break in a part of a statement makes torch.compile give up the function around it.
+    """True if a graph break in a part of a statement makes torch.compile give up the function around it.
 
     It does in the body of a loop, in a comprehension and in a `try`.
     """
@@ -290,7 +290,7 @@ def decided(test: ast.expr) -> bool | None:
 
 
 def is_skipped(parents: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
-    """Whether torch.compile never comes to a node when it traces the function around it.
+    """True if torch.compile never comes to a node when it traces the function around it.
 
     That is what a guard such as `is_compiling()` keeps from it, and what only a failure runs.
     """
@@ -321,7 +321,7 @@ def _is_other_branch(outer: ast.AST, inner: ast.AST) -> bool:
 
 
 def _is_after_leaving(outer: ast.AST, inner: ast.stmt) -> bool:
-    """Whether a branch that is taken while tracing leaves the block before a statement."""
+    """True if a branch that is taken while tracing leaves the block before a statement."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(outer, name, None)
         if not isinstance(block, list) or inner not in block:

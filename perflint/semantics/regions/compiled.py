@@ -35,7 +35,7 @@ class Compiled:
     depth: int = 0
     """Calls between the function that torch.compile gets and this one."""
     in_loop: bool = False
-    """Whether a loop, or a `try`, of a compiled function calls it."""
+    """True if a loop, or a `try`, of a compiled function calls it."""
 
 
 def compiled_functions(view: View, module: Module, recorder: Recorder, text: str) -> Mapping[Place, Compiled]:
@@ -65,5 +65,5 @@ def compiled_functions(view: View, module: Module, recorder: Recorder, text: str
 
 
 def compiles(text: str) -> bool:
-    """Whether a file may compile something, by its words."""
+    """True if a file may compile something, by its words."""
     return "compile" in text and "torch" in text and _COMPILES.search(text) is not None

@@ -32,7 +32,7 @@ class HostCode:
         self._known: dict[ast.AST, bool] = {}
 
     def holds(self, node: ast.AST) -> bool:
-        """Whether the tensors at a place are on the CPU, unless something else says where they are."""
+        """True if the tensors at a place are on the CPU, unless something else says where they are."""
         unit = unit_of(self._model.module, node)
         if unit is None:
             return False
@@ -42,7 +42,7 @@ class HostCode:
         return known
 
     def _is_for_data(self, unit: ast.AST) -> bool:
-        """Whether a function is only called by code of other files that works on the CPU."""
+        """True if a function is only called by code of other files that works on the CPU."""
         if not isinstance(unit, _FUNCTIONS) or unit.name.startswith("_"):
             return False
         info = self._model.module.function(unit.lineno, unit.col_offset)
@@ -82,7 +82,7 @@ def _uses_in(module: Module, name: str) -> Iterator[_Use]:
 
 
 def _is_on_cpu(module: Module, node: ast.AST) -> bool:
-    """Whether a place in another file belongs to a dataset, a collate function or a driver."""
+    """True if a place in another file belongs to a dataset, a collate function or a driver."""
     unit = unit_of(module, node)
     if unit is None:
         return False
@@ -104,7 +104,7 @@ def unit_of(module: Module, node: ast.AST) -> ast.AST | None:
 
 
 def drives_processes(module: Module, unit: ast.AST) -> bool:
-    """Whether a class or function drives actors of Ray and holds no model: the tensors it gets were sent to it.
+    """True if a class or function drives actors of Ray and holds no model: the tensors it gets were sent to it.
 
     An actor itself, and code that moves something to the GPU or goes backward, is none.
     """

@@ -75,7 +75,7 @@ class _Reader:
         return self._found
 
     def _is_marked(self) -> bool:
-        """Whether the file says that it is written for TorchScript."""
+        """True if the file says that it is written for TorchScript."""
         names = self._model.module.imports.values()
         imported = (name.removeprefix(_JIT) for name in names if name.startswith(_JIT))
         used = (self._of_jit(node) for node in self._model.nodes(ast.Attribute))

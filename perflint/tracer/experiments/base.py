@@ -33,7 +33,7 @@ class Mode:
     grad: bool
     inference: bool
     backward: bool
-    """Whether gradients flowed through it."""
+    """True if gradients flowed through it."""
 
     @classmethod
     def of(cls, call: ModuleCall) -> Mode:

@@ -59,7 +59,7 @@ def _chains(calls: Sequence[ModuleCall]) -> Iterator[list[Layer]]:
 
 
 def _fits(call: ModuleCall) -> bool:
-    """Whether a call is of a layer on contiguous images that keeps them images."""
+    """True if a call is of a layer on contiguous images that keeps them images."""
     each = layer(call)
     if each is None or each.kind not in _KINDS:
         return False

@@ -125,5 +125,5 @@ class Compile:
 
 
 def draws(subject: Subject) -> bool:
-    """Whether the model draws random numbers."""
+    """True if the model draws random numbers."""
     return any("Drop" in type(module).__name__ and module.training for module in subject.module.modules())

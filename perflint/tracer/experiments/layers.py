@@ -49,12 +49,12 @@ class Layer:
 
     @property
     def is_convolution(self) -> bool:
-        """Whether it is a convolution, a transposed one too."""
+        """True if it is a convolution, a transposed one too."""
         return self.kind.startswith("Conv")
 
     @property
     def is_linear(self) -> bool:
-        """Whether it is a linear layer."""
+        """True if it is a linear layer."""
         return self.kind == "Linear"
 
     @property

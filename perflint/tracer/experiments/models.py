@@ -43,17 +43,17 @@ class Subject:
 
     @property
     def is_on_gpu(self) -> bool:
-        """Whether CUDA is what it runs on."""
+        """True if CUDA is what it runs on."""
         return self.mode.device.startswith("cuda")
 
     @property
     def is_inference(self) -> bool:
-        """Whether it is only evaluated."""
+        """True if it is only evaluated."""
         return not self.mode.training and not self.mode.grad
 
     @property
     def is_launch_bound(self) -> bool:
-        """Whether the GPU waits for the host in a good part of a step, or may, for all that is known."""
+        """True if the GPU waits for the host in a good part of a step, or may, for all that is known."""
         return self.is_on_gpu and (self.idle is None or self.idle >= LAUNCH_BOUND)
 
     @property

@@ -51,7 +51,7 @@ def _pairs(calls: Sequence[ModuleCall]) -> Iterator[tuple[Layer, Layer, tuple[Mo
 
 
 def _cancels(giver: Layer, norm: Layer) -> bool:
-    """Whether a norm works on what is the layer's channels."""
+    """True if a norm works on what is the layer's channels."""
     if not norm.kind.startswith(("BatchNorm", "InstanceNorm")):
         return False
     rank = len(norm.call.inputs[0].shape)

@@ -17,7 +17,7 @@ COPIES = 8
 
 
 def applies(optimizer: Any, device: str) -> bool:
-    """Whether an optimizer of torch's with parameters on a device could be fused and is not."""
+    """True if an optimizer of torch's with parameters on a device could be fused and is not."""
     import torch
 
     if type(optimizer) not in [getattr(torch.optim, name) for name in _KINDS]:

@@ -102,7 +102,7 @@ def _flags() -> Iterator[None]:
 
 @contextmanager
 def tf32(matmul: bool, convolution: bool) -> Iterator[None]:
-    """Whether float32 is computed in TF32. Raises RuntimeError where the program mixes torch's ways to say it."""
+    """True if float32 is computed in TF32. Raises RuntimeError where the program mixes torch's ways to say it."""
     import torch
 
     products: Any = torch.backends.cuda.matmul

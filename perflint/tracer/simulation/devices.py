@@ -38,7 +38,7 @@ def cpu() -> Any:
 
 
 def is_device(value: Any) -> bool:
-    """Whether an argument names a device: a number is one of a GPU."""
+    """True if an argument names a device: a number is one of a GPU."""
     import torch
 
     return isinstance(value, (torch.device, str, int)) and not isinstance(value, bool)

@@ -126,7 +126,7 @@ def _from_values(original: Function, args: tuple[Any, ...], named: dict[str, Any
 
 
 def _is_checked(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether what a sparse tensor is made of is looked at: for its size, or whether it is right."""
+    """True if what a sparse tensor is made of is looked at: for its size, or whether it is right."""
     has_size = len(args) > 2 or named.get("size") is not None
     return name != "sparse_coo_tensor" or not has_size or bool(named.get("check_invariants"))
 

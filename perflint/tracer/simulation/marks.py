@@ -52,12 +52,12 @@ def put(tensor: Any, at: At) -> None:
 
 
 def is_on_gpu(tensor: Any) -> bool:
-    """Whether a tensor would be on the GPU."""
+    """True if a tensor would be on the GPU."""
     return place_of(tensor) is At.GPU
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether the memory of a tensor on the host would be pinned."""
+    """True if the memory of a tensor on the host would be pinned."""
     return bool(getattr(_storage(tensor), "perflint_pinned", False))
 
 
@@ -72,7 +72,7 @@ def note_list(tensor: Any) -> None:
 
 
 def is_from_list(tensor: Any) -> bool:
-    """Whether torch itself made a tensor of Python's numbers, such as those of `x[[0, 1]]`."""
+    """True if torch itself made a tensor of Python's numbers, such as those of `x[[0, 1]]`."""
     return bool(getattr(_storage(tensor), "perflint_lifted", False))
 
 

@@ -20,7 +20,7 @@ class Event:
         self._at = time.perf_counter()
 
     def query(self) -> bool:
-        """Whether it has passed."""
+        """True if it has passed."""
         return True
 
     def wait(self, stream: Any = None) -> None:
@@ -63,14 +63,14 @@ class Stream(nullcontext[Any]):
         """Wait on the device."""
 
     def query(self) -> bool:
-        """Whether all work is done."""
+        """True if all work is done."""
         return True
 
     def synchronize(self) -> None:
         """Wait on the host; the tracer tells of it."""
 
     def is_capturing(self) -> bool:
-        """Whether a CUDA graph is being recorded."""
+        """True if a CUDA graph is being recorded."""
         return False
 
 

@@ -15,11 +15,11 @@ from perflint.tracer.simulation.marks import At, is_from_list, is_on_gpu, place_
 Arguments = tuple[Any, ...]
 Named = dict[str, Any]
 Rule = Callable[[str, Arguments, Named], bool]
-"""Whether a call waits: the operator's overload, its arguments. Some tensor of them is on the GPU."""
+"""True if a call waits: the operator's overload, its arguments. Some tensor of them is on the GPU."""
 
 
 def waits(name: str, overload: str, arguments: Arguments, named: Named) -> bool:
-    """Whether the host would wait in an operator that some tensor on the GPU is given to."""
+    """True if the host would wait in an operator that some tensor on the GPU is given to."""
     rule = _RULES.get(name)
     return rule is not None and rule(overload, arguments, named)
 

@@ -89,7 +89,7 @@ def functions(text: str) -> dict[str, str]:
 
 
 def judged(template: Template, effort: Effort) -> Verdict:
-    """Whether the safe fixes of a template's texts keep their meaning."""
+    """True if the safe fixes of a template's texts keep their meaning."""
     text = source(template, effort)
     after = fixed(text, rule_of(template))
     was, now = functions(text), functions(after)
@@ -105,7 +105,7 @@ def judged(template: Template, effort: Effort) -> Verdict:
 
 
 def told_apart(change: tuple[str, str]) -> bool:
-    """Whether the comparison sees that two bodies do not mean the same."""
+    """True if the comparison sees that two bodies do not mean the same."""
     first, second = (_namespace(f"import torch\n{written('f', body)}")["f"] for body in change)
     return bool(_compared(change[0], first, second, change[0], Effort(0, 60), Verdict()))
 

@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     value: str = ""
 
     def holds(self, has_argument: HasArgument, is_tensor: IsTensor, literal: Literal) -> bool:
-        """Whether a call fulfils it, or may."""
+        """True if a call fulfils it, or may."""
         if not has_argument(self.name, self.position):
             return False
         if self.no_tensor and self.position is not None and is_tensor(self.position):
@@ -209,12 +209,12 @@ def module(name: str) -> ModuleFacts | None:
 
 
 def is_module(name: str) -> bool:
-    """Whether it is one of torch's module classes."""
+    """True if it is one of torch's module classes."""
     return canonical(name) in _classes("modules")
 
 
 def is_optimizer(name: str) -> bool:
-    """Whether it is one of torch's optimizer classes."""
+    """True if it is one of torch's optimizer classes."""
     return canonical(name) in _classes("optimizers")
 
 
