@@ -223,7 +223,7 @@ def _next_in_block(model: Model, statement: ast.stmt, name: str) -> ast.stmt | N
 
 
 def _stays_whole(model: Model, call: ast.Call) -> bool | None:
-    """True if a sequence is only called as a whole, False if it may not be, None if it is not called at all."""
+    """True if a sequence is only called as a whole, None if its children are used apart, False if they may be."""
     node: ast.expr = call
     parent = model.parent(node)
     while isinstance(parent, ast.Attribute) and parent.attr in _RETURN_SELF:
