@@ -53,7 +53,7 @@ def check_source(
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
     found: Sequence[Finding]
-    found, model = _run(source, project, here, settings.torch_version, report.problems)
+    found, model = run_rules(source, project, here, settings.torch_version, report.problems)
     try:
         if judge is not None:
             on = {rule.code for rule in here.rules}
@@ -99,10 +99,10 @@ def _unparsable(source: Source) -> Problem | None:
     return None
 
 
-def _run(
+def run_rules(
     source: Source, project: Project, rules: RuleSet, torch_version: Version | None, problems: list[Problem]
 ) -> tuple[list[Finding], Model | None]:
-    """The findings of a file, and the model of it, if one was needed."""
+    """The findings of a file, and the model of it, if one was needed. Who calls it closes the model."""
     findings: list[Finding] = []
     model: Model | None = None
     if not rules.rules:

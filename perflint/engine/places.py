@@ -19,7 +19,7 @@ def placed(findings: Sequence[Finding], rules: Iterable[Rule], model: Model) -> 
     if not findings:
         return []
     costs = {rule.code: rule for rule in rules}
-    nodes = _nodes(findings, model)
+    nodes = nodes_of(findings, model)
     whys = Whys(model)
     groups = _Groups()
     for index, finding in enumerate(findings):
@@ -50,7 +50,7 @@ _OF_CONSTRUCTION = (Effect.COMPUTE, Effect.MEMORY, Effect.PIPELINE)
 """Effects that lie in how something is made: what one function makes alike, it makes for one reason."""
 
 
-def _nodes(findings: Sequence[Finding], model: Model) -> dict[Span, _Node]:
+def nodes_of(findings: Sequence[Finding], model: Model) -> dict[Span, _Node]:
     """The node of each span: the outermost that takes just that stretch, or else the outermost that begins there."""
     wanted = {finding.span for finding in findings}
     lines = {span.line for span in wanted}

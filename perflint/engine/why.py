@@ -47,12 +47,16 @@ class Whys:
 
     def clause(self, finding: Finding, node: ast.expr | ast.stmt) -> str | None:
         """The clause for a finding at a node; None if there is nothing to add to the message."""
-        tensor = self._tensor(node) if finding.effect in _OF_TENSORS else ""
+        tensor = self._tensor(node) if self.is_about_tensors(finding) else ""
         heat = self._heat(finding, node)
         if _BATCHES in heat and "from a batch of" in tensor and heat.rpartition(" of ")[2] in tensor:
             # The batch comes from the loop that runs the line.
             return tensor
         return "; ".join(part for part in (tensor, heat) if part) or None
+
+    def is_about_tensors(self, finding: Finding) -> bool:
+        """True if the effect of a finding is that of an operation on tensors."""
+        return finding.effect in _OF_TENSORS
 
     def subject(self, node: ast.AST) -> ast.expr | None:
         """The operand of an expression that is a tensor, one on the device if there is one; else the expression."""

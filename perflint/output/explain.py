@@ -15,6 +15,7 @@ from perflint.output.summary import count
 from perflint.output.terminal import Style, printable, width
 from perflint.semantics.explain.describe import EVIDENCE
 from perflint.semantics.explain.reasons import Step
+from perflint.semantics.facts.concepts import Entry, concept
 from perflint.semantics.heat.reasons import OFTEN
 from perflint.semantics.sites import device_confidence
 from perflint.source.quoting import quoted
@@ -60,7 +61,7 @@ class _Text:
         yield self._bar("")
         for belief in explanation.beliefs:
             yield self._note(style(printable(quoted(belief.text)), "bold"), printable(belief.words))
-            yield from map(self._step, belief.steps)
+            yield from self._steps(belief.steps)
         yield from self._heat()
         yield from self._decisions()
 
@@ -73,12 +74,18 @@ class _Text:
     def _more(self, text: str) -> str:
         return f"{self._gutter}     {text}"
 
-    def _step(self, step: Step) -> str:
+    def _steps(self, steps: Iterable[Step]) -> Iterable[str]:
+        for step in steps:
+            yield from self._step(step)
+
+    def _step(self, step: Step) -> Iterable[str]:
         text = printable(step.text)
-        if step.line is None:
-            return self._more(text)
-        place = f"line {step.line}" if step.path is None else f"{printable(_relative(step.path))}:{step.line}"
-        return self._more(f"{self._style(place, 'dim')}: {text}")
+        if step.line is not None:
+            place = f"line {step.line}" if step.path is None else f"{printable(_relative(step.path))}:{step.line}"
+            text = f"{self._style(place, 'dim')}: {text}"
+        yield self._more(text)
+        for entry in step.entries:
+            yield self._more(f"  convention {self._style(quoted(entry.concept), 'bold')}, {_share(entry)}")
 
     def _excerpt(self) -> Iterable[str]:
         explanation, style = self._explanation, self._style
@@ -93,7 +100,7 @@ class _Text:
         heat = self._style(explanation.heat.value, "bold", _COLOURS[explanation.heat])
         head = "heat of its body" if explanation.is_body else "heat"
         yield self._note(self._style(head, "bold"), f"{heat}, {OFTEN[explanation.heat]}")
-        yield from map(self._step, explanation.heat_steps)
+        yield from self._steps(explanation.heat_steps)
 
     def _decisions(self) -> Iterable[str]:
         if not self._explanation.decisions:
@@ -118,6 +125,14 @@ class _Text:
         for reason, names in together.items():
             yield self._note(self._style("no finding", "bold"), printable(reason))
             yield self._more(self._style(", ".join(names), "dim"))
+
+
+def _share(entry: Entry) -> str:
+    """The entry of a convention, and how many of the judged findings that rest on its concept were true."""
+    counts = concept(entry.concept).judged
+    if counts is None:
+        return f"entry {quoted(entry.text)}: no judged finding rests on it"
+    return f"entry {quoted(entry.text)}: {counts.true} of {counts.of} judged findings that rest on it were true"
 
 
 def _some(reasons: list[str]) -> str:
@@ -224,7 +239,18 @@ def _decision(decision: Decision) -> dict[str, Any]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    return {"text": step.text, "line": step.line, "path": None if step.path is None else _relative(step.path)}
+    return {
+        "text": step.text,
+        "line": step.line,
+        "path": None if step.path is None else _relative(step.path),
+        "conventions": [_convention(entry) for entry in step.entries],
+    }
+
+
+def _convention(entry: Entry) -> dict[str, Any]:
+    counts = concept(entry.concept).judged
+    judged = None if counts is None else {"true": counts.true, "of": counts.of, "date": counts.date}
+    return {"concept": entry.concept, "entry": entry.text, "judged": judged}
 
 
 def _span(span: Span) -> dict[str, int]:

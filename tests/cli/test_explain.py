@@ -171,7 +171,7 @@ def test_steps_in_other_files(perflint: Command) -> None:
     path = os.path.join("p", "base.py")
     assert f" {path}:4: `self.x = torch.rand(3)`\n" in perflint("explain", "p/own.py:4").out
     (belief,) = explained(perflint, "p/own.py:4")["expressions"]
-    assert belief["why"] == [{"text": "`self.x = torch.rand(3)`", "line": 4, "path": path}]
+    assert belief["why"] == [{"text": "`self.x = torch.rand(3)`", "line": 4, "path": path, "conventions": []}]
 
 
 # Decisions

@@ -8,31 +8,64 @@ from collections.abc import Callable
 import pytest
 
 from perflint.semantics.facts import conventions
-from perflint.semantics.facts.conventions import concept, concept_of, tables
+from perflint.semantics.facts.concepts import Entry, Judged, Table, concept, concept_of, tables
 
 HOT = ("each-step-method", "each-step-part", "each-step-function", "each-step-stand-in")
 COLD = ("set-up", "rarely")
 
 
 def test_entries_are_names_or_parts_of_names_or_patterns() -> None:
-    found = concept_of({"loads": "load_* weights", "ends": "*_end *mid* /\\w+_(a|\n b)/"})
+    found = concept_of("any", {"loads": "load_* weights", "ends": "*_end *mid* /\\w+_(a|\n b)/"})
     names = ("load_all", "weights", "the_end", "amide", "x_a", "x_b", "load", "x_c", "endless")
-    assert [found.why(name) for name in names] == ["loads"] * 2 + ["ends"] * 4 + [""] * 3
+    entries = [entry for entry in map(found.of, names) if entry is not None]
+    assert [entry.why for entry in entries] == ["loads"] * 2 + ["ends"] * 4
+    assert [entry.text for entry in entries[:-1]] == ["load_*", "weights", "*_end", "*mid*", "/\\w+_(a|b)/"]
+    assert {entry.concept for entry in entries} == {"any"}
+    assert found.of_any(("x", "weights")) == Entry("any", "weights", "loads") and found.of_any(("x", "y")) is None
+    assert found.judged is None
 
 
 @pytest.mark.parametrize("text", ["load load", "**load", "a.b", "load_* load_*", "*"])
 def test_an_entry_must_have_one_meaning(text: str) -> None:
     with pytest.raises(ValueError, match=r"load|a\.b|\*"):
-        concept_of({"loads": text})
+        concept_of("any", {"loads": text})
+
+
+def test_counts_of_judged_findings() -> None:
+    counts: dict[str, int | str] = {"true": 3, "of": 4, "date": "2026-11"}
+    assert concept_of("any", {"loads": "load", "judged": counts}).judged == Judged(3, 4, "2026-11")
+
+
+COUNTS: list[dict[str, int | str]] = [
+    {"true": 3, "of": 4},
+    {"true": 5, "of": 4, "date": "2026-11"},
+    {"true": 0, "of": 0, "date": "2026-11"},
+    {"true": 3, "of": 4, "date": "2026-13"},
+    {"true": "3", "of": 4, "date": "2026-11"},
+    {"true": 3, "of": 4, "date": "2026-11", "by": 1},
+]
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_counts_must_be_right(counts: dict[str, int | str]) -> None:
+    with pytest.raises(ValueError, match=r"judged|\d"):
+        concept_of("any", {"loads": "load", "judged": counts})
+
+
+@pytest.mark.parametrize("table", [{"judged": "load"}, {"loads": {"true": 1, "of": 1, "date": "2026-11"}}])
+def test_only_counts_are_called_judged(table: Table) -> None:
+    with pytest.raises(ValueError, match=r"judged|loads"):
+        concept_of("any", table)
 
 
 @pytest.mark.parametrize("name", tables())
 def test_each_concept_can_be_read_and_gives_reasons(name: str) -> None:
     made = concept(name)
     kinds = (made.names, made.prefixes, made.suffixes, made.parts, made.patterns)
-    reasons = {why for kind in kinds for why in kind.values()}
+    reasons = {entry.why for kind in kinds for entry in kind.values()}
     assert all(map(re.compile, made.patterns))
-    assert reasons == set(tables()[name])
+    assert reasons == set(tables()[name]) - {"judged"}
+    assert all(entry.concept == name for kind in kinds for entry in kind.values())
     # "by its name, it draws a picture"
     assert all(reason.split()[0].rstrip(",").endswith("s") for reason in reasons)
 
@@ -93,6 +126,6 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("ask", "yes", "no"), WORDS)
-def test_names_of_values_and_of_what_gives_them(ask: Callable[[str], str], yes: str, no: str) -> None:
+def test_names_of_values_and_of_what_gives_them(ask: Callable[[str], Entry | None], yes: str, no: str) -> None:
     assert [name for name in yes.split() if not ask(name)] == []
     assert [name for name in no.split() if ask(name)] == []

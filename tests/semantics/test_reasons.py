@@ -613,3 +613,36 @@ def test_what_is_bound_is_what_is_read(path: Path) -> None:
                 assert model.value(node) == model.value(bindings[0].node), node.lineno
                 compared += 1
     assert compared
+
+
+ENTRIES = {
+    "a call of a model": ("def f(model, x):\n    while True:\n        y = model(x)\n        print(1)  # ?\n", "model"),
+    "a step of an optimizer": ("def f(opt):\n    while True:\n        opt.step()\n        print(1)  # ?\n", "opt"),
+    "a loader": ("def f(loader):\n    for x in loader:\n        print(1)  # ?\n", "*loader"),
+    "a loader around which something counts": (
+        "def f(cfg):\n    for i, x in enumerate(cfg.loader):\n        print(1)  # ?\n",
+        "*loader",
+    ),
+    "a function that gives a loader": (
+        "from a import get_loader\ndef f():\n    batches = get_loader()\n    for x in batches:\n        print(1)  # ?\n",
+        "/(get|build|make|create|construct|prepare|setup|init)_(\\w+_)?loader(_(train|val|valid|eval|test))?/",
+    ),
+    "a function": ("def training_step(x):\n    print(1)  # ?\n", "training_step"),
+    "a guard": ("def f(x, verbose):\n    if verbose:\n        print(1)  # ?\n", "verbose"),
+    "an optimizer of torch, of any name": (
+        "import torch\ndef f(w):\n    o = torch.optim.SGD([w])\n    while True:\n        o.step()\n        print(1)  # ?\n",
+        "",
+    ),
+    "a loader of torch, of any name": (
+        "from torch.utils.data import DataLoader\ndef f(d):\n    for x in DataLoader(d):\n        print(1)  # ?\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "entry"), ENTRIES.values(), ids=ENTRIES.keys())
+def test_heat_names_the_convention_that_it_rests_on(code: str, entry: str) -> None:
+    model, line, _ = asked(code)
+    statement = next(node for node in model.everything() if isinstance(node, ast.stmt) and node.lineno == line)
+    found = [each.text for step in HeatReasons(model).of(statement) for each in step.entries]
+    assert found == ([entry] if entry else [])

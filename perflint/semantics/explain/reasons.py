@@ -24,15 +24,17 @@ from perflint.semantics.dataflow.definitions import (
     own_nodes,
     tests_before,
 )
+from perflint.semantics.explain import by_name
 from perflint.semantics.explain.phrases import quote, why
 from perflint.semantics.facts import named, torch_api
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
 from perflint.semantics.interpreter.resolve import resolve
 from perflint.semantics.lattice import union
 from perflint.semantics.project import Module
-from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, path_of, walk
+from perflint.semantics.structure import ClassInfo, FunctionInfo, FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import (
     UNKNOWN,
     Class,
@@ -69,6 +71,8 @@ class Step:
     text: str
     line: int | None = None
     path: Path | None = None
+    entries: tuple[Entry, ...] = ()
+    """The conventions that it rests on."""
 
 
 Steps = tuple[list[Step], ast.expr | None]
@@ -120,16 +124,18 @@ class Reasons:
                 found, following = self._stored(current)
             elif isinstance(current, (ast.Name, ast.Attribute)):
                 found, following = self._path(current)
+                found = [*self._by_name(current), *found]
             else:
                 text, following = why(self._model, current)
-                found = [Step(text, None if current is asked else current.lineno)] if text else []
+                entries = by_name.of_call(self._model, current)
+                found = [Step(text, None if current is asked else current.lineno, entries=entries)] if text else []
                 if current is not asked and not isinstance(following, ast.Name | ast.Attribute | None):
                     # What operations do one after the other can be read there; where it all begins matters.
                     found = []
             if current is not asked:
                 if isinstance(current, ast.Attribute) and following is not None and self._is_known(current):
                     # What it is an attribute of is said next.
-                    found = [step for step in found if step.line is not None]
+                    found = [step for step in found if step.line is not None or step.entries]
                 found = [step if step.line is not None else replace(step, line=current.lineno) for step in found]
             steps += [step for step in found if step not in steps]
             current = None if steps and asked is not None and self._is_plain(asked) else following
@@ -198,7 +204,8 @@ class Reasons:
             elif binding.how is How.ASSIGNED:
                 text, decides = why(self._model, decides)
                 words = f"a part of it: {text}" if text else words
-        return [Step(f"{code}: {words}" if words else code, binding.line)], decides
+        entries = by_name.of_binding(self._model, binding)
+        return [Step(f"{code}: {words}" if words else code, binding.line, entries=entries)], decides
 
     def _code_of(self, node: ast.AST) -> str:
         """The code that binds: the statement, the comprehension or the pattern that a node belongs to."""
@@ -273,9 +280,10 @@ class Reasons:
                 steps = [Step(f"{words} {quote(self._model, node)}", node.lineno) for node in passed[:2]]
                 return steps, next(filter(self._is_tensor, passed), passed[0])
         words = self._said_of(function, info, arg, assumed)
+        entries = by_name.of_parameter(info, arg, assumed)
         if assumed.tensor is not None and assumed.tensor.device is Device.MODEL and not assumed.tensor.leaf:
             words += f"; what a module's `{info.name}` gets is on its device"
-        return [Step(f"parameter `{arg.arg}`: {words}", arg.lineno)], None
+        return [Step(f"parameter `{arg.arg}`: {words}", arg.lineno, entries=entries)], None
 
     def _said_of(self, function: FunctionNode, info: FunctionInfo, arg: ast.arg, value: Value) -> str:
         if info.owner and isinstance(value, (Instance, Class)) and arg is next(iter(_ordered(function)), None):
@@ -294,8 +302,8 @@ class Reasons:
         if value.tensor is not None:
             return self._used_as_tensor(function, arg.arg)
         if not isinstance(value, Unknown):
-            reason = named.why(arg.arg)
-            return f"by its name, it {reason}" if reason else "known by its name"
+            entry = named.entry_behind(arg.arg, value)
+            return f"by its name, it {entry.why}" if entry is not None else "known by its name"
         return "no annotation, default, docstring, use or call in this file says what it is"
 
     def _used_as_tensor(self, function: FunctionNode, name: str) -> str:
@@ -334,6 +342,10 @@ class Reasons:
                     return found
         text, decides = self._attribute_words(node, receiver)
         return [Step(text)] if text else [], decides
+
+    def _by_name(self, node: ast.Name | ast.Attribute) -> list[Step]:
+        entries = by_name.of_attribute(self._model, node)
+        return [Step(f"by its name, `{last_name(node)}` {entry.why}", entries=(entry,)) for entry in entries]
 
     def _attribute_words(self, node: ast.Attribute, receiver: Value) -> tuple[str, ast.expr | None]:
         name = quote(self._model, node.value)

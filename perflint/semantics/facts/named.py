@@ -6,6 +6,7 @@ import ast
 import re
 
 from perflint.semantics.facts import conventions
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
@@ -37,9 +38,23 @@ def by_name(name: str, value: Unknown = UNKNOWN) -> Value:
     return UNKNOWN if value.near is not Device.UNKNOWN and conventions.is_on_cpu(name) else value
 
 
-def why(name: str) -> str:
-    """The reason for the value that `by_name` returns, as a clause that follows "it"."""
-    return conventions.is_device(name) or conventions.is_loader(name) or conventions.holds_loaders(name)
+def entry_behind(name: str, value: Value) -> Entry | None:
+    """The convention by which a variable or attribute may have a value, or None if its name does not say so."""
+    if isinstance(value, DeviceValue):
+        return conventions.is_device(name) if value.device is Device.CALLER else None
+    if isinstance(value, Tensor):
+        by_convention = value.device is Device.CPU and value.evidence is Evidence.CONVENTION
+        return conventions.is_on_cpu(name) if by_convention else None
+    if value == LOADER:
+        return conventions.is_loader(name)
+    return conventions.holds_loaders(name) if value == _LOADERS else None
+
+
+def maker_behind(name: str, value: Value) -> Entry | None:
+    """The convention by which the result of an unknown function may be a value, or None."""
+    if isinstance(value, DeviceValue):
+        return conventions.gives_device(name) if value.device is Device.CALLER else None
+    return conventions.gives_loader(name) if value == LOADER else None
 
 
 def made_by(name: str, value: Unknown) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from perflint.semantics.facts import conventions
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.cpu_runs import runs_on_cpu
 from perflint.semantics.structure import children, last_name, walk
 from perflint.semantics.values import Device, Scalar, Value
@@ -51,17 +52,17 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
     )
 
 
-def reason(test: ast.expr, values: Values) -> str:
-    """The name by which a test rarely has one outcome, with the reason; "" if something else shows it."""
+def named(test: ast.expr, values: Values) -> tuple[str, Entry] | None:
+    """The name by which a test rarely has one outcome, and its convention; None if something else shows it."""
     outcome = next((outcome for outcome in (True, False) if rarely(test, outcome, values)), None)
-    return "" if outcome is None else _named(test, outcome)
+    return None if outcome is None else _named(test, outcome)
 
 
-def _named(test: ast.expr, outcome: bool) -> str:
+def _named(test: ast.expr, outcome: bool) -> tuple[str, Entry] | None:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _named(test.operand, not outcome)
     if isinstance(test, ast.BoolOp):
-        return next(filter(None, (_named(value, outcome) for value in test.values)), "")
+        return next(filter(None, (_named(value, outcome) for value in test.values)), None)
     if isinstance(test, ast.NamedExpr):
         return _named(test.value, outcome)
     asked = [last_name(node) for node in walk(test) if isinstance(node, ast.Call)]
@@ -69,10 +70,10 @@ def _named(test: ast.expr, outcome: bool) -> str:
     if outcome:
         name = _name_of(test.func if isinstance(test, ast.Call) else test)
         found.append((name, conventions.is_rarely_true(name)))
-    return next((f"by its name, `{name}` {why}" for name, why in found if why), "")
+    return next(((name, entry) for name, entry in found if entry is not None), None)
 
 
-def _asks_numbers(test: ast.expr, means: Callable[[str], str]) -> bool:
+def _asks_numbers(test: ast.expr, means: Callable[[str], Entry | None]) -> bool:
     """True if a test asks for the numbers of a tensor: `x.isnan().any()`, `torch.any(torch.isnan(x)).item()`."""
     while isinstance(test, ast.Call) and not means(last_name(test)) and last_name(test) in _OF_ALL:
         receiver = test.func.value if isinstance(test.func, ast.Attribute) else None

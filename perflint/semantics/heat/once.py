@@ -19,14 +19,14 @@ def runs_once(model: Model, info: FunctionInfo) -> Named | None:
     """How often a function runs that works on a program's model or files, not on its data; None for all others."""
     if isinstance(info.node, ast.Lambda) or info.is_generator:
         return None
-    why = conventions.runs_once(info.name)
-    if not why and not _gets_tensor(model, info.node):
-        why = conventions.runs_once_without_data(info.name)
-    if not why and not conventions.is_item(info.name) and _loops_over_file(model, info.node):
-        return Named(Heat.COLD, "reads a file and loops over its contents", is_name=False)
-    if not why and _gathers_objects(model, info.node):
-        return Named(Heat.COLD, "gathers pickled objects of all processes", is_name=False)
-    return Named(Heat.COLD, why) if why else None
+    entry = conventions.runs_once(info.name)
+    if entry is None and not _gets_tensor(model, info.node):
+        entry = conventions.runs_once_without_data(info.name)
+    if entry is not None:
+        return Named(Heat.COLD, entry.why, entry)
+    if not conventions.is_item(info.name) and _loops_over_file(model, info.node):
+        return Named(Heat.COLD, "reads a file and loops over its contents")
+    return Named(Heat.COLD, "gathers pickled objects of all processes") if _gathers_objects(model, info.node) else None
 
 
 def _gathers_objects(model: Model, node: FunctionNode) -> bool:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.explain.phrases import quote
-from perflint.semantics.explain.reasons import Step
+from perflint.semantics.explain.reasons import Reasons, Step
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat import guards
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.structure import FunctionInfo, stands_in, walk
@@ -33,6 +34,7 @@ class HeatReasons:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._heat = HeatMap(model)
+        self._reasons = Reasons(model)
 
     def of(self, node: ast.AST) -> list[Step]:
         """Why a node runs as often as it does, nearest step first."""
@@ -76,32 +78,42 @@ class HeatReasons:
             return Step("by what stands around it", line)
         code = quote(self._model, outer)
         if isinstance(outer, _LOOPS):
-            return Step(f"in the loop {code}{self._work(outer) if heat is Heat.HOT else ''}", line)
+            work, entries = self._work(outer) if heat is Heat.HOT else ("", ())
+            return Step(f"in the loop {code}{work}", line, entries=entries)
         return Step(f"inside {code}", line)
 
     def _test_code(self, outer: ast.AST) -> Step:
         name = f"in `{outer.name}`, which" if isinstance(outer, _DEFINITIONS) else "in a block that"
-        why = self._heat.tests.named(outer)
-        reason = f": by its name, it {why}" if why else ""
-        return Step(f"{name} only tests, benchmarks or demonstrations run{reason}", getattr(outer, "lineno", None))
+        entry = self._heat.tests.named(outer)
+        reason, entries = ("", ()) if entry is None else (f": by its name, it {entry.why}", (entry,))
+        line = getattr(outer, "lineno", None)
+        return Step(f"{name} only tests, benchmarks or demonstrations run{reason}", line, entries=entries)
 
     def _guarded(self, outer: ast.AST, test: ast.expr) -> Step:
         branch = self._model.parent(test)
-        named = guards.reason(test, self._model.value)
-        reason = f": {named}" if named else ""
+        reason, entries = "", tuple[Entry, ...]()
+        named = guards.named(test, self._model.value)
+        if named is not None:
+            name, entry = named
+            reason, entries = f": by its name, `{name}` {entry.why}", (entry,)
         if isinstance(branch, ast.If) and branch is not outer:
-            return Step(f"after {quote(self._model, branch)}, which mostly leaves{reason}", branch.lineno)
+            text = f"after {quote(self._model, branch)}, which mostly leaves{reason}"
+            return Step(text, branch.lineno, entries=entries)
         shown = quote(self._model, branch if branch is outer else test)
-        return Step(f"behind {shown}, which lets it run only now and then{reason}", test.lineno)
+        return Step(f"behind {shown}, which lets it run only now and then{reason}", test.lineno, entries=entries)
 
-    def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> str:
-        """The reason why a loop is one over steps."""
-        if not isinstance(loop, ast.While) and self._heat.work.is_over_batches(loop.iter):
-            return ", which goes over the batches of a loader"
+    def _work(self, loop: ast.For | ast.AsyncFor | ast.While) -> tuple[str, tuple[Entry, ...]]:
+        """The reason why a loop is one over steps, and the conventions that it rests on."""
+        work = self._heat.work
+        if not isinstance(loop, ast.While) and work.is_over_batches(loop.iter):
+            entries = (entry for step in self._reasons.of(loop.iter) for entry in step.entries)
+            return ", which goes over the batches of a loader", tuple(dict.fromkeys(entries))
         for call in self._calls_in(loop):
-            if self._heat.work.is_work(call):
-                return f", which steps: {quote(self._model, call)} in line {call.lineno}"
-        return ""
+            if work.is_work(call):
+                entry = work.convention(call)
+                text = f", which steps: {quote(self._model, call)} in line {call.lineno}"
+                return text, () if entry is None else (entry,)
+        return "", ()
 
     def _calls_in(self, loop: ast.stmt) -> Iterator[ast.Call]:
         for node in walk(loop):
@@ -118,8 +130,9 @@ class HeatReasons:
             return Step(f"in `{node.name}`", node.lineno), None
         named = self._heat.named(info)
         if named is not None and named.heat is heat:
-            reason = f": by its name, it {named.why}" if named.is_name else f", which {named.why}"
-            return Step(f"in `{info.qualname}`{reason}", node.lineno), None
+            if named.entry is None:
+                return Step(f"in `{info.qualname}`, which {named.why}", node.lineno), None
+            return Step(f"in `{info.qualname}`: by its name, it {named.why}", node.lineno, entries=(named.entry,)), None
         return self._called(info, heat)
 
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[Step, ast.AST | None]:

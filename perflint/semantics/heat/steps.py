@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.facts import conventions
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.guards import fails, turns_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
@@ -60,6 +61,8 @@ class Work:
         return self.steps or (self.runs and not self.loops) or (self.calls_run and not (self.loops or self.calls_loop))
 
 
+_STEP = "torch.optim.Optimizer.step"
+_RUN_MODELS = ("torch.nn.Module.__call__", "torch.Tensor.backward")
 NO_WORK, _STEPS, _RUNS, _LOOPS = Work(), Work(steps=True), Work(runs=True), Work(loops=True)
 
 
@@ -115,15 +118,11 @@ class WorkMap:
     def of_call(self, call: ast.Call) -> Work:
         """The part of training or evaluation that a call does."""
         target = self._model.target(call)
-        if target == "torch.optim.Optimizer.step" or _is_step(call):
+        if target == _STEP or _steps_by_name(call):
             return _STEPS
-        if target in ("torch.nn.Module.__call__", "torch.Tensor.backward"):
-            return _RUNS
-        if isinstance(call.func, ast.Attribute) and conventions.runs_model(call.func.attr):
+        if target in _RUN_MODELS or self._runs_by_name(call):
             return _RUNS
         callee = self._model.value(call.func)
-        if isinstance(callee, Unknown) and _is_named_model(call.func):
-            return _RUNS
         if not isinstance(callee, Function):
             return NO_WORK
         work = self._of_function(callee).called()
@@ -136,6 +135,19 @@ class WorkMap:
             prepares = conventions.prepares_model(name) or changes
             return work | _RUNS if runs and not prepares and self._may_run(callee) else work
         return work
+
+    def convention(self, call: ast.Call) -> Entry | None:
+        """The convention by which a call runs a model or a step of training; None if something else shows it."""
+        if self._model.target(call) in (_STEP, *_RUN_MODELS):
+            return None
+        return _steps_by_name(call) or self._runs_by_name(call)
+
+    def _runs_by_name(self, call: ast.Call) -> Entry | None:
+        """The convention by which a method, or an unknown callable, runs a model."""
+        method = conventions.runs_model(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        if method is not None or not isinstance(self._model.value(call.func), Unknown):
+            return method
+        return _named_model(call.func)
 
     def _gives_module(self, call: ast.Call) -> bool:
         members = self._model.value(call).members
@@ -243,7 +255,13 @@ class Named(NamedTuple):
 
     heat: Heat
     why: str
-    is_name: bool = True
+    entry: Entry | None = None
+    """The convention for its name; None if its work shows it."""
+
+    @classmethod
+    def by(cls, heat: Heat, entry: Entry) -> Named:
+        """How often a function runs by a convention."""
+        return cls(heat, entry.why, entry)
 
 
 def by_name(model: Model, info: FunctionInfo) -> Named | None:
@@ -254,14 +272,14 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     name = info.name
     hot = conventions.runs_each_step(name, bool(info.owner))
     if hot:
-        return Named(Heat.HOT, hot)
+        return Named.by(Heat.HOT, hot)
     cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
-    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else "")
+    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None)
     if cold:
-        return Named(Heat.COLD, cold)
-    meter = conventions.is_meter(info.owner) if name.startswith("update") else ""
+        return Named.by(Heat.COLD, cold)
+    meter = conventions.is_meter(info.owner) if name.startswith("update") else None
     hot = meter or conventions.stands_in(name)
-    return Named(Heat.HOT, hot) if hot else None
+    return Named.by(Heat.HOT, hot) if hot else None
 
 
 def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
@@ -269,12 +287,12 @@ def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
     return known is not None and known.heat is Heat.COLD
 
 
-def _joins_parts(info: FunctionInfo) -> str:
+def _joins_parts(info: FunctionInfo) -> Entry | None:
     """Why a method changes the weights of its object: it is given nothing to run on."""
-    why = conventions.joins_parts(info.name) if info.owner else ""
+    entry = conventions.joins_parts(info.name) if info.owner else None
     given = info.node.args
     required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
-    return why if required <= 1 and None not in given.kw_defaults and given.vararg is None else ""
+    return entry if required <= 1 and None not in given.kw_defaults and given.vararg is None else None
 
 
 @once_per_node
@@ -295,18 +313,18 @@ def keeps_results(info: FunctionInfo) -> bool:
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
 
 
-def _is_named_model(node: ast.expr) -> bool:
-    """True if an unknown callable has the name of a model: `model`, `self.ema_model`, `netG`."""
-    return isinstance(node, (ast.Name, ast.Attribute)) and bool(conventions.is_model(last_name(node)))
+def _named_model(node: ast.expr) -> Entry | None:
+    """The convention by which an unknown callable is a model: `model`, `self.ema_model`, `netG`."""
+    return conventions.is_model(last_name(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
-def _is_step(call: ast.Call) -> bool:
-    """`optimizer.step()` of something that is only called so, `scaler.step(optimizer)`."""
+def _steps_by_name(call: ast.Call) -> Entry | None:
+    """The convention by which `optimizer.step()` and `scaler.step(optimizer)` are steps of training."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
-        return False
-    return any(map(_is_optimizer, (call.func.value, *call.args)))
+        return None
+    return next(filter(None, map(_named_optimizer, (call.func.value, *call.args))), None)
 
 
-def _is_optimizer(node: ast.expr) -> bool:
+def _named_optimizer(node: ast.expr) -> Entry | None:
     words = (getattr(part, name, None) for part in walk(node) for name in ("id", "attr", "value"))
-    return any(isinstance(word, str) and conventions.is_optimizer(word) for word in words)
+    return next(filter(None, (conventions.is_optimizer(word) for word in words if isinstance(word, str))), None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
 from perflint.semantics.facts import conventions
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.steps import by_name, checks
 from perflint.semantics.structure import last_name, root_of, walk
 from perflint.semantics.test_files import is_test_path
@@ -39,10 +40,10 @@ class TestCode:
         """True if a function or block is test code."""
         return node in self._found
 
-    def named(self, node: ast.AST) -> str:
-        """Why a function is a test, a benchmark or reference code by its name; "" if something else shows it."""
+    def named(self, node: ast.AST) -> Entry | None:
+        """Why a function is a test, a benchmark or reference code by its name; None if something else shows it."""
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return ""
+            return None
         return (
             conventions.measures_time(node.name)
             or conventions.is_reference(node.name)
