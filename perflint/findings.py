@@ -154,6 +154,9 @@ class Ruling(Enum):
     REFUTED = "refuted"
     """The code ran, and it did not happen."""
     NOT_EXECUTED = "not executed"
+    """The run did not reach the code."""
+    UNDECIDED = "undecided"
+    """The code ran, and the trace holds no evidence for or against the finding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from common import HERE, ROOT, Spread, environment, log, measured, run, write
 
 sys.path.insert(0, str(ROOT))
 
-from perflint.tracer.events import Sync, Trace
+from perflint.tracer.events import Sync
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 
 TOLERANCE = 0.15
 NOTHING = 0.01

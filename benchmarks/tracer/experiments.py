@@ -24,8 +24,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from perflint.tracer.events import Experiment, Failure, Trace
+from perflint.tracer.events import Experiment, Failure
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 
 FOLDER = Path(__file__).resolve().with_name("changes")
 sys.path.insert(0, str(FOLDER))

@@ -35,8 +35,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from perflint.tracer.events import Sync, Trace
+from perflint.tracer.events import Sync
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 
 ROOT = Path(__file__).parents[2]
 EXACT = sys.version_info >= (3, 12)

@@ -15,8 +15,9 @@ from perflint import __version__
 from perflint.cli import options
 from perflint.config.errors import ConfigurationError
 from perflint.source.writing import whole
-from perflint.tracer.events import SourceFile, Trace
+from perflint.tracer.events import SourceFile
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 
 if TYPE_CHECKING:
     from perflint.output.report.checked import Checked

@@ -16,8 +16,8 @@ def shows(profile: Profile, finding: Finding) -> bool:
     """True if a profile shows a finding. A trace has the last word where it has one."""
     if profile is Profile.AUDIT:
         return True
-    ruling = finding.verdict.ruling if finding.verdict is not None else Ruling.NOT_EXECUTED
-    if ruling is not Ruling.NOT_EXECUTED:
+    ruling = finding.verdict.ruling if finding.verdict is not None else Ruling.UNDECIDED
+    if ruling not in (Ruling.NOT_EXECUTED, Ruling.UNDECIDED):
         return ruling is Ruling.CONFIRMED or (ruling is Ruling.NO_COST and profile is Profile.PEDANTIC)
     return claims(profile, finding)
 

@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import Any, TextIO
 
 from perflint.output.terminal import printable
-from perflint.tracer.events import Activity, Gap, Idle, Place, Step, Trace
+from perflint.tracer.events import Activity, Gap, Idle, Place, Step
 from perflint.tracer.kineto import Interval, merged
+from perflint.tracer.trace import Trace
 
 Event = dict[str, Any]
 _STEPS, _IDLE, _STREAMS = 0, 1, 2

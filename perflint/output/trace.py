@@ -9,7 +9,8 @@ from pathlib import Path
 from perflint.frozen import dataclass
 from perflint.output.summary import count, counted_by
 from perflint.output.terminal import Style, printable, width
-from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync, Trace
+from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync
+from perflint.tracer.trace import Trace
 
 SHOWN = 10
 """Lines of code, and experiments."""

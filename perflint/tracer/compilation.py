@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -33,14 +35,39 @@ class CompilationWatch:
         self._skips = _Skips()
         self._kept: tuple[GraphBreak | Recompile | CudagraphSkip, ...] | None = None
         self._had_compiled = False
+        self._was_called = False
+        self._undo: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Listen from here on."""
+        import torch
+
         logging.getLogger(_CUDAGRAPHS).addHandler(self._skips)
+        original = torch.compile
+
+        @functools.wraps(original)
+        def noted(*arguments: Any, **named: Any) -> Any:
+            self._was_called = True
+            return original(*arguments, **named)
+
+        def undo() -> None:
+            # A later replacement by another library stays.
+            if torch.compile is noted:
+                torch.compile = original
+
+        torch.compile = noted
+        self._undo = undo
 
     def stop(self) -> None:
         """Listen no longer."""
         logging.getLogger(_CUDAGRAPHS).removeHandler(self._skips)
+        if self._undo is not None:
+            self._undo()
+
+    @property
+    def is_used(self) -> bool:
+        """True if the program has called `torch.compile`."""
+        return self._was_called or self.has_compiled
 
     def keep(self, locator: Locator) -> None:
         """Keep the records so far: later compilations are not the program's."""

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice, zip_longest
-from statistics import median
-from typing import TypeVar
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +64,9 @@ class Header:
     rank: int = 0
     world_size: int = 1
     simulated: bool = False
-    """True if there was no GPU and devices are only what tensors would have been on."""
+    """True if there was no GPU: a device is the one that a tensor would have been on."""
+    line_steps: int = 0
+    """In how many recorded steps, from the first on, lines were counted (`CandidateLine.steps`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +146,25 @@ class CandidateLine:
     """In a recorded step."""
     outside: bool = False
     """In set-up, in warm-up or after the recorded steps."""
+    steps: int = 0
+    """In how many of the first `Header.line_steps` recorded steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The outcome of calls at one place, as a witness saw it."""
+
+    place: Place | None
+    """None for a fact about the whole process."""
+    fact: str
+    """The outcome, by the witness that saw it, such as `to.same-tensor`: `witnesses` lists them."""
+    hits: Hits
+    bytes: int = 0
+    """Of the largest tensor concerned."""
+    ms: float = 0.0
+    """Summed over the hits; 0 if nothing was timed."""
+    detail: str = ""
+    """Of the first hit: shapes and dtypes, or the options in force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +379,7 @@ Record = (
     | Sync
     | PageableCopy
     | CandidateLine
+    | Observation
     | ModuleCall
     | GraphBreak
     | Recompile
@@ -383,6 +399,7 @@ KINDS: dict[str, type] = {
     "sync": Sync,
     "pageable": PageableCopy,
     "line": CandidateLine,
+    "observation": Observation,
     "module": ModuleCall,
     "graph-break": GraphBreak,
     "recompile": Recompile,
@@ -397,80 +414,3 @@ KINDS: dict[str, type] = {
     "failure": Failure,
 }
 """The records that follow the header, by the `record` that a line of the file says it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A trace: its header, and its records by kind in the order of the file."""
-
-    header: Header
-    records: tuple[Record, ...] = ()
-
-    def of(self, kind: type[R]) -> tuple[R, ...]:
-        """The records of a kind."""
-        return tuple(record for record in self.records if isinstance(record, kind))
-
-    @property
-    def step_ms(self) -> float | None:
-        """The median time of a step without the profiler, else with it; None without steps."""
-        steps = self.of(Step)
-        times = [step.ms for step in steps if not step.profiled] or [step.ms for step in steps]
-        return median(times) if times else None
-
-    @property
-    def profiled_steps(self) -> int:
-        """How many steps the timeline covers."""
-        return sum(step.count for step in self.of(Step) if step.profiled)
-
-    @property
-    def unallowed_syncs(self) -> tuple[Sync, ...]:
-        """The syncs of recorded steps that nothing allows and that are the program's own."""
-        return tuple(sync for sync in self.of(Sync) if sync.hits.steps and not sync.allowed and not sync.origin)
-
-    def steps_with(self, syncs: Iterable[Sync]) -> int | None:
-        """The number of recorded steps in which at least one of some syncs happened; None if that is unknown."""
-        windows = [sync.hits.windows for sync in syncs if sync.hits.steps]
-        if self.header.steps_per_window != 1 or not windows or not all(windows):
-            return None
-        return sum(map(any, islice(zip_longest(*windows, fillvalue=0), max(self.header.steps, 0))))
-
-    @property
-    def idle_share(self) -> float:
-        """How much of the idle time under the profiler there is without it, from 0 to 1.
-
-        The profiler slows the host down and not the GPU, so what it adds to a step is idle time.
-        """
-        steps = self.of(Step)
-        profiled = [step for step in steps if step.profiled]
-        plain = [step.ms for step in steps if not step.profiled]
-        idle = sum(step.idle_ms for step in profiled)
-        if not plain or idle <= 0:
-            return 1.0
-        added = sum(step.ms for step in profiled) - len(profiled) * median(plain)
-        return min(max(idle - added, 0.0) / idle, 1.0)
-
-    @property
-    def costs(self) -> dict[Place, float] | None:
-        """The cost of the syncs of a place per step: from the replay, if there is one.
-
-        Else it is `Gap.cost_ms`, without what the profiler adds. None without a timeline: then it is unknown.
-        Places that are missing cost nothing.
-        """
-        steps = self.profiled_steps
-        if not steps:
-            return None
-        found: dict[Place, float] = {}
-        if costs := self.of(SyncCost):
-            for cost in costs:
-                found[cost.place] = found.get(cost.place, 0.0) + cost.ms
-            return found
-        for gap in self.of(Gap):
-            if gap.cause == "sync" and gap.place is not None:
-                found[gap.place] = found.get(gap.place, 0.0) + gap.cost_ms
-        share = self.idle_share
-        return {place: share * cost / steps for place, cost in found.items()}
-
-    def cost_ms(self, place: Place) -> float | None:
-        """The cost of the syncs of one place per step, as in `costs`."""
-        costs = self.costs
-        return None if costs is None else costs.get(place, 0.0)

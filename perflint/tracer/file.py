@@ -20,7 +20,8 @@ from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 from perflint.config.errors import ConfigurationError
 from perflint.source.writing import whole
-from perflint.tracer.events import KINDS, Header, Record, Trace
+from perflint.tracer.events import KINDS, Header, Record
+from perflint.tracer.trace import Trace
 
 FORMAT = "perflint-trace"
 VERSION = 1

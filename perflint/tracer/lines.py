@@ -9,14 +9,20 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
+
+from perflint.tracer.events import CandidateLine
+from perflint.tracer.places import Locator
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 """The interpreter's, since Python 3.12."""
 TRACED_SECONDS = 5.0
 """How long a trace function watches."""
+COUNTED_STEPS = 16
+"""In how many recorded steps lines are counted: each of them asks the interpreter anew."""
 Line = tuple[str, int]
 
 
@@ -31,10 +37,21 @@ class Lines:
         self._tool = -1
         self._until: float | None = None
 
+    @property
+    def is_watching(self) -> bool:
+        """True if lines that run now are seen."""
+        return self._tool >= 0 or time.monotonic() < (self._until or 0.0)
+
     def start(self) -> None:
         """Watch from here on."""
         if _monitoring is not None:
             self._start_monitoring()
+
+    def renew(self) -> None:
+        """Grant a trace function its time again: importing torch took it."""
+        if self._until is not None:
+            self._stop_tracing()
+            self._start_tracing()
 
     def take(self) -> set[Line]:
         """The lines that ran since the last time; watches anew."""
@@ -113,3 +130,47 @@ class Lines:
         if event == "line":
             self._seen.add((frame.f_code.co_filename, frame.f_lineno))
         return self._trace
+
+
+class LineUse:
+    """The lines that ran in recorded steps and outside, and in how many of the first recorded steps."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.counted = 0
+        """Recorded steps in which lines were counted."""
+        self._lines = lines
+        self._steps: Counter[Line] = Counter()
+        self._in_steps: set[Line] = set()
+        self._outside: set[Line] = set()
+
+    def take(self, in_steps: bool) -> None:
+        """Note the lines that ran since the last time as those of recorded steps, or of others."""
+        into = self._in_steps if in_steps else self._outside
+        into |= self._lines.take()
+
+    def end_step(self) -> None:
+        """Count the lines of a recorded step that ended."""
+        if self.counted < COUNTED_STEPS and self._lines.is_watching:
+            taken = self._lines.take()
+            self._steps.update(taken)
+            self._in_steps |= taken
+            self.counted += 1
+
+    def restart(self, keep: bool) -> None:
+        """The steps so far were none; `keep` says whether their lines still count as those of recorded steps."""
+        self.take(in_steps=keep)
+        if not keep:
+            self._outside |= self._in_steps
+            self._in_steps = set()
+        self._steps.clear()
+        self.counted = 0
+
+    def records(self, locator: Locator) -> list[CandidateLine]:
+        """The lines, by file."""
+        found = []
+        for place in sorted(self._in_steps | self._outside):
+            path, line = place
+            locator.note_file(path)
+            within = place in self._in_steps, place in self._outside
+            found.append(CandidateLine(locator.name(path), line, *within, steps=self._steps[place]))
+        return found

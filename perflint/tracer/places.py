@@ -77,6 +77,10 @@ class Locator:
             return Owner.USER
         return Owner.LIBRARY if _is_installed(full) and not _is_torch(full) else Owner.SYSTEM
 
+    def is_outside_torch(self, frame: FrameType) -> bool:
+        """True if a frame is of the user's code or of an installed package other than torch."""
+        return self.owner(frame.f_code.co_filename) is not Owner.SYSTEM
+
     def find(self, frame: FrameType | None) -> Found | None:
         """The place of a frame or of the nearest one around it; None without a frame that has a file."""
         origin = ""

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from perflint.tracer.events import Activity, Gap, Place, Step, Sync, Trace
+from perflint.tracer.events import Activity, Gap, Place, Step, Sync
 from perflint.tracer.gaps import ACTIVITY_LIMIT
 from perflint.tracer.kineto import Interval, merged
+from perflint.tracer.trace import Trace
 
 WORLD_LIMIT = 1 << 16
 """Ranks of one run: a foreign trace may name any number."""

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from perflint.tracer.allow import allowed
-from perflint.tracer.events import Hits, PageableCopy, Place, Step, Sync
+from perflint.tracer.events import Hits, Observation, PageableCopy, Place, Step, Sync
 from perflint.tracer.places import Locator
 
 WINDOWS = 64
@@ -29,6 +29,7 @@ class _Tally:
     steps: int = 0
     windows: list[int] = field(default_factory=list)
     bytes: int = 0
+    ms: float = 0.0
 
     def add(self, window: int | None) -> None:
         if window is None:
@@ -54,8 +55,18 @@ class _Tally:
         return Hits(self.steps, self.outside, tuple(self.windows))
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A place, and the recorded step that ran when the program was there."""
+
+    place: Place | None
+    """None for the whole process."""
+    step: int | None
+    """None outside of recorded steps."""
+
+
 class Recording:
-    """Syncs, copies and steps. `records` says which hits count as those of recorded steps."""
+    """Syncs, copies, observations and steps. `records` says which hits count as those of recorded steps."""
 
     def __init__(self, locator: Locator) -> None:
         self.locator = locator
@@ -66,6 +77,7 @@ class Recording:
         self.per_window = 1
         self._syncs: dict[Hashable, _Tally] = {}
         self._copies: dict[Hashable, _Tally] = {}
+        self._observations: dict[Hashable, _Tally] = {}
 
     def sync(self, kind: str, frame: FrameType | None) -> Place | None:
         """The host waited for the GPU; gives the place."""
@@ -79,7 +91,7 @@ class Recording:
             seen = {"inner": self.locator.inner(frame), "stack": self.locator.stack(frame)}
             return dict(zip(names, key, strict=True)) | seen
 
-        self._add(self._syncs, key, facts)
+        self._add(self._syncs, key, facts, self.now(None).step)
         return found.place
 
     def copy(self, direction: str, size: int, frame: FrameType | None) -> None:
@@ -92,17 +104,40 @@ class Recording:
         def facts() -> dict[str, Any]:
             return dict(zip(("place", "direction", "allowed"), key, strict=True)) | {"stack": self.locator.stack(frame)}
 
-        if tally := self._add(self._copies, key, facts):
+        if tally := self._add(self._copies, key, facts, self.now(None).step):
             tally.bytes = max(tally.bytes, size)
 
-    def _add(self, into: dict[Hashable, _Tally], key: Hashable, facts: Callable[[], dict[str, Any]]) -> _Tally | None:
+    def where(self, frame: FrameType | None) -> Where | None:
+        """The place of a frame at this time; None without a place, or while a whole module moves."""
+        found = self.locator.find(frame)
+        return None if found is None or found.origin else self.now(found.place)
+
+    def now(self, place: Place | None) -> Where:
+        """A place, or None for the whole process, at this time."""
+        return Where(place, self.step if self.records else None)
+
+    def observe(self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "") -> None:
+        """A witness saw an outcome of a call, now or later. The detail of the first one is kept."""
+        key = (where.place, fact)
+        facts = {"place": where.place, "fact": fact, "detail": detail}
+        if tally := self._add(self._observations, key, lambda: facts, where.step):
+            tally.bytes = max(tally.bytes, bytes)
+            tally.ms += ms
+
+    def _add(
+        self, into: dict[Hashable, _Tally], key: Hashable, facts: Callable[[], dict[str, Any]], step: int | None
+    ) -> _Tally | None:
         tally = into.get(key)
         if tally is None:
             if len(into) >= PLACE_LIMIT:
                 return None
             tally = into[key] = _Tally(facts())
-        tally.add(self.step // self.per_window if self.records else None)
+        tally.add(None if step is None else step // self.per_window)
         return tally
+
+    @property
+    def _tallies(self) -> tuple[_Tally, ...]:
+        return (*self._syncs.values(), *self._copies.values(), *self._observations.values())
 
     def end_step(self, ms: float, profiled: bool) -> None:
         """A recorded step ended."""
@@ -110,7 +145,7 @@ class Recording:
         self.step += 1
         if self.step >= WINDOWS * self.per_window:
             self.per_window *= 2
-            for tally in (*self._syncs.values(), *self._copies.values()):
+            for tally in self._tallies:
                 tally.halve()
         if len(self.steps) >= STEP_LIMIT:
             self.steps = _summed_up(self.steps)
@@ -130,7 +165,7 @@ class Recording:
         self.steps.clear()
         self.step = 0
         self.per_window = 1
-        for tally in (*self._syncs.values(), *self._copies.values()):
+        for tally in self._tallies:
             if keep:
                 tally.windows = [tally.steps] if tally.steps else []
             else:
@@ -145,6 +180,13 @@ class Recording:
         """The copies, the most frequent first."""
         ordered = sorted(self._copies.values(), key=lambda tally: (-tally.steps, -tally.outside))
         return tuple(PageableCopy(**tally.facts, bytes=tally.bytes, hits=tally.hits) for tally in ordered)
+
+    def observations(self) -> tuple[Observation, ...]:
+        """The outcomes that witnesses saw, in the order of their first hits."""
+        return tuple(
+            Observation(**tally.facts, hits=tally.hits, bytes=tally.bytes, ms=round(tally.ms, 4))
+            for tally in self._observations.values()
+        )
 
 
 def _summed_up(steps: list[Step]) -> list[Step]:

@@ -22,12 +22,12 @@ from perflint.engine.crashes import contained
 from perflint.findings import Problem
 from perflint.tracer import copies, simulation, syncs
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import CandidateLine, Experiment, Failure, Header, Record, Step, Trace
+from perflint.tracer.events import Experiment, Failure, Header, Record, Step
 from perflint.tracer.experiments.live import Live
 from perflint.tracer.experiments.run import Experiments, idle_part
 from perflint.tracer.file import TraceError, write_trace
 from perflint.tracer.gaps import Analysis
-from perflint.tracer.lines import Line, Lines
+from perflint.tracer.lines import Lines, LineUse
 from perflint.tracer.memory import AllocatorWatch
 from perflint.tracer.modules import MadeAt, ModuleCalls
 from perflint.tracer.options import EXPERIMENT_SECONDS, Options, output_of
@@ -36,6 +36,8 @@ from perflint.tracer.recording import Recording
 from perflint.tracer.steps import StepFinder
 from perflint.tracer.timeline import EXTRA, Timeline
 from perflint.tracer.timing import StepClock
+from perflint.tracer.trace import Trace
+from perflint.tracer.witnesses.watching import Witnesses
 
 WINDOW_AFTER = 10
 """Recorded steps before the profiler starts, where all steps are recorded."""
@@ -81,8 +83,7 @@ class Session:
         self._recording = Recording(self.locator)
         self._finder = StepFinder(self._guarded(self._step_ended), self._guarded(self._restart))
         self._lines = Lines(lambda path: self.locator.owner(path) is Owner.USER)
-        self._lines_in_steps: set[Line] = set()
-        self._lines_outside: set[Line] = set()
+        self._line_use = LineUse(self._lines)
         self._made = MadeAt(self.locator)
         self._modules = ModuleCalls(self._made.get, self._guarded)
         self._live = Live()
@@ -91,6 +92,7 @@ class Session:
             self._modules.on_root = self._guarded(self._live.called)
             self._finder.on_optimizer = self._guarded(self._live.stepped)
         self._compilation = CompilationWatch()
+        self._witnesses = Witnesses(self._recording, self._guarded, every_call=options.simulate)
         self._allocator = AllocatorWatch()
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()
@@ -112,6 +114,7 @@ class Session:
     def arm(self) -> None:
         """torch has been imported: watch it."""
         self._is_armed = True
+        self._lines.renew()
         if self.options.simulate:
             simulation.start(self._fail)
         syncs.arm()
@@ -119,6 +122,7 @@ class Session:
         self._modules.start()
         self._made.start()
         self._compilation.start()
+        self._witnesses.start()
         if self._stage is Stage.RECORDING:
             self._watch_steps()
 
@@ -142,10 +146,11 @@ class Session:
                     self._timeline.abandon()
                 self._read_clock(wait=True)
                 self._churn = self._churn or self._allocator.stop(self._recording.step)
-                self._take_lines(in_steps=self._stage is not Stage.DONE and self._recording.records)
+                self._line_use.take(in_steps=self._stage is not Stage.DONE and self._recording.records)
                 self._stop_watching()
                 self._finder.stop()
                 self._made.stop()
+                self._witnesses.stop()
                 self._compilation.stop()
                 self._lines.stop()
                 if ended == "finished":
@@ -172,9 +177,10 @@ class Session:
         self._listen()
         self._analysis, self._profiled, self._passed = None, 0, 0
         self._modules.restart(keep)
+        self._witnesses.restart()
         self._live.forget()
         self._modules.start()
-        self._take_lines(in_steps=keep)
+        self._line_use.restart(keep)
         self._stage = Stage.WARMUP
         if keep:
             self._begin_recording()
@@ -199,7 +205,7 @@ class Session:
             self._recording.time_step(step, ms)
 
     def _begin_recording(self) -> None:
-        self._take_lines(in_steps=False)
+        self._line_use.take(in_steps=False)
         self._stage = Stage.RECORDING
         self._recording.records = True
         if self._is_armed:
@@ -210,11 +216,8 @@ class Session:
         if not self.options.simulate:
             self._allocator.start()
         self._modules.records = True
-
-    def _take_lines(self, in_steps: bool) -> None:
-        """Say of the lines that ran since the last time where they belong."""
-        into = self._lines_in_steps if in_steps else self._lines_outside
-        into |= self._lines.take()
+        if not self._compilation.is_used:
+            self._witnesses.begin_steps()
 
     def _end_recorded_step(self, ms: float) -> None:
         self._note_rank()
@@ -223,6 +226,8 @@ class Session:
             return
         self._recording.end_step(ms, profiled=False)
         self._modules.end_step()
+        self._witnesses.end_step()
+        self._line_use.end_step()
         if self._recording.step == (self.options.steps or WINDOW_AFTER) and not self._profiled:
             self._begin_profiling()
         elif self.options.steps and self._recording.step >= self.options.steps:
@@ -263,13 +268,14 @@ class Session:
     def _done(self) -> None:
         """All that was asked for is there; the program goes on by itself."""
         self._churn = self._churn or self._allocator.stop(self._recording.step)
-        self._take_lines(in_steps=True)
+        self._line_use.take(in_steps=True)
         self._stage = Stage.DONE
         self._recording.records = False
         self._stop_watching()
         if self._finder.is_final:
             self._finder.stop()
             self._made.stop()
+            self._witnesses.stop()
         else:
             self._finder.rest()
         self._experiment()
@@ -376,13 +382,15 @@ class Session:
             rank=rank,
             world_size=world,
             simulated=self.options.simulate,
+            line_steps=self._line_use.counted,
         )
 
     def _records(self) -> Iterator[Record]:
-        lines = self._line_records()
+        lines = self._line_use.records(self.locator)
         yield from self._step_records()
         yield from self._recording.syncs()
         yield from self._recording.copies()
+        yield from self._recording.observations()
         if self._analysis is not None:
             yield from self._analysis.gaps
             yield from self._analysis.costs
@@ -406,15 +414,6 @@ class Session:
                 yield step
             elif step.index in seen:
                 yield seen[step.index]
-
-    def _line_records(self) -> list[CandidateLine]:
-        found = []
-        for path, line in sorted(self._lines_in_steps | self._lines_outside):
-            self.locator.note_file(path)
-            place = (path, line)
-            name = self.locator.name(path)
-            found.append(CandidateLine(name, line, place in self._lines_in_steps, place in self._lines_outside))
-        return found
 
 
 def _rank_of_environment() -> tuple[int, int]:

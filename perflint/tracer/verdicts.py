@@ -1,8 +1,7 @@
-"""Holds findings against traces: what a rule claims, and what a run showed.
+"""Holds findings against traces: the claim of a rule, and the facts of a run.
 
-A claim that the host waits (`Effect.SYNC`) can be refuted. Others are confirmed by what was seen at
-their place, or nothing is said of them: compiled code leaves no trace of the lines that ran, so that where
-torch.compile noted nothing, it may not have come.
+A claim that the CPU waits (`Effect.SYNC`) is refuted if the code ran and nothing waited. Other claims are judged by
+the observations of witnesses (`judges`), by experiments and by the records of torch.compile.
 """
 
 from __future__ import annotations
@@ -20,14 +19,18 @@ from perflint.tracer.events import (
     CandidateLine,
     Experiment,
     GraphBreak,
+    ModuleCall,
+    Observation,
     PageableCopy,
     Place,
     Recompile,
     SourceFile,
     Sync,
-    Trace,
 )
+from perflint.tracer.judges.base import Case, times
+from perflint.tracer.judges.bench import judge_of, why_undecided
 from perflint.tracer.moved import MovedLines
+from perflint.tracer.trace import Trace
 
 EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
 """The rules whose findings experiments give a verdict on."""
@@ -120,6 +123,10 @@ class _View:
             span = moved.span(made) if made is not None and made.file == name else None
             if span is not None and not experiment.device.startswith("cpu"):
                 self._experiments.append((span, experiment))
+        placed = ((each, each.place) for each in trace.of(Observation))
+        self._observed = [(span, each) for each, place in placed if (span := self._span(place, name)) is not None]
+        made_here = ((each, each.made) for each in trace.of(ModuleCall))
+        self._modules = [(span, each) for each, place in made_here if (span := self._span(place, name)) is not None]
         at = [(each.place, each.reason) for each in trace.of(GraphBreak) if each.place and each.place.file == name]
         self._breaks = [(span, reason) for place, reason in at if (span := moved.span(place)) is not None]
         self._recompiles = [each.reason for each in trace.of(Recompile) if each.file == name]
@@ -135,21 +142,36 @@ class _View:
             if waited is None or waited.ruling is not Ruling.CONFIRMED:
                 return Verdict(Ruling.CONFIRMED, noted)
             return replace(waited, why=f"{noted}; {waited.why}")
-        if seen:
+        if seen and finding.effect is Effect.SYNC:
             return self._confirmed(seen)
         tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
         if fitting := [each for each in tried if finding.code in each.codes]:
             return self._tried(fitting)
+        if (judge := judge_of(finding.code)) is not None:
+            case = Case(finding, self._source, self._trace, self._observed, self._modules)
+            if (judged := judge(case)) is not None:
+                return judged
+        return self._confirmed(seen) if seen else self._by_lines(finding)
+
+    def _by_lines(self, finding: Finding) -> Verdict | None:
+        """The verdict by whether the lines of a finding ran."""
         lines = range(finding.span.line, finding.span.end_line + 1)
         then = {line for now in lines if (line := self._moved.then(now)) is not None}
         if not then:
             return None
-        if then & self._ran:
-            # On a CPU nothing waits, so that such a run says nothing of waits.
-            could_wait = self._header.simulated or bool(self._header.devices)
-            is_refuted = finding.effect is Effect.SYNC and could_wait
-            return self._refuted(bool(then & self._ran_in_steps)) if is_refuted else None
-        return _NOT_EXECUTED if self._header.lines_recorded else None
+        if not then & self._ran:
+            return _NOT_EXECUTED if self._header.lines_recorded else None
+        in_steps = bool(then & self._ran_in_steps)
+        if finding.effect is Effect.SYNC:
+            is_evidence = self._header.simulated or bool(self._header.devices)
+            return self._refuted(in_steps) if is_evidence else _NOTHING_WAITS
+        if finding.heat is Heat.HOT and not in_steps and self._header.steps:
+            return Verdict(Ruling.NO_COST, "the code ran, but in no recorded step")
+        return Verdict(Ruling.UNDECIDED, why_undecided(finding.code))
+
+    def _span(self, place: Place | None, name: str) -> Span | None:
+        """The code of a place in this file, where it is now."""
+        return self._moved.span(place) if place is not None and place.file == name else None
 
     def _noted(self, finding: Finding) -> str:
         """The records of torch.compile at the place of a finding; empty if there are none."""
@@ -172,15 +194,15 @@ class _View:
             return Verdict(Ruling.NO_COST, "it happened, but in no recorded step")
         allowed = next((each.event.allowed for each in seen if each.event.allowed), "")
         known = {each.event.place: each.ms for each in seen if each.ms is not None}
-        times = self._often(seen, per_step)
+        often = self._often(seen, per_step)
         if not known or self._step_ms is None:
-            return Verdict(Ruling.CONFIRMED, f"{times}; {_unmeasured(self._header.simulated)}", per_step=per_step)
+            return Verdict(Ruling.CONFIRMED, f"{often}; {_unmeasured(self._header.simulated)}", per_step=per_step)
         ms = sum(known.values())
         share = ms / self._step_ms if self._step_ms else 0.0
         if share < FREE:
-            why = f"{times}, and the step is no longer for it"
+            why = f"{often}, and the step is no longer for it"
             return Verdict(Ruling.NO_COST, why, ms, share, per_step)
-        why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {times}"
+        why = f"{ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%}), {often}"
         return Verdict(Ruling.CONFIRMED, f"{why}; allowed: {allowed}" if allowed else why, ms, share, per_step)
 
     def _often(self, seen: list[_Seen], per_step: float) -> str:
@@ -188,8 +210,8 @@ class _View:
         syncs = [each.event for each in seen if isinstance(each.event, Sync)]
         steps = self._trace.steps_with(syncs) if len(syncs) == len(seen) else None
         if steps is None or steps >= self._header.steps:
-            return f"{_times(per_step)} a step"
-        return f"{_times(sum(sync.hits.steps for sync in syncs))} in {steps} of {self._header.steps} steps"
+            return f"{times(per_step)} a step"
+        return f"{times(sum(sync.hits.steps for sync in syncs))} in {steps} of {self._header.steps} steps"
 
     def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
         """The results of experiments, with the program's own shapes, for the layers that one place creates."""
@@ -236,6 +258,9 @@ class _Absent:
 
 
 _NOT_EXECUTED = Verdict(Ruling.NOT_EXECUTED, "the traced program did not come here")
+_NOTHING_WAITS = Verdict(
+    Ruling.UNDECIDED, "nothing waits in a run without a GPU; trace on one, or with `perflint trace --simulate`"
+)
 _NOT_THERE = _Absent()
 
 _ORDER = (Ruling.CONFIRMED, Ruling.NO_COST, Ruling.REFUTED)
@@ -277,12 +302,6 @@ def _first_line(reason: str) -> str:
     return reason.partition("\n")[0].strip()
 
 
-def _times(per_step: float) -> str:
-    if abs(per_step - round(per_step)) < 0.005:
-        return "once" if round(per_step) == 1 else f"{round(per_step)} times"
-    return f"{per_step:.2g} times"
-
-
 def _unmeasured(simulated: bool) -> str:
     return "simulated, so without times" if simulated else "what it costs was not measured"
 
@@ -290,7 +309,7 @@ def _unmeasured(simulated: bool) -> str:
 def by_cost(finding: Finding) -> tuple[object, ...]:
     """A sort key: what costs most first, then confirmed, unknown, not executed, free and refuted findings."""
     verdict = finding.verdict
-    order = [Ruling.CONFIRMED, None, Ruling.NOT_EXECUTED, Ruling.NO_COST, Ruling.REFUTED]
-    ruling = verdict.ruling if verdict is not None else None
+    order = [Ruling.CONFIRMED, Ruling.UNDECIDED, Ruling.NOT_EXECUTED, Ruling.NO_COST, Ruling.REFUTED]
+    ruling = verdict.ruling if verdict is not None else Ruling.UNDECIDED
     ms = verdict.ms if verdict is not None and verdict.ms is not None else -1.0
     return order.index(ruling), -ms, finding.path, finding.span, finding.code

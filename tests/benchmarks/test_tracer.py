@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from perflint.tracer.events import Header, Hits, PageableCopy, Place, Step, Sync, SyncCost, Trace
+from perflint.tracer.events import Header, Hits, PageableCopy, Place, Step, Sync, SyncCost
+from perflint.tracer.trace import Trace
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "tracer"))
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from perflint.tracer.events import CandidateLine, Gap, SourceFile, Sync, Trace
+from perflint.tracer.events import CandidateLine, Gap, SourceFile, Sync
 from perflint.tracer.file import write_trace
+from perflint.tracer.trace import Trace
 from tests.cli.command import ROOT, Command
 from tests.output.traces import CODE, TRACE, header, project, without
 

@@ -10,7 +10,8 @@ import pytest
 
 from perflint.output.terminal import Style
 from perflint.output.trace import trace_text
-from perflint.tracer.events import Failure, Gap, Header, Hits, PageableCopy, Place, Record, Step, Sync, Trace
+from perflint.tracer.events import Failure, Gap, Header, Hits, PageableCopy, Place, Record, Step, Sync
+from perflint.tracer.trace import Trace
 from tests.cli.command import Command, python
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")

@@ -18,8 +18,9 @@ import pytest
 from perflint.cli import verify
 from perflint.findings import Safety
 from perflint.rules.registry import RuleSet
-from perflint.tracer.events import Header, Trace
+from perflint.tracer.events import Header
 from perflint.tracer.file import write_trace
+from perflint.tracer.trace import Trace
 from perflint.verify.execution import Run
 from tests.cli.command import ROOT, Command
 from tests.cli.test_fix import Toy

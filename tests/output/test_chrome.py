@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflint.output.chrome import write_chrome
-from perflint.tracer.events import KINDS, Activity, Header, Idle, Record, Trace
+from perflint.tracer.events import KINDS, Activity, Header, Idle, Record
+from perflint.tracer.trace import Trace
 from tests.output.traces import RECORDS, TRACE, header, poisoned, without
 from tests.tracer.test_file import records
 

@@ -46,11 +46,11 @@ from perflint.tracer.events import (
     Step,
     Sync,
     SyncCost,
-    Trace,
 )
 from perflint.tracer.file import read_trace
 from perflint.tracer.kineto import Interval
 from perflint.tracer.places import source_file
+from perflint.tracer.trace import Trace
 from perflint.tracer.verdicts import EXPERIMENT_CODES
 from tests.output.traces import CODE, FLOAT, HOSTILE, ITEM, PRINTED, RECORDS, TRACE, header, poisoned, project, without
 from tests.tracer.test_file import records
@@ -581,7 +581,7 @@ def test_findings_without_a_verdict_say_what_would_give_one() -> None:
     said = words(page(checked=Checked((bias, replace(bias, code="TPF209"), finding(span=Span(3, 1, 3, 9))))))
     assert said.count("perflint trace --experiments times the program with and without it") == 1
     assert said.count("perflint verify compares the program with and without the fix") == 1
-    assert "the recorded steps did not reach this line" in said
+    assert "the trace has no record of this line. Trace more steps" in said
     assert said.count("What to do: Pass bias=False .") == 2
     assert "perflint fix --select TPF301 --risky-fixes --apply" in said and "--trace TRACE" not in said
 

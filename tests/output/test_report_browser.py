@@ -12,8 +12,8 @@ import pytest
 from perflint.findings import Ruling
 from perflint.output.report.page import Recorded, report_page
 from perflint.output.report.verdicts import Checked
-from perflint.tracer.events import Trace
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 from tests.browser import Page, browser, executable
 from tests.output.test_report import finding
 from tests.output.traces import HOSTILE, RECORDS, TRACE, header, poisoned, project

@@ -26,9 +26,9 @@ from perflint.tracer.events import (
     Step,
     Sync,
     TensorFacts,
-    Trace,
 )
 from perflint.tracer.places import source_file
+from perflint.tracer.trace import Trace
 
 CODE = """import torch
 

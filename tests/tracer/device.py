@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from perflint.tracer.events import Trace
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 
 ROOT = Path(__file__).parents[2]
 DEVICE = """

@@ -15,7 +15,7 @@ import perflint
 from perflint.output.terminal import Style
 from perflint.output.trace import trace_text
 from perflint.rules.registry import all_rules
-from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Step, Trace
+from perflint.tracer.events import Experiment, Failure, Header, ModuleCall, Step
 from perflint.tracer.experiments import optimizers, run, timing
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import Mode, NotPossible, Pair, Proposal, Run
@@ -26,6 +26,7 @@ from perflint.tracer.experiments.norms import BiasBeforeNorm, ConvBnFusion
 from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPadding
 from perflint.tracer.experiments.state import tf32, undisturbed
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 from tests.tracer.device import python
 
 if find_spec("torch") is None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import perflint
-from perflint.tracer.events import Experiment, Failure, Trace
+from perflint.tracer.events import Experiment, Failure
 from perflint.tracer.experiments import run
 from perflint.tracer.experiments.launches import Compile
+from perflint.tracer.trace import Trace
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")]
 

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflint.tracer import file as module
-from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, SyncCost, Trace
+from perflint.tracer.events import KINDS, Gap, Header, Hits, Place, Record, Step, Sync, SyncCost
 from perflint.tracer.file import TraceError, read_trace, write_trace
+from perflint.tracer.trace import Trace
 from tests.tracer.device import ROOT
 
 HEADER = Header(

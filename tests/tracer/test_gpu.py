@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perflint.tracer.events import AllocatorChurn, PageableCopy, Step, Sync, Trace
+from perflint.tracer.events import AllocatorChurn, PageableCopy, Step, Sync
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 from tests.tracer.device import python
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")]

@@ -10,9 +10,10 @@ import pytest
 from perflint.output.ranks import ranks_text
 from perflint.output.terminal import Style
 from perflint.tracer import ranks as module
-from perflint.tracer.events import Activity, Gap, Header, Hits, Place, Record, Step, Sync, Trace
+from perflint.tracer.events import Activity, Gap, Header, Hits, Place, Record, Step, Sync
 from perflint.tracer.file import read_trace
 from perflint.tracer.ranks import are_ranks, is_collective, join_ranks
+from perflint.tracer.trace import Trace
 
 DATA = Path(__file__).parent / "data"
 HEADER = Header("0", "3.12", "2.11", ("GPU",), ("a.py",), "/p", "", "optimizer", 5, 3, 1, "finished", True)

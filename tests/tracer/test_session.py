@@ -12,7 +12,7 @@ import pytest
 
 import perflint
 from perflint.tracer.compilation import CompilationWatch
-from perflint.tracer.events import CandidateLine, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync, Trace
+from perflint.tracer.events import CandidateLine, Failure, GraphBreak, ModuleCall, Recompile, Step, Sync
 from perflint.tracer.file import TraceError, read_trace
 from perflint.tracer.lines import Lines
 from perflint.tracer.options import Options, output_of
@@ -21,6 +21,7 @@ from perflint.tracer.recording import PLACE_LIMIT, STEP_LIMIT, WINDOWS, Recordin
 from perflint.tracer.session import Session
 from perflint.tracer.steps import SWITCH_AFTER, StepFinder, StepSource
 from perflint.tracer.syncs import MESSAGE
+from perflint.tracer.trace import Trace
 
 if find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from perflint.output.trace import NO_LINES
-from perflint.tracer.events import Failure, ModuleCall, PageableCopy, Sync, Trace
+from perflint.tracer.events import Failure, ModuleCall, PageableCopy, Sync
 from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
 from tests.tracer.device import ROOT, Done, python
 
 sys.path.insert(0, str(ROOT))

@@ -15,7 +15,8 @@ from types import FrameType
 import pytest
 
 from perflint.tracer import syncs
-from perflint.tracer.events import CandidateLine, Sync, Trace
+from perflint.tracer.events import CandidateLine, Sync
+from perflint.tracer.trace import Trace
 from tests.tracer.device import python, traced
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

@@ -23,11 +23,11 @@ from perflint.tracer.events import (
     SourceFile,
     Step,
     Sync,
-    Trace,
 )
 from perflint.tracer.file import write_trace
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.places import source_file
+from perflint.tracer.trace import Trace
 from tests.cli.command import Command
 
 TRAIN = """\
@@ -195,7 +195,7 @@ def test_a_simulated_trace_says_so(perflint: Command, traced: Traced) -> None:
 def test_a_run_without_a_gpu_refutes_no_wait(perflint: Command, traced: Traced) -> None:
     traced.header = replace(traced.header, devices=())
     found = check(perflint, traced)
-    assert found[READ]["verdict"] is None and found[FLOAT]["verdict"] is None
+    assert ruling(found[READ]) == ruling(found[FLOAT]) == "undecided"
     ran = perflint("check", "train.py", "--trace", "0.gz")
     assert "warning: the trace is of a run without a GPU" in ran.err and "--simulate" in ran.err
     traced.header = replace(traced.header, simulated=True)
@@ -227,7 +227,7 @@ def test_a_pageable_copy(perflint: Command) -> None:
     perflint.write("train.py", COPY)
     assert check(perflint, text=COPY)[copied]["code"] == "TPF202"
     traced = Traced(perflint.folder, COPY).ran(5)
-    assert check(perflint, traced, text=COPY)[copied]["verdict"] is None, "what is not seen may be there"
+    assert ruling(check(perflint, traced, text=COPY)[copied]) == "undecided", "what is not seen may be there"
     traced.records.append(PageableCopy(place(COPY, copied), "host-to-device", 4096, Hits(STEPS)))
     finding = check(perflint, traced, text=COPY)[copied]
     assert ruling(finding) == "confirmed"
@@ -385,7 +385,8 @@ def test_an_experiment_that_shows_none(perflint: Command) -> None:
 
 @pytest.mark.parametrize("facts", [{"device": "cpu"}, {"code": "TPF351"}])
 def test_experiments_that_say_nothing_of_it(perflint: Command, facts: dict[str, str]) -> None:
-    assert tried(perflint, experiment(1.5, 1.45, **facts)) is None
+    verdict = tried(perflint, experiment(1.5, 1.45, **facts))
+    assert verdict is not None and verdict["ruling"] == "undecided"
 
 
 # Files that have changed

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perflint.output.report.markup import Markup, join, tag, text
-from perflint.tracer.events import Place, SourceFile, Trace
+from perflint.tracer.events import Place, SourceFile
 from perflint.tracer.places import source_file
+from perflint.tracer.trace import Trace
 
 AROUND = 3
 """Lines shown before and after."""

@@ -7,9 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perflint.tracer.events import Activity, Gap, Place, Step, Sync, SyncCost, Trace
+from perflint.tracer.events import Activity, Gap, Place, Step, Sync, SyncCost
 from perflint.tracer.kineto import Interval, merged
 from perflint.tracer.ranks import is_collective
+from perflint.tracer.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

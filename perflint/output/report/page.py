@@ -21,7 +21,8 @@ from perflint.output.report.tables import compilation, kernels, memory, modules
 from perflint.output.report.timeline import timeline
 from perflint.output.report.verdicts import experiments, verdicts
 from perflint.output.summary import counted_by
-from perflint.tracer.events import Header, Trace
+from perflint.tracer.events import Header
+from perflint.tracer.trace import Trace
 
 TRACES = 8
 """Traces that are shown whole; more are rows of a table."""

@@ -20,7 +20,14 @@ from perflint.tracer.verdicts import EXPERIMENT_CODES
 SHOWN = 60
 """Findings."""
 EXPERIMENTS = 40
-_SIGNS = {Ruling.CONFIRMED: "●", Ruling.NO_COST: "○", Ruling.REFUTED: "✕", Ruling.NOT_EXECUTED: "–"}
+_SIGNS = {
+    Ruling.CONFIRMED: "●",
+    Ruling.NO_COST: "○",
+    Ruling.REFUTED: "✕",
+    Ruling.NOT_EXECUTED: "–",
+    Ruling.UNDECIDED: "?",
+}
+_FREE = (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
 _WIDEST = 1.25
 """The least span of the scale of ratios, to both sides of 1."""
 
@@ -86,9 +93,11 @@ def _finding(finding: Finding, checked: Checked, is_timed: bool) -> Markup:
     figures = (plain(verdict.ms if verdict else None, 3), percent(verdict.share if verdict else None))
     cells = [tag("td", figure, class_="number") for figure in figures] if is_timed else []
     row = tag("tr", tag("th", place, rule, scope="rowgroup"), tag("td", _ruling(verdict)), cells)
-    why = tag("p", f"The trace: {verdict.why}." if verdict else with_code(_unknown(finding)), class_="callers")
+    is_open = verdict is None or verdict.ruling is Ruling.UNDECIDED
+    said = f"The trace: {verdict.why}." if verdict else "No verdict: the trace has no record of this line."
+    why = tag("p", with_code(f"{said} {_command(finding)}" if is_open else said), class_="callers")
     message = tag("p", with_code(finding.message), class_="message")
-    is_free = verdict is not None and verdict.ruling in (Ruling.NO_COST, Ruling.REFUTED, Ruling.NOT_EXECUTED)
+    is_free = verdict is not None and verdict.ruling in _FREE
     wide = tag("tr", tag("td", message, why, cure(finding), colspan=2 + len(cells)))
     return tag("tbody", row, wide, class_="free-line" if is_free else None)
 
@@ -99,14 +108,13 @@ def _ruling(verdict: Verdict | None) -> Markup:
     return join(tag("span", f"{_SIGNS[verdict.ruling]} ", aria_hidden="true", class_="sign"), verdict.ruling.value)
 
 
-def _unknown(finding: Finding) -> str:
-    """Why a trace has no verdict on a finding, and what would give one."""
+def _command(finding: Finding) -> str:
+    """The command that may give a verdict on a finding that has none."""
     if finding.effect is Effect.SYNC:
-        return "No verdict: the recorded steps did not reach this line, or it has changed. Trace more steps, or again."
-    why = "No verdict: a trace shows waits, copies and graph breaks, and this is none of them."
+        return "Trace more steps, or the changed code again."
     if finding.code in EXPERIMENT_CODES:
-        return f"{why} `perflint trace --experiments` times the program with and without it."
-    return f"{why} `perflint verify` compares the program with and without the fix."
+        return "`perflint trace --experiments` times the program with and without it."
+    return "`perflint verify` compares the program with and without the fix."
 
 
 _TRIED = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from perflint.engine.crashes import contained
 from perflint.findings import Problem
-from perflint.tracer.events import Experiment, Failure, ModuleCall, Place, Step, Trace
+from perflint.tracer.events import Experiment, Failure, ModuleCall, Place, Step
 from perflint.tracer.experiments import optimizers
 from perflint.tracer.experiments.attention import AttentionWeights
 from perflint.tracer.experiments.base import LayerExperiment, Mode, NotPossible, Pair, Proposal
@@ -35,6 +35,7 @@ from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPaddin
 from perflint.tracer.experiments.state import undisturbed
 from perflint.tracer.experiments.timing import Clock, Timing, compare
 from perflint.tracer.modules import tensors
+from perflint.tracer.trace import Trace
 
 LAYERS: tuple[LayerExperiment, ...] = (
     VocabularyPadding(),

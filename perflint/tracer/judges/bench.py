@@ -1,0 +1,39 @@
+"""All judges together."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+
+import perflint.tracer.judges as package
+from perflint.tracer.judges.base import Judge
+
+
+class JudgeError(Exception):
+    """Two modules judge the same rule."""
+
+
+def judge_of(code: str) -> Judge | None:
+    """The judge of a rule, or None if it has none."""
+    return _tables()[0].get(code)
+
+
+def why_undecided(code: str) -> str:
+    """Why a trace of lines that ran gave no verdict on a finding of a rule, and how to get one."""
+    return _tables()[1].get(code, "the trace holds no evidence for or against it")
+
+
+@cache
+def _tables() -> tuple[Mapping[str, Judge], Mapping[str, str]]:
+    judges: dict[str, Judge] = {}
+    reasons: dict[str, str] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for table, name in ((judges, "JUDGES"), (reasons, "UNDECIDED")):
+            mine = vars(module).get(name, {})
+            if twice := table.keys() & mine.keys():
+                raise JudgeError(f"{module.__name__} judges {', '.join(sorted(twice))} again")
+            table.update(mine)
+    return judges, reasons

@@ -1,0 +1,75 @@
+"""All witnesses of a session together."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import perflint.tracer.witnesses as package
+from perflint.tracer.recording import Recording
+from perflint.tracer.witnesses._calls import CallWatch
+from perflint.tracer.witnesses.base import Witness
+
+STEPS = 2
+"""Recorded steps in which built-in functions are watched: all calls of torch take a microsecond or two longer."""
+Guard = Callable[[Callable[..., object]], Callable[..., None]]
+
+
+class Witnesses:
+    """The witnesses of one session, which watch from `start` to `stop`."""
+
+    def __init__(self, recording: Recording, guarded: Guard, every_call: bool) -> None:
+        self._all = [witness(recording, guarded) for witness in witness_classes()]
+        self._guarded = guarded
+        self._every_call = every_call
+        """True to see the calls of built-in functions of all steps and of the time around them."""
+        self._watch = CallWatch(recording)
+        self._steps = 0
+
+    def start(self) -> None:
+        """Watch from here on. Needs torch."""
+        watched = [call for witness in self._all for call in witness.calls()]
+        self._watch.start((owner, name, self._guarded(handler)) for owner, name, handler in watched)
+        for witness in self._all:
+            witness.start()
+        if self._every_call:
+            self._watch.start_builtins()
+
+    def begin_steps(self) -> None:
+        """Recorded steps begin. Not for programs that compile: the compiler guards on the modes of torch."""
+        self._watch.start_builtins()
+
+    def end_step(self) -> None:
+        """A recorded step ended."""
+        for witness in self._all:
+            witness.end_step()
+        self._steps += 1
+        if self._steps >= STEPS and not self._every_call:
+            self._watch.stop_builtins()
+
+    def restart(self) -> None:
+        """The steps so far were none."""
+        self._steps = 0
+
+    def stop(self) -> None:
+        """Watch no longer. A second call changes nothing."""
+        self._watch.stop()
+        while self._all:
+            self._all.pop().stop()
+
+
+@cache
+def witness_classes() -> tuple[type[Witness], ...]:
+    """The witnesses of the package, by module."""
+    return tuple(_found())
+
+
+def _found() -> Iterator[type[Witness]]:
+    for info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Witness) and value.__module__ == module.__name__:
+                if value is not Witness:
+                    yield value
