@@ -200,6 +200,8 @@ class Finding:
     """The measured cost of the pattern, in one short sentence with its conditions."""
     function: str | None = None
     """The qualified name of the function around the place; None outside of functions."""
+    parts: tuple[Span, ...] = ()
+    """Other expressions that the finding reports: there, too, its rule replaces more general ones."""
     group: str | None = None
     """Common to the findings of a rule in one function that have one cause; None if there are no others."""
 

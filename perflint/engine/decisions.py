@@ -9,13 +9,13 @@ from enum import Enum
 
 from perflint.config.settings import Profile, Settings, Version
 from perflint.engine.active import active_rules, holds, rules_for_file
-from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
 from perflint.engine.severity import severity_at
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
+from perflint.rules.precedence import most_precise, speaking
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
@@ -71,14 +71,20 @@ def decisions(
     rules = {made.rule.code: made.rule for made in looks}
     on = [finding for made in looks if judge.is_on(made.rule) for finding in made.findings]
     off = [finding for made in looks if not judge.is_on(made.rule) for finding in made.findings]
-    # What is off neither speaks in a check nor silences others.
+    # A rule that is off does not replace others, and would not speak where another replaces it.
+    spoken = speaking(on, rules.values())
+    silent = {id(each.finding) for each in most_precise([*on, *off], rules.values()).replaced}
     found = [
         judge.of(rules[finding.code], finding)
-        for finding in (*without_echoes(on), *off)
+        for finding in (*spoken.findings, *(each for each in off if id(each) not in silent))
         if _is_at(finding.span, line, column)
     ]
     reported = {decision.span: decision.code for decision in reversed(found)}
     finders = {decision.code for decision in found}
+    for each in spoken.replaced:
+        if _is_at(each.finding.span, line, column) and each.finding.code not in finders:
+            rule, span = rules[each.finding.code], each.finding.span
+            found.append(Decision(rule.code, rule.name, span, Outcome.NOTHING, _speaks(each.by)))
     for made in looks:
         if not made.findings and not isinstance(made.site, FileSite) and _is_at(made.site.span, line, column):
             if judge.is_on(made.rule) and made.rule.code not in finders:
@@ -171,12 +177,16 @@ def _nothing(made: _Look, reported: dict[Span, str]) -> Decision:
     rule, span = made.rule, made.site.span
     other = reported.get(span)
     if other is not None and other != rule.code:
-        why = f"{other} finds something here"
+        why = _speaks(other)
     elif rule.effect is Effect.SYNC and _waits_for_tensors(made.site):
         why = _nothing_to_wait_for(made.site)
     else:
         why = ""
     return Decision(rule.code, rule.name, span, Outcome.NOTHING, why or "this is not the pattern that it looks for")
+
+
+def _speaks(code: str) -> str:
+    return f"{code} finds something here"
 
 
 def _waits_for_tensors(site: Site) -> bool:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from perflint.config.settings import Settings, Version
 from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
-from perflint.engine.echoes import without_echoes
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.findings import Finding, Problem, Report
 from perflint.rules.base import Rule
+from perflint.rules.precedence import speaking
 from perflint.rules.registry import RuleSet
 from perflint.semantics.depth import deep_stack
 from perflint.semantics.model import Model
@@ -119,7 +119,7 @@ def run_rules(
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)
-    return without_echoes(findings), model
+    return speaking(findings, rules.rules).findings, model
 
 
 def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Settings, report: Report) -> None:

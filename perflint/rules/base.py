@@ -70,6 +70,8 @@ class Rule(ABC):
     None if findings bring their own.
     """
     listens: ClassVar[tuple[Listens, ...]]
+    replaces: ClassVar[tuple[str, ...]] = ()
+    """The codes of more general rules: if both report an expression, only this rule speaks (`rules/precedence.py`)."""
     since: ClassVar[tuple[int, int] | None] = None
     """The first torch version that the rule holds for."""
     until: ClassVar[tuple[int, int] | None] = None
@@ -104,6 +106,7 @@ class Rule(ABC):
         help: str | None = None,
         fix: Fix | None = None,
         cost: str | None = None,
+        parts: tuple[Span, ...] = (),
     ) -> Finding:
         """A finding of this rule at a site, with the rule's and the site's own values as defaults."""
         return Finding(
@@ -119,6 +122,7 @@ class Rule(ABC):
             help=help,
             fix=fix,
             cost=cost,
+            parts=parts,
         )
 
 

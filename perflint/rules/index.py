@@ -21,7 +21,7 @@ from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
-_MAGIC = f"perflint rules 2 {sys.implementation.cache_tag}"
+_MAGIC = f"perflint rules 3 {sys.implementation.cache_tag}"
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -36,6 +36,7 @@ class Unloaded(Rule):
         own.code, own.name = facts["code"], facts["name"]
         own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
         own.since, own.until = facts["since"], facts["until"]
+        own.replaces = facts["replaces"]
         own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
 
     @property
@@ -82,6 +83,7 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
                 "severity": rule.severity.value,
                 "since": rule.since,
                 "until": rule.until,
+                "replaces": rule.replaces,
                 "listens": tuple(map(_kind, rule.listens)),
             },
         )

@@ -235,6 +235,24 @@ def test_off_for_the_file(perflint: Command) -> None:
     assert found["TPF101"] == ("off", "`per-file-ignores` turns the rule off for this file")
 
 
+ELEMENTS = """\
+import torch
+
+def total(x: torch.Tensor) -> int:
+    return sum(int(part) for part in x.cuda())
+"""
+
+
+def test_a_rule_that_another_replaces(perflint: Command) -> None:
+    found = decisions(perflint, ELEMENTS, "a.py:4")
+    assert found["TPF101"] == ("no finding", "TPF103 finds something here")
+    assert found["TPF103"] == ("shown", "")
+    found = decisions(perflint, ELEMENTS, "a.py:4", "--ignore", "TPF103")
+    assert found["TPF101"] == ("shown", "") and found["TPF103"] == ("off", "the rule is not selected")
+    found = decisions(perflint, ELEMENTS, "a.py:4", "--ignore", "TPF101")
+    assert found["TPF103"] == ("shown", "") and "TPF101" not in found
+
+
 NOTHING = [
     ("import torch\ndef f(n: int):\n    if n:\n        pass\n", "a.py:3", "`n` is no tensor"),
     ("import torch\ndef f(n):\n    if n:\n        pass\n", "a.py:3", "`n` is not known to be a tensor"),

@@ -24,7 +24,7 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.findings import Finding
 from perflint.rules.base import Rule, TracedRule
-from perflint.rules.registry import RuleSet
+from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
 
@@ -149,12 +149,17 @@ def silent_blocks(text: str, marked: set[int]) -> list[str]:
 
 
 def lint(text: str, rules: Iterable[type[Rule]], profile: str) -> list[Finding]:
-    """What some rules say of a text in a profile, by position. Fails where one crashes."""
+    """The findings of some rules in a text, by position, if the rules that replace them are on, too.
+
+    Fails if a rule crashes.
+    """
+    asked = {rule.code: rule() for rule in rules}
+    precise = [rule for rule in all_rules() if rule.code not in asked and not asked.keys().isdisjoint(rule.replaces)]
     source = Source("example.py", text)
     settings = Settings(profile=Profile(profile), torch_version=NEWEST)
-    report = check_source(source, Project([Path(source.path)]), RuleSet(rule() for rule in rules), settings)
+    report = check_source(source, Project([Path(source.path)]), RuleSet([*asked.values(), *precise]), settings)
     assert not report.problems, "\n".join(f"line {p.line}: {p.message}" for p in report.problems)
-    return report.findings
+    return [finding for finding in report.findings if finding.code in asked]
 
 
 def starts(findings: Iterable[Finding]) -> Counter[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Graph breaks: places at which torch.compile gives up a graph and goes on with the next.
 
-Each kind has a rule. Where a break stands in a loop or a `try`, torch.compile gives up the whole function, and
-the rule of that, `break-in-loop`, speaks instead.
+Each kind has a rule. If a break is in a loop or a `try`, torch.compile gives up the whole function: there the rule
+`break-in-loop` replaces the rule of the kind.
 """
 
 from __future__ import annotations
@@ -52,12 +52,6 @@ class BreakRule(Rule):
             yield report(self, site, found, compiled)
 
     def breaks(self, site: Site) -> Iterator[tuple[Break, Compiled]]:
-        """The breaks at a site that this rule reports: those that give up no whole function."""
-        for found, compiled in self.all_breaks(site):
-            if not loses_function(site.model, found.node, compiled):
-                yield found, compiled
-
-    def all_breaks(self, site: Site) -> Iterator[tuple[Break, Compiled]]:
         """The breaks of this kind at a site, in loops and elsewhere."""
         if not site.model.compiles:
             return

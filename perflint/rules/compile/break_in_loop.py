@@ -111,6 +111,7 @@ class BreakInLoop(BreakRule):
     )
     costs = "a graph break in a loop over four layers makes a compiled forward {1} slower"
     listens = tuple(dict.fromkeys(listen for kind in _KINDS for listen in kind.listens))
+    replaces = tuple(kind.code for kind in _KINDS)
 
     def check(self, site: Any) -> Iterator[Finding]:
         for found, compiled in self.breaks(site):
@@ -119,6 +120,6 @@ class BreakInLoop(BreakRule):
     def breaks(self, site: Site) -> Iterator[tuple[Break, Compiled]]:
         for kind in _BY_SITE.listening(site):
             assert isinstance(kind, BreakRule)
-            for found, compiled in kind.all_breaks(site):
+            for found, compiled in kind.breaks(site):
                 if loses_function(site.model, found.node, compiled):
                     yield found, compiled

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
+from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, lowered
 from perflint.rules._words import EVERY_STEP
 from perflint.rules.base import Files, Rule, TracedRule
 from perflint.rules.compile._breaks import guarded
+from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
+from perflint.semantics.regions.captured import Capture
 from perflint.semantics.sites import CallSite, FileSite, Site
 
 _WAITING = (Effect.SYNC, Effect.TRANSFER)
@@ -84,28 +86,31 @@ class UncapturableCall(Rule):
         if not (captures.blocks or captures.functions):
             return
         model = site.model
-        seen = set()
+        sites: dict[tuple[str, Span], tuple[Site, Capture]] = {}
+        waits: list[Finding] = []
         for inner in model.sites():
-            if isinstance(inner, FileSite) or not _may_run(inner):
-                continue
-            capture = model.captures.of(inner.node)
+            capture = None if isinstance(inner, FileSite) or not _may_run(inner) else captures.of(inner.node)
             if capture is None:
                 continue
             for found in _waits(self, inner):
-                if found.span in seen:
-                    continue
-                seen.add(found.span)
-                yield self.finding(
-                    site,
-                    f"{found.message.removesuffix(EVERY_STEP)}, which is not permitted while the CUDA graph of line "
-                    f"{capture.call.lineno} "
-                    "records it",
-                    confidence=_confidence(model, inner, found.confidence),
-                    heat=Heat.WARM,
-                    span=found.span,
-                    help="Call it before the capture, or after the replay.",
-                    fix=found.fix,
-                )
+                sites.setdefault((found.code, found.span), (inner, capture))
+                waits.append(found)
+        seen = set()
+        for found in most_precise(waits, _waiting().rules).findings:
+            if found.span in seen:
+                continue
+            seen.add(found.span)
+            inner, capture = sites[found.code, found.span]
+            yield self.finding(
+                site,
+                f"{found.message.removesuffix(EVERY_STEP)}, which is not permitted while the CUDA graph of line "
+                f"{capture.call.lineno} records it",
+                confidence=_confidence(model, inner, found.confidence),
+                heat=Heat.WARM,
+                span=found.span,
+                help="Call it before the capture, or after the replay.",
+                fix=found.fix,
+            )
 
 
 def _confidence(model: Model, site: Site, confidence: Confidence) -> Confidence:

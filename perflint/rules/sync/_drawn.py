@@ -24,6 +24,8 @@ class Draw:
 
     leaves: ast.Call
     """`p.cpu()`."""
+    returns: tuple[ast.Call, ...]
+    """`….to(device)`, and all other moves of the result to the GPU."""
     confidence: Confidence
     """How sure it is that `p` is on the device."""
 
@@ -36,7 +38,8 @@ def drawn_on_host(site: CallSite) -> Draw | None:
     if site.has_unpacking or site.argument("generator") is not None or site.argument("out") is not None:
         return None
     leaves = _given(site)
-    if not isinstance(leaves, ast.Call) or not any(_moves(site.model, each) for each in chain(site.model, site.node)):
+    returns = tuple(each for each in _chain(site.model, site.node) if _moves(site.model, each))
+    if not isinstance(leaves, ast.Call) or not returns:
         return None
     left = call_site(site.model, leaves)
     if left.target not in ("torch.Tensor.cpu", "torch.Tensor.to") or left.receiver is None:
@@ -47,7 +50,7 @@ def drawn_on_host(site: CallSite) -> Draw | None:
     confidence = device_confidence(left.receiver)
     if confidence is None or _is_for_other_devices(site):
         return None
-    return Draw(leaves, confidence)
+    return Draw(leaves, returns, confidence)
 
 
 def _is_for_other_devices(site: CallSite) -> bool:
@@ -60,26 +63,7 @@ def _is_for_other_devices(site: CallSite) -> bool:
     )
 
 
-def leaves_to_be_drawn(model: Model, call: ast.Call) -> bool:
-    """True if a copy to the host is what `drawn_on_host` finds."""
-    around = model.parent(call)
-    if isinstance(around, ast.Attribute):
-        around = model.parent(around)
-    return isinstance(around, ast.Call) and _draw_of(model, around, call)
-
-
-def returns_drawn(model: Model, call: ast.Call) -> bool:
-    """True if a copy to the device brings back what `drawn_on_host` finds."""
-    node: ast.expr = call
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        site = call_site(model, node)
-        if site.target in NAMES:
-            return drawn_on_host(site) is not None
-        node = node.func.value
-    return False
-
-
-def chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
+def _chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
     """The methods that are called on the result of an expression, one on the other's."""
     while True:
         attribute = model.parent(node)
@@ -88,14 +72,6 @@ def chain(model: Model, node: ast.expr) -> Iterator[ast.Call]:
             return
         yield call
         node = call
-
-
-def _draw_of(model: Model, around: ast.Call, call: ast.Call) -> bool:
-    site = call_site(model, around)
-    if site.target not in NAMES:
-        return False
-    draw = drawn_on_host(site)
-    return draw is not None and draw.leaves is call
 
 
 def _given(site: CallSite) -> ast.expr | None:

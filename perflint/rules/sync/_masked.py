@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const, Instance
 
@@ -38,15 +36,6 @@ def masked_loss(site: CallSite) -> MaskedLoss | None:
     if ast.dump(first.slice) != ast.dump(second.slice) or setting(site, "reduction") == Const("none"):
         return None
     return MaskedLoss(first, second)
-
-
-def is_of_masked_loss(model: Model, node: ast.Subscript) -> bool:
-    """True if an indexing is what `masked_loss` finds."""
-    call = model.parent(node)
-    if not isinstance(call, ast.Call):
-        return False
-    found = masked_loss(call_site(model, call))
-    return found is not None and node in (found.input, found.target)
 
 
 def setting(site: CallSite, name: str) -> object:

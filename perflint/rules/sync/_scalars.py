@@ -1,8 +1,8 @@
-"""Reads of the contents of a tensor, and the rule that reports each.
+"""Reads of the contents of a tensor.
 
-The same expression may look wrong in several ways: `if torch.isnan(x[i]).item():` reads a
-scalar, per element, to check for NaN. `owner` gives it to the most specific rule, and each
-rule reports only what it owns, so that a place is never reported twice.
+The same expression may be wrong in several ways: `if torch.isnan(x[i]).item():` reads a
+scalar, per element, to check for NaN. Each rule reports all reads of its kind, and declares
+which more general rules it replaces (`rules/precedence.py`), so that no place is reported twice.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ import ast
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
-from perflint.rules.sync._elements import element_read
-from perflint.rules.sync._guards import any_guard
-from perflint.rules.sync._nan import checks_for_nan
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
@@ -21,10 +18,7 @@ from perflint.semantics.structure import walk
 from perflint.semantics.values import Const, Device, Mapping, Scalar, Sequence, Unknown, Value
 
 SCALAR_READ = "TPF101"
-PER_ELEMENT_READ = "TPF103"
 TRUTH_OF_TENSOR = "TPF105"
-REDUNDANT_ANY_GUARD = "TPF106"
-NAN_CHECK = "TPF107"
 DEVICE_TO_HOST_COPY = "TPF109"
 
 NUMBERS = (
@@ -39,7 +33,9 @@ TRUTHS = (*_TRUTHS, *_ANY_OF)
 """Calls that ask a tensor, or several, for their truth."""
 
 READS = (*NUMBERS, *TRUTHS)
-"""All calls that make something of Python of what a tensor holds."""
+"""All calls that convert the contents of a tensor to Python objects."""
+
+TOLIST = "torch.Tensor.tolist"
 
 _WITHOUT_METHODS = (Const, Scalar, Sequence, Mapping)
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
@@ -59,7 +55,7 @@ class Read:
 
 @once_per_site
 def read_at(site: Site) -> Read | None:
-    """The read at a call or a tested expression; None where no tensor of the device is read."""
+    """The read at a call or a tested expression; None if it reads no tensor of the device."""
     if isinstance(site, TruthSite):
         return _tested(site)
     if isinstance(site, CallSite):
@@ -67,25 +63,16 @@ def read_at(site: Site) -> Read | None:
     return None
 
 
-def owned(site: Site, code: str) -> Read | None:
-    """The read at a site, if the rule of that code is the one to report it."""
+def number_at(site: CallSite) -> Read | None:
+    """The read of one number at a call; None for the `.tolist()` of a tensor that may have dimensions."""
     read = read_at(site)
-    return read if read is not None and owner(site, read) == code else None
+    return None if read is None or (site.target == TOLIST and not _is_scalar(read.value)) else read
 
 
-def owner(site: Site, read: Read) -> str:
-    """The code of the rule that reports a read."""
-    if any_guard(site.model, read.node) is not None:
-        return REDUNDANT_ANY_GUARD
-    if checks_for_nan(site.model, read.node, read.tensor):
-        return NAN_CHECK
-    if isinstance(site, TruthSite) or (isinstance(site, CallSite) and site.target in TRUTHS):
-        return TRUTH_OF_TENSOR
-    if element_read(site.model, read.node, read.tensor) is not None:
-        return PER_ELEMENT_READ
-    if isinstance(site, CallSite) and site.target == "torch.Tensor.tolist" and not _is_scalar(read.value):
-        return DEVICE_TO_HOST_COPY
-    return SCALAR_READ
+def list_at(site: CallSite) -> Read | None:
+    """The read at the `.tolist()` of a tensor that may have dimensions, or None."""
+    read = read_at(site)
+    return None if read is None or site.target != TOLIST or _is_scalar(read.value) else read
 
 
 def confidence_at(site: Site, value: Value) -> Confidence | None:

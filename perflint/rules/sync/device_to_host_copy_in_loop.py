@@ -11,15 +11,13 @@ from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._drawn import leaves_to_be_drawn
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, confidence_at, owned
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Const, Device, Value
 from perflint.source.quoting import quoted
 
-_TOLIST = "torch.Tensor.tolist"
 _NUMPY = "torch.Tensor.numpy"
 _CPU = "torch.Tensor.cpu"
 _COPY = "torch.Tensor.copy_"
@@ -88,7 +86,7 @@ class DeviceToHostCopyInLoop(Rule):
         "device-to-host-copy-in-loop-gpt-host-work",
         "device-to-host-copy-in-loop-policy",
     )
-    listens = (Calls(_TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
+    listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
@@ -108,8 +106,8 @@ class DeviceToHostCopyInLoop(Rule):
 
 def _confidence(site: CallSite) -> Confidence | None:
     """How sure it is that a call copies from the device and waits; None where it does not."""
-    if site.target == _TOLIST:
-        read = owned(site, DEVICE_TO_HOST_COPY)
+    if site.target == TOLIST:
+        read = list_at(site)
         return None if read is None else read.confidence
     if _is_true(site, "non_blocking") or not isinstance(site.node.func, ast.Attribute):
         return None
@@ -125,8 +123,6 @@ def _confidence(site: CallSite) -> Confidence | None:
         # Without `force` it raises for a device tensor: so the tensor is none.
         return None
     if site.target in _MOVES and not _is_on_host(site.value(site.node)):
-        return None
-    if leaves_to_be_drawn(site.model, site.node):
         return None
     confidence = confidence_at(site, _receiver(site))
     if site.target in _MOVES and confidence is not None and _goes_to_default(site):
@@ -174,7 +170,7 @@ def _feeds_loop(site: CallSite) -> bool:
 def _is_gone_over(site: CallSite) -> bool:
     """True if a loop goes over what is copied right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
     inner: ast.AST = site.node
-    if site.target == _TOLIST:
+    if site.target == TOLIST:
         return False
     for outer in site.model.ancestors(site.node):
         if isinstance(outer, ast.comprehension):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._scalars import TRUTH_OF_TENSOR
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.source.quoting import quoted
 
@@ -68,6 +69,8 @@ class EqualOnDevice(Rule):
     severity = Severity.WARNING
     measured = ("equal-on-device-gpt", "equal-on-device-gpt-host-work", "equal-on-device-policy")
     listens = (Calls(*(f"torch.{name}" for name in _NAMES), *(f"torch.Tensor.{name}" for name in _NAMES)),)
+
+    replaces = (TRUTH_OF_TENSOR,)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

@@ -88,6 +88,7 @@ class ListToCuda(Rule):
     severity = Severity.WARNING
     measured = ("list-to-cuda-gpt", "list-to-cuda-gpt-host-work", "list-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, *_LEGACY, *_NEW, *MOVES),)
+    replaces = ("TPF201",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

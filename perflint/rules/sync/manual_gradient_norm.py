@@ -14,6 +14,7 @@ from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
+from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import names_in, walk
@@ -86,6 +87,7 @@ class ManualGradientNorm(Rule):
     measured = ("manual-gradient-norm-step-gpt",)
     costs = "reading the norm of each gradient makes GPT-2 training {0} slower"
     listens = (Files(".grad"),)
+    replaces = (SCALAR_READ,)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text

@@ -13,7 +13,10 @@ from perflint.rules._places import loops_around
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, owned
+from perflint.rules.sync._elements import element_read
+from perflint.rules.sync._guards import any_guard
+from perflint.rules.sync._nan import checks_for_nan
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, Read, number_at
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import names_in, walk
@@ -100,7 +103,7 @@ class ManyScalars(Rule):
 
 def _group(site: CallSite) -> list[Read]:
     """The reads of a run of statements, if the site is the first of them; else nothing."""
-    if owned(site, SCALAR_READ) is None:
+    if _single(site) is None:
         return []
     statement = statement_of(site.model, site.node)
     if statement is None or site.node is not next((read.node for read in _reads(site.model, statement)), None):
@@ -118,6 +121,16 @@ def _group(site: CallSite) -> list[Read]:
     return found
 
 
+def _single(site: CallSite) -> Read | None:
+    """The read of one number at a call, unless another change removes it: of a loop, a guard or a check for NaN."""
+    read = number_at(site)
+    if read is None or any_guard(site.model, read.node) is not None:
+        return None
+    if checks_for_nan(site.model, read.node, read.tensor):
+        return None
+    return None if element_read(site.model, read.node, read.tensor) is not None else read
+
+
 def _reads(model: Model, statement: ast.stmt) -> list[Read]:
     """The scalar reads that a simple statement makes once when it runs, in the order of the text."""
     return _found_in(model, statement) if isinstance(statement, _SIMPLE) else []
@@ -130,7 +143,7 @@ def _found_in(model: Model, statement: ast.stmt) -> list[Read]:
     for call in walk(statement):
         if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
             continue
-        read = owned(CallSite(model, call, model.target(call), None), SCALAR_READ)
+        read = _single(CallSite(model, call, model.target(call), None))
         if read is not None and next(loops_around(model, call), None) is around:
             found.append(read)
     return sorted(found, key=lambda read: (read.node.end_lineno or 0, read.node.end_col_offset or 0))

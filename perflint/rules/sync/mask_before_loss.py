@@ -98,6 +98,7 @@ class MaskBeforeLoss(Rule):
     )
     costs = "with 15 % of the rows ignored it costs GPT-2 training {0}; with 85 % ignored, the mask is faster"
     listens = (Calls(*FUNCTIONS, "torch.nn.Module.__call__"),)
+    replaces = ("TPF110",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         found = masked_loss(site)
@@ -111,6 +112,7 @@ class MaskBeforeLoss(Rule):
             confidence=confidence,
             help=_CURE,
             fix=_fix(site, found),
+            parts=(site.model.source.span(found.input), site.model.source.span(found.target)),
         )
 
 

@@ -9,6 +9,7 @@ from perflint.fixes.edits import replace
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._drawn import NAMES, Draw, drawn_on_host
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY
 from perflint.semantics.sites import CallSite
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
@@ -79,6 +80,7 @@ class MultinomialOnCpu(Rule):
     measured = ("multinomial-on-host-gpt-1", "multinomial-on-host-gpt-32")
     costs = "drawing each token on the CPU makes GPT-2 decoding {0} slower for one sequence, {1} for 32"
     listens = (Calls(*NAMES),)
+    replaces = (DEVICE_TO_HOST_COPY, "TPF201")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         draw = drawn_on_host(site)
@@ -90,6 +92,7 @@ class MultinomialOnCpu(Rule):
             confidence=draw.confidence,
             help="Draw on the GPU: that waits for nothing.",
             fix=_fix(site, draw),
+            parts=tuple(map(site.model.source.span, (draw.leaves, *draw.returns))),
         )
 
 

@@ -8,7 +8,8 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
-from perflint.rules.sync._scalars import NAN_CHECK, READS, owned
+from perflint.rules.sync._nan import checks_for_nan
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.source.quoting import quoted
 
@@ -73,14 +74,15 @@ class NanCheckPerStep(Rule):
     - [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html) looks for infinite gradients by itself
     """
 
-    code, name = NAN_CHECK, "nan-check-per-step"
+    code, name = "TPF107", "nan-check-per-step"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("nan-check-per-step-gpt", "nan-check-per-step-gpt-host-work", "nan-check-per-step-policy")
     listens = (TruthSite, Calls(*READS))
+    replaces = (SCALAR_READ, "TPF103", TRUTH_OF_TENSOR, DEVICE_TO_HOST_COPY)
 
     def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
-        read = owned(site, self.code)
-        if read is None:
+        read = read_at(site)
+        if read is None or not checks_for_nan(site.model, read.node, read.tensor):
             return
         yield self.finding(
             site,

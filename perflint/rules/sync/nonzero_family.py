@@ -12,7 +12,6 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.rules.sync._indices import Index, Part, parts
-from perflint.rules.sync._masked import is_of_masked_loss
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -109,7 +108,7 @@ class NonzeroFamily(Rule):
 
 def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, SubscriptSite):
-        return None if is_of_masked_loss(site.model, site.node) else indexed(site)
+        return indexed(site)
     operand = _operand(site)
     return None if operand is None else operand_confidence(site.value(operand))
 

@@ -12,7 +12,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._elements import Element, element_read
-from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, PER_ELEMENT_READ, Read, owned
+from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, NUMBERS, SCALAR_READ, Read, read_at
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.concrete import cst
@@ -70,14 +70,15 @@ class PerElementRead(Rule):
     - [Avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
 
-    code, name = PER_ELEMENT_READ, "per-element-read"
+    code, name = "TPF103", "per-element-read"
     effect, severity = Effect.SYNC, Severity.ERROR
     measured = ("per-element-read-policy", "per-element-read-gpt", "per-element-read-gpt-host-work")
     costs = "64 numbers read one by one in each step make training of a small MLP {0} slower, and of a GPT-2 {1}"
     listens = (Calls(*NUMBERS),)
+    replaces = (SCALAR_READ, DEVICE_TO_HOST_COPY)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        read = owned(site, self.code)
+        read = read_at(site)
         element = None if read is None else element_read(site.model, read.node, read.tensor)
         if read is None or element is None:
             return

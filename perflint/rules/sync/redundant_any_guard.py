@@ -18,7 +18,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
-from perflint.rules.sync._scalars import READS, REDUNDANT_ANY_GUARD, owned
+from perflint.rules.sync._scalars import READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
 from perflint.semantics.dataflow.scope_flow import Bound, Loop
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
@@ -85,13 +85,14 @@ class RedundantAnyGuard(Rule):
     - [torch.Tensor.masked_fill_](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html)
     """
 
-    code, name = REDUNDANT_ANY_GUARD, "redundant-any-guard"
+    code, name = "TPF106", "redundant-any-guard"
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("redundant-any-guard-gpt", "redundant-any-guard-gpt-host-work", "redundant-any-guard-policy")
     listens = (TruthSite, Calls(*READS))
+    replaces = (SCALAR_READ, TRUTH_OF_TENSOR, "TPF107")
 
     def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
-        read = owned(site, self.code)
+        read = read_at(site)
         guard = None if read is None else any_guard(site.model, read.node)
         if read is None or guard is None:
             return

@@ -8,7 +8,7 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, owned
+from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
 from perflint.rules.sync._sums import summed_on_device
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -86,7 +86,7 @@ class ScalarReadInLoop(Rule):
     listens = (Calls(*NUMBERS),)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        read = owned(site, self.code)
+        read = number_at(site)
         if read is None:
             return
         yield self.finding(

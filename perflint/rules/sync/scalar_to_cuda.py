@@ -104,6 +104,7 @@ class ScalarToCuda(Rule):
     severity = Severity.WARNING
     measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
     listens = (Calls(*_CONSTRUCTORS, _NEW, *MOVES),)
+    replaces = ("TPF201",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)

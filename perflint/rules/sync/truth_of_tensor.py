@@ -10,7 +10,7 @@ from perflint.rules._statements import statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._asserts import async_assert
-from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, owned
+from perflint.rules.sync._scalars import TRUTH_OF_TENSOR, TRUTHS, read_at
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.sites import CallSite, Site, TruthSite
 from perflint.source.quoting import quoted
@@ -85,7 +85,7 @@ class TruthOfTensor(Rule):
     listens = (TruthSite, Calls(*TRUTHS))
 
     def check(self, site: TruthSite | CallSite) -> Iterator[Finding]:
-        read = owned(site, self.code)
+        read = read_at(site)
         if read is None:
             return
         yield self.finding(

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import flow_around
@@ -15,8 +15,7 @@ from perflint.rules._places import loops_around, targets
 from perflint.rules._says import says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, creator, host_confidence, move
-from perflint.rules.sync._drawn import returns_drawn
+from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.worth import sentence
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -25,6 +24,8 @@ from perflint.semantics.values import Device, Instance, Value
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
+_CREATED = (Content.FILLED, Content.NUMBER, Content.DATA)
+"""The contents of tensors that are created on the CPU for the copy, which more precise rules report."""
 
 
 _STREAMS = re.compile(r"\b(?:Stream|stream|set_stream)\(")
@@ -140,9 +141,11 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 
 def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     moved = move(site)
-    if moved is None or not moved.blocking or creator(site, receiver) is not None:
+    if moved is None or not moved.blocking:
         return None
-    if returns_drawn(site.model, site.node):
+    made = creator(site, receiver)
+    created = None if made is None else content(site, made, site.model.target(made))
+    if created is not None and created not in _CREATED:
         return None
     destination = moved.device or moved.other
     value = site.receiver if site.receiver is not None else site.value(receiver)
@@ -150,7 +153,10 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
         # Who moves all that a dict holds has it from a loader.
         source = Confidence.MEDIUM
-    return None if source is None else weakest(source, moved.confidence)
+    if source is None:
+        return None
+    # `torch.as_tensor(x)` of unknown data may be a tensor of the GPU already.
+    return weakest(lowered(source) if created is Content.DATA else source, moved.confidence)
 
 
 def _is_given(value: Value) -> bool:

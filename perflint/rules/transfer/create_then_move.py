@@ -110,6 +110,7 @@ class CreateThenMove(Rule):
     measured = ("create-then-move-gpt-host-work", "create-then-move-gpt", "create-then-move-policy")
     costs = "a tensor of 1024 × 1024 copied once per step costs GPT-2 training {0} if 2 ms of CPU work follow"
     listens = (Calls(*MOVES),)
+    replaces = ("TPF201",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not isinstance(site.node.func, ast.Attribute):
