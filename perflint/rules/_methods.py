@@ -28,6 +28,11 @@ def in_tests(model: Model) -> bool:
     return model.module.is_of_tests
 
 
+def serves_tests(model: Model) -> bool:
+    """True if a file belongs to the tests of its project, or holds helpers of tests."""
+    return model.module.serves_tests
+
+
 def is_self(node: ast.AST | None) -> bool:
     """True if an expression is the plain name `self`."""
     return isinstance(node, ast.Name) and node.id == "self"

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
-from perflint.semantics.test_files import is_test_file
+from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.semantics.texts import FileText, Texts
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
@@ -47,6 +47,11 @@ class Module:
     def is_of_tests(self) -> bool:
         """True if the file belongs to the tests of its project."""
         return is_test_file(self)
+
+    @cached_property
+    def serves_tests(self) -> bool:
+        """True if the file belongs to the tests of its project, or holds helpers of tests."""
+        return serves_tests(self)
 
     @cached_property
     def structure(self) -> Structure:

@@ -29,6 +29,12 @@ def is_test_file(module: Module) -> bool:
     return is_test_path(module.path, module.root) and _holds_tests(module)
 
 
+def serves_tests(module: Module) -> bool:
+    """True if a file is a test, or is in a package or file named `testing`: helpers of tests, as in `torch.testing`."""
+    named = {module.path.stem, *_folders(module.path, module.root)}
+    return module.is_of_tests or not {"testing", "testing_utils"}.isdisjoint(named)
+
+
 def _is_named_so(path: Path) -> bool:
     return path.name.startswith("test_") or path.stem.endswith("_test") or path.name == "conftest.py"
 

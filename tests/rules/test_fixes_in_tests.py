@@ -1,4 +1,4 @@
-"""In the tests of a project, assertions and calls that empty caches are left as they are."""
+"""In the tests of a project and their helpers, assertions and calls that empty caches are left as they are."""
 
 from __future__ import annotations
 
@@ -26,13 +26,24 @@ def test_training(model: torch.nn.Module, loader, optimizer):
 """
 
 
-@pytest.mark.parametrize(("name", "fixed"), [("train.py", {"TPF105", "TPF107", "TPF123"}), ("test_train.py", set())])
+FIXED = {"TPF105", "TPF107", "TPF123"}
+FILES = [
+    ("train.py", FIXED),
+    ("evaluation/testing_loop.py", FIXED),
+    ("test_train.py", set()),
+    ("package/testing/checks.py", set()),
+    ("package/testing.py", set()),
+    ("package/testing_utils.py", set()),
+]
+
+
+@pytest.mark.parametrize(("name", "fixed"), FILES)
 def test_fixes_in_tests(name: str, fixed: set[str]) -> None:
     source = Source(name, TEXT)
     settings = Settings(profile=Profile.AUDIT, torch_version=(2, 6))
     report = check_source(source, Project([Path(name)]), RuleSet(all_rules()), settings)
     found = [finding for finding in report.findings if finding.code in ("TPF105", "TPF107", "TPF123")]
-    assert {finding.code for finding in found} == {"TPF105", "TPF107", "TPF123"}
+    assert {finding.code for finding in found} == FIXED
     assert {finding.code for finding in found if finding.fix is not None} == fixed
 
 

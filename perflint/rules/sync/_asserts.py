@@ -7,7 +7,7 @@ import ast
 from perflint.findings import Confidence, Fix, Safety
 from perflint.fixes.edits import replace
 from perflint.fixes.imports import spell
-from perflint.rules._methods import in_tests
+from perflint.rules._methods import serves_tests
 from perflint.rules._since import ASSERT_ASYNC, ASSERT_ASYNC_MESSAGE
 from perflint.rules._statements import swallows
 from perflint.rules.sync._scalars import Read
@@ -19,10 +19,10 @@ from perflint.source.concrete import cst
 def async_assert(model: Model, read: Read) -> Fix | None:
     """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit.
 
-    None in tests: there, an assertion that fails late, in another test, says nothing. None where the code around
-    it handles the error: on a GPU it cannot be handled. None where the tensor is on the CPU as likely as not.
+    None in tests and their helpers: an assertion that fails late, in another test, is of no use there. None if the
+    code around it handles the error: on a GPU it cannot be handled. None if the tensor may well be on the CPU.
     """
-    if read.confidence is Confidence.LOW or in_tests(model) or swallows(model, read.node):
+    if read.confidence is Confidence.LOW or serves_tests(model) or swallows(model, read.node):
         return None
     statement = model.parent(read.node)
     if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:

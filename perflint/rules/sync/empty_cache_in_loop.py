@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.rules._methods import in_tests
+from perflint.rules._methods import serves_tests
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._statements import block_of, removal
 from perflint.rules._words import often
@@ -182,7 +182,7 @@ def _is_model(value: object) -> bool:
 def _fix(site: CallSite) -> Fix | None:
     """Where it certainly runs in each step of a program, of a function that does other things."""
     model, statement = site.model, site.model.parent(site.node)
-    if site.heat is not Heat.HOT or in_tests(model) or frees_memory(model, site.node):
+    if site.heat is not Heat.HOT or serves_tests(model) or frees_memory(model, site.node):
         return None
     if not isinstance(statement, ast.Expr) or _is_explained(model, statement):
         return None
