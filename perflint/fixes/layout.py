@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import keyword
+import re
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -26,6 +27,8 @@ _ENOUGH_LINES = 100
 _NEARLY, _SOME = 6, 5
 _TOLERATED = 0.01
 """The share of a file's lines that may be longer than its limit: strings and links cannot be broken."""
+_BREAKABLE = re.compile(r"[^#]*[(\[{][^#]*|from [^#]+")
+"""Lines of code that formatters can break: they have a bracket or are imports, and have no comment."""
 _LONG_STRING = 40
 """Characters of a string that may make its line too long."""
 _LEAST = 8
@@ -35,6 +38,7 @@ _WITHIN_A_PART = frozenset("()[]{}.=:")
 """Operators outside of brackets that a line may have that is broken in one of its brackets."""
 _PARTING = frozenset({"and", "or", "else", "is", "lambda"})
 """Keywords that stand between operands."""
+_SUMS, _PRODUCTS = frozenset("+-"), frozenset({"*", "**", "/", "//", "%", "@"})
 
 _Lines = Mapping[int, Sequence[tokenize.TokenInfo]]
 """The tokens of each line."""
@@ -45,36 +49,34 @@ def breaks(before: Source, after: Source) -> list[Edit]:
 
     They break one level of brackets: what they leave may be broken again.
     """
-    limit = _limit(before)
-    if limit is None:
-        return []
     known = set(before.lines)
-    long = [number for number, line in enumerate(after.lines, 1) if len(line.rstrip()) > limit and line not in known]
-    if not long:
+    added = {number: len(line.rstrip()) for number, line in enumerate(after.lines, 1) if line not in known}
+    if max(added.values(), default=0) <= min(_NARROW):
+        return []
+    limit = _limit(before)
+    if limit is None or max(added.values()) <= limit:
         return []
     tokens = _by_line(after)
-    return [edit for number in long for edit in _broken(after, number, tokens, limit)]
+    return [edit for number in added if added[number] > limit for edit in _broken(after, number, tokens, limit)]
 
 
 @lru_cache(maxsize=4)
 def _limit(source: Source) -> int | None:
-    """The line length that a file keeps, in characters; None if it keeps none."""
+    """The line length that a file keeps, in characters; None if it keeps none.
+
+    A formatter leaves no longer line that it can break. In files that are formatted by hand, a few lines are longer.
+    """
     lengths = [len(line.rstrip()) for line in source.lines]
     for limit in _NARROW:
         if len(lengths) >= _ENOUGH_LINES and max(lengths) <= limit:
             if sum(length > limit - _NEARLY for length in lengths) >= _SOME:
                 return limit
+    text = _text(source)
+    code = [line.rstrip() for number, line in enumerate(source.lines, 1) if number not in text]
     tolerated = len(lengths) * _TOLERATED
-    text: set[int] | None = None
-    for limit in _LIMITS:
-        longer = {number for number, length in enumerate(lengths, 1) if length > limit}
-        if len(longer) > tolerated:
-            # Formatters break neither strings nor comments.
-            text = _text(source) if text is None else text
-            longer -= text
-        if len(longer) <= tolerated:
-            return limit
-    return None
+    kept = [limit for limit in _LIMITS if sum(len(line) > limit for line in code) <= tolerated]
+    longest = max((len(line) for line in code if _BREAKABLE.fullmatch(line)), default=0)
+    return next((limit for limit in kept if longest <= limit), kept[0] if kept else None)
 
 
 def _text(source: Source) -> set[int]:
@@ -226,15 +228,19 @@ def _pairs(tokens: Sequence[tokenize.TokenInfo]) -> list[_Bracket] | None:
 def _may_be_broken(tokens: Sequence[tokenize.TokenInfo], found: Sequence[_Bracket], is_statement: bool) -> bool:
     """True if black splits a line at a bracket, and not at its operands or members.
 
-    A statement may have two, if its last bracket ends it.
+    A statement may have two, if its last bracket ends it; products in a sum count as one. The operator that begins a
+    line parts it from the line above.
     """
     within = {index for each in found for index in range(each.opening, each.closing + 1)}
     begin = max(
-        (index + 1 for index in range(1, len(tokens)) if index not in within and _assigns(tokens, index)), default=0
+        (index + 1 for index in range(1, len(tokens)) if index not in within and _assigns(tokens, index)),
+        default=int(not is_statement),
     )
-    parted = sum(_parts(tokens, index) for index in range(begin, len(tokens)) if index not in within)
+    parting = [tokens[at].string for at in range(begin, len(tokens)) if at not in within and _parts(tokens, at)]
+    if not _SUMS.isdisjoint(parting):
+        parting = [each for each in parting if each not in _PRODUCTS]
     ends = bool(found) and found[-1].closing == len(tokens) - 1
-    return not parted or (parted == 1 and is_statement and ends)
+    return not parting or (len(parting) == 1 and is_statement and ends)
 
 
 def _assigns(tokens: Sequence[tokenize.TokenInfo], index: int) -> bool:

@@ -95,6 +95,22 @@ CASES = {
         f"x = {LONG} * torch.full({LONG}, {LONG}, device=d)\n",
         f"x = {LONG} * torch.full(\n    {LONG}, {LONG}, device=d\n)\n",
     ),
+    "a product of a sum before a bracket": (
+        f"x = {LONG} + y * torch.full({LONG}, {LONG}, device=d)\n",
+        f"x = {LONG} + y * torch.full(\n    {LONG}, {LONG}, device=d\n)\n",
+    ),
+    "two sums before a bracket": (
+        f"x = {LONG} + y + torch.full({LONG}, {LONG}, device=d)\n",
+        f"x = {LONG} + y + torch.full({LONG}, {LONG}, device=d)\n",
+    ),
+    "the last choice on its line": (
+        f"x = (\n    {LONG}\n    if y\n    else torch.full_like({LONG}, {LONG}, device=d)\n)\n",
+        f"x = (\n    {LONG}\n    if y\n    else torch.full_like(\n        {LONG}, {LONG}, device=d\n    )\n)\n",
+    ),
+    "the last operand on its line": (
+        f"x = (\n    {LONG}\n    + torch.full_like({LONG}, {LONG}, device=device)\n)\n",
+        f"x = (\n    {LONG}\n    + torch.full_like(\n        {LONG}, {LONG}, device=device\n    )\n)\n",
+    ),
     "one operand in brackets": (
         f"x = (\n    {LONG} * torch.full({LONG}, {LONG}, device=d)\n)\n",
         f"x = (\n    {LONG} * torch.full({LONG}, {LONG}, device=d)\n)\n",
@@ -147,6 +163,17 @@ def test_a_file_of_long_lines_keeps_them() -> None:
     text = CASES["the outer bracket"][0]
     assert laid_out(f"x = {'b' * 150}\n", text) == text
     assert laid_out(f"x = {'b' * 110}\n", text) == text
+
+
+@pytest.mark.parametrize("line", ["x = f({}, a)", "from a import {}, b", "x = y[{}] + z"])
+def test_a_long_line_that_could_be_broken_shows_a_higher_limit(line: str) -> None:
+    text = f"x = torch.zeros({LONG}, {LONG}, device=of_it)\n"
+    assert 88 < len(text) - 1 <= 100
+    longer = line.format("b" * (100 - len(line))) + "\n"
+    assert 88 < len(longer) - 1 <= 100
+    assert laid_out("x = 1\n" * 200 + longer, text) == text
+    for kept in (f"x = {'b' * 94}\n", f"{longer[:-1]}  # b\n", f"x = '{'(b) ' * 24}'\n"):
+        assert laid_out("x = 1\n" * 200 + kept, text) != text
 
 
 def test_narrow_lines_stay_narrow() -> None:
