@@ -1,0 +1,153 @@
+"""The names that single nodes bind: targets, parameters, imports, definitions, patterns.
+
+`symbols` collects them for a whole file; the modules of `dataflow` follow them in program order.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from perflint.frozen import dataclass
+from perflint.semantics.structure import FunctionNode, children
+
+Import = ast.Import | ast.ImportFrom
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class How(Enum):
+    """The construct that binds a name."""
+
+    ASSIGNED = "assigned"
+    AUGMENTED = "augmented"
+    DECLARED = "declared"
+    """Annotated, with no value."""
+    LOOP = "loop"
+    COMPREHENSION = "comprehension"
+    WITH = "with"
+    NAMED = "named"
+    """By `:=`."""
+    PARAMETER = "parameter"
+    IMPORT = "import"
+    DEFINITION = "definition"
+    EXCEPT = "except"
+    PATTERN = "pattern"
+    DELETED = "deleted"
+    TYPE_PARAMETER = "type parameter"
+    GROWN = "grown"
+    """Something is put into it: `x.append(y)`, `x[k] = y`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A place that gives a name its value. `value` is the expression that it comes from, if any."""
+
+    how: How
+    node: ast.AST
+    line: int
+    value: ast.expr | None = None
+    whole: bool = True
+    """True if the name gets all of the value, not a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One name that an import statement binds, and the full name that it stands for."""
+
+    statement: Import
+    alias: ast.alias
+    local: str
+    """The name in the file; "*" for all names of a module."""
+    full: str
+    """With a dot in front for each level of a relative import."""
+
+
+def imported(statement: Import) -> Iterator[Imported]:
+    """The names that an import statement binds."""
+    for alias in statement.names:
+        if isinstance(statement, ast.ImportFrom):
+            full = f"{'.' * statement.level}{statement.module or ''}.{alias.name}"
+            yield Imported(statement, alias, alias.asname or alias.name, full)
+        elif alias.asname:
+            yield Imported(statement, alias, alias.asname, alias.name)
+        else:
+            root = alias.name.partition(".")[0]
+            yield Imported(statement, alias, root, root)
+
+
+def local_name(alias: ast.alias) -> str:
+    """The name that one part of an import binds; "*" for all names of a module."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself binds or deletes, in the scope that it stands in."""
+    if isinstance(node, ast.Name):
+        if not isinstance(node.ctx, ast.Load):
+            yield node.id
+    elif isinstance(node, DEFINITIONS):
+        yield node.name
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (name for name in map(local_name, node.names) if name != "*")
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+        yield node.name
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+
+
+def targets(node: ast.expr) -> Iterator[ast.expr]:
+    """The single targets of a target: the parts of tuples and lists, without their stars."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (ast.Tuple, ast.List)):
+            stack += reversed(part.elts)
+        elif isinstance(part, ast.Starred):
+            stack.append(part.value)
+        else:
+            yield part
+
+
+def parameters(function: FunctionNode) -> dict[str, ast.arg]:
+    """The parameters of a function by name."""
+    args = function.args
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return {arg.arg: arg for arg in every if arg is not None}
+
+
+def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.AST]:
+    """The nodes in the body of a scope in source order, without those inside the functions and classes in it."""
+    stack: list[ast.AST] = [scope.body] if isinstance(scope, ast.Lambda) else list(reversed(scope.body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (*DEFINITIONS, ast.Lambda)):
+            stack += reversed(children(node))
+
+
+def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:
+    """How a target is bound where it stands; the nodes around it come innermost first."""
+    line, whole = target.lineno, True
+    for outer in around:
+        if isinstance(outer, (ast.Tuple, ast.List, ast.Starred)):
+            whole = False
+        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
+            how = How.DECLARED if outer.value is None else How.ASSIGNED
+            return Binding(how, target, line, outer.value, whole)
+        elif isinstance(outer, ast.AugAssign):
+            return Binding(How.AUGMENTED, target, line, outer.value, whole)
+        elif isinstance(outer, (ast.For, ast.AsyncFor)):
+            return Binding(How.LOOP, target, line, outer.iter, whole)
+        elif isinstance(outer, ast.comprehension):
+            return Binding(How.COMPREHENSION, target, line, outer.iter, whole)
+        elif isinstance(outer, ast.withitem):
+            return Binding(How.WITH, target, line, outer.context_expr, whole)
+        elif isinstance(outer, ast.NamedExpr):
+            return Binding(How.NAMED, target, line, outer.value, whole)
+        elif isinstance(outer, ast.Delete):
+            return Binding(How.DELETED, target, line)
+        else:
+            return None
+    return None
