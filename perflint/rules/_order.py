@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
@@ -75,8 +74,5 @@ def _is_fixed(model: Model, node: ast.expr, active: ast.expr) -> bool:
 
 def _is_local(model: Model, node: ast.Name) -> bool:
     """True if only the function around a name binds it."""
-    function = model.function(node)
-    shared: list[ast.Global | ast.Nonlocal] = [*model.nodes(ast.Global), *model.nodes(ast.Nonlocal)]
-    if function is None or any(node.id in each.names for each in shared):
-        return False
-    return definitions(node, model.ancestors(node), node.id).scope is function
+    variable = model.symbols.variable(node)
+    return variable.scope.node is model.function(node) and not variable.is_shared

@@ -13,6 +13,8 @@ from perflint.frozen import dataclass
 from perflint.semantics.structure import FunctionNode, children
 
 Import = ast.Import | ast.ImportFrom
+Loop = ast.For | ast.AsyncFor | ast.While
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -125,6 +127,34 @@ def own_nodes(scope: FunctionNode | ast.ClassDef | ast.Module) -> Iterator[ast.A
         yield node
         if not isinstance(node, (*DEFINITIONS, ast.Lambda)):
             stack += reversed(children(node))
+
+
+def names_of_loops(body: list[ast.stmt]) -> dict[ast.AST, dict[str, None]]:
+    """The names that each loop of a block binds, each once, outside of functions and classes in it."""
+    found: dict[ast.AST, dict[str, None]] = {}
+    open_loops: list[ast.AST] = []
+    stack: list[ast.AST | None] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if node is None:
+            inner = found[open_loops.pop()]
+            if open_loops:
+                found[open_loops[-1]].update(inner)
+            continue
+        if open_loops:
+            found[open_loops[-1]].update(dict.fromkeys(bound_names(node)))
+        if isinstance(node, (*DEFINITIONS, ast.Lambda)):
+            continue
+        if isinstance(node, LOOPS):
+            found[node] = {}
+            open_loops.append(node)
+            stack.append(None)
+        if isinstance(node, ast.comprehension):
+            # Its targets are names of its own.
+            stack += [*node.ifs, node.iter]
+        else:
+            stack += reversed(children(node))
+    return found
 
 
 def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:

@@ -19,6 +19,7 @@ from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionNode, walk
+from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 from perflint.semantics.view import View
 
@@ -237,6 +238,11 @@ class Model:
         from perflint.semantics.dataflow.in_numpy import InNumpy
 
         return InNumpy(self)
+
+    @property
+    def symbols(self) -> Symbols:
+        """The scopes of the file, and the variables that its names mean."""
+        return self.module.symbols
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node; None for the module."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
+from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.semantics.texts import FileText, Texts
 from perflint.source.reading import Unreadable, read
@@ -57,6 +58,11 @@ class Module:
     def structure(self) -> Structure:
         """Functions, classes and parents."""
         return scan(self.tree)
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """Its scopes, and the variables that its names mean."""
+        return Symbols(self.tree, self.structure)
 
     @cached_property
     def definitions(self) -> dict[str, ast.stmt]:

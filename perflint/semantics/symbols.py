@@ -46,6 +46,11 @@ class Variable:
     """The scopes with code that binds, reads or declares it."""
 
     @property
+    def is_shared(self) -> bool:
+        """True if a function or class declares it `global` or `nonlocal`."""
+        return any(self.name in scope.declared for scope in self.seen_in)
+
+    @property
     def is_private(self) -> bool:
         """True if it belongs to a function, and only the code of that function, not of those inside it, mentions it."""
         home = self.scope.frame

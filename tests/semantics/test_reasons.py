@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from perflint.semantics.dataflow.definitions import How, definitions
+from perflint.semantics.binders import How
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.explain.describe import describe
 from perflint.semantics.explain.reasons import Reasons, Step
 from perflint.semantics.heat.reasons import HeatReasons
@@ -607,7 +608,7 @@ def test_what_is_bound_is_what_is_read(path: Path) -> None:
     compared = 0
     for node in model.everything():
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            bindings = definitions(node, model.ancestors(node), node.id).bindings
+            bindings = definitions(model.symbols, node, node.id).bindings
             if len(bindings) == 1 and bindings[0].how in (How.ASSIGNED, How.LOOP):
                 assert isinstance(bindings[0].node, ast.expr)
                 assert model.value(node) == model.value(bindings[0].node), node.lineno

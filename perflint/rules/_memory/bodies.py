@@ -12,16 +12,16 @@ from perflint.rules._memory import operators
 from perflint.rules._memory.flows import Body, body_around, flow_around
 from perflint.rules._memory.uses import Fate, Position, handed
 from perflint.rules._visible import is_local
-from perflint.semantics.dataflow.scope_flow import Bound, Loop
+from perflint.semantics.binders import Loop, own_nodes, targets
+from perflint.semantics.dataflow.scope_flow import Bound
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Scalar, Sequence, Tensor, Value
 
 Place = Bound | str
 """Something that holds a tensor: a binding of a local name, or text for a name or attribute that others see."""
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _PLAIN: tuple[type[Value], ...] = (Scalar, Const, Dtype, DeviceValue)
 """Values that hold no memory."""
 _MOST_OWNERS = 32
@@ -59,7 +59,7 @@ class Memory:
         """The places of each group."""
         self._owners: dict[Place, set[Place]] = {}
         """The groups of the objects that an attribute is asked of, by its group."""
-        self._nodes = list(_own_nodes(body))
+        self._nodes = list(own_nodes(body))
         self._open: set[Place] = set()
         """Groups that code outside of the function may know without being handed them."""
         self._given: set[Place] = set()
@@ -177,7 +177,7 @@ class Memory:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             given = self._places(node.value)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                for part in _parts(target):
+                for part in targets(target):
                     if isinstance(part, ast.Attribute):
                         self._unite([*self._places(part), *given])
                     elif isinstance(part, ast.Subscript) and not self._model.value(part.value).tensor:
@@ -347,24 +347,6 @@ def lived(begin: Position, end: Position, loops: set[Loop]) -> tuple[Position, P
 
 def _inside(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> ast.AST:
     return function.body if isinstance(function, ast.Lambda) else function.body[0]
-
-
-def _own_nodes(body: Body) -> Iterator[ast.AST]:
-    """The nodes of a function in source order, without those inside the functions and classes in it."""
-    stack: list[ast.AST] = [body.body] if isinstance(body, ast.Lambda) else list(reversed(body.body))
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, _SCOPES):
-            stack += reversed(children(node))
-
-
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for each in target.elts:
-            yield from _parts(each)
-    else:
-        yield target.value if isinstance(target, ast.Starred) else target
 
 
 def _position(node: ast.AST) -> Position:

@@ -13,7 +13,8 @@ from perflint.frozen import dataclass
 from perflint.rules._memory import operators
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._visible import is_local
-from perflint.semantics.dataflow.scope_flow import Bound, Flow, Loop
+from perflint.semantics.binders import Loop
+from perflint.semantics.dataflow.scope_flow import Bound, Flow
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.values import Array, Function, Tensor

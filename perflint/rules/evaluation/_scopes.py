@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
-from perflint.semantics.dataflow.definitions import parameters
+from perflint.semantics.binders import parameters
 from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model

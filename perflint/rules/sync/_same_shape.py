@@ -93,5 +93,5 @@ def _keeps_shape(model: Model, path: str, made: ast.expr, indexed: ast.expr) -> 
         if isinstance(each, ast.Attribute) and each.attr in _RESHAPES and path_of(each.value) == path:
             return False
     uses = [each for each in walk(made) if path_of(each) == path]
-    here = definitions(indexed, model.ancestors(indexed), path)
-    return all(definitions(use, model.ancestors(use), path).bindings == here.bindings for use in uses)
+    here = definitions(model.symbols, indexed, path)
+    return all(definitions(model.symbols, use, path).bindings == here.bindings for use in uses)

@@ -19,7 +19,8 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._guards import Guard, any_guard
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.rules.sync._scalars import READS, SCALAR_READ, TRUTH_OF_TENSOR, read_at
-from perflint.semantics.dataflow.scope_flow import Bound, Loop
+from perflint.semantics.binders import Loop
+from perflint.semantics.dataflow.scope_flow import Bound
 from perflint.semantics.sites import CallSite, TruthSite
 from perflint.semantics.values import Const, Kind, Tensor
 from perflint.source.concrete import code, cst

@@ -9,7 +9,8 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._indices import Index, parts
-from perflint.semantics.dataflow.definitions import How, definitions
+from perflint.semantics.binders import How
+from perflint.semantics.dataflow.definitions import definitions
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.values import Device, Evidence, Kind, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
@@ -179,7 +180,7 @@ def _is_element(site: SubscriptSite, node: ast.expr, index: Tensor) -> bool:
     """True for a name of one element that the function also reads: `i = order[0]`, `i.item()`, `boxes[i]`."""
     if not isinstance(node, ast.Name) or index.rank is not None:
         return False
-    found = definitions(node, site.model.ancestors(node), node.id)
+    found = definitions(site.model.symbols, node, node.id)
     assigned = [bound for bound in found.bindings if bound.how is How.ASSIGNED and bound.whole]
     targets = [bound.node for bound in assigned if _is_selected(bound.value)]
     if found.is_open or not targets or len(targets) < len(found.bindings):

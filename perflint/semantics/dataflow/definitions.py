@@ -8,50 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.semantics.structure import children, path_of, stands_in, walk
+from perflint.semantics.binders import COMPREHENSIONS, DEFINITIONS, Binding, How, bound_names, parameters, targets
+from perflint.semantics.structure import FunctionNode, path_of, stands_in, walk
+from perflint.semantics.symbols import Symbols
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-Scope = ast.Module | ast.ClassDef | _Function
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+Scope = ast.Module | ast.ClassDef | FunctionNode
 _GROWS = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
-
-
-class How(Enum):
-    """The statement that binds a name."""
-
-    ASSIGNED = "assigned"
-    AUGMENTED = "augmented"
-    DECLARED = "declared"
-    """Annotated, with no value."""
-    LOOP = "loop"
-    COMPREHENSION = "comprehension"
-    WITH = "with"
-    NAMED = "named"
-    """By `:=`."""
-    PARAMETER = "parameter"
-    IMPORT = "import"
-    DEFINITION = "definition"
-    EXCEPT = "except"
-    PATTERN = "pattern"
-    GROWN = "grown"
-    """Something is put into it: `x.append(y)`, `x[k] = y`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A place that gives a name its value. `value` is the expression that it comes from, if any."""
-
-    how: How
-    node: ast.AST
-    line: int
-    value: ast.expr | None = None
-    whole: bool = True
-    """True if the name gets all of the value, not a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,75 +30,33 @@ class Definitions:
     """The function, class or module that the name belongs to."""
 
 
-def definitions(node: ast.AST, around: Iterable[ast.AST], path: str) -> Definitions:
-    """The binding of a path that is used at `node`; the nodes around it come innermost first."""
+def definitions(symbols: Symbols, node: ast.AST, path: str) -> Definitions:
+    """The bindings of a path that reach its use at `node`."""
     root = path.partition(".")[0]
-    use = inner = node
-    is_later = False
-    for outer in around:
-        if isinstance(outer, _COMPREHENSIONS):
-            bound = _by_comprehension(outer, node, root)
-            if bound is not None:
-                return Definitions((bound,), False) if path == root else Definitions()
-        elif isinstance(outer, ast.Lambda):
-            if inner is outer.body and root in parameters(outer):
-                return _reaching(outer, path, node)
-        elif isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if stands_in(outer.body, inner):
-                if _binds(outer, root):
-                    return _reaching(outer, path, use, is_later)
-                use, is_later = outer, True
-        elif isinstance(outer, ast.Module):
-            # A function sees what is there when it is called: at the end, as far as one can tell.
+    around = symbols.scope_around(node)
+    variable = symbols.resolve(around, root)
+    use, is_later = node, False
+    for scope in around.chain:
+        outer = scope.node
+        is_home = scope is variable.scope
+        if isinstance(outer, ast.Module):
+            # A function sees the bindings that the module ends with: calls are assumed to come after all of it.
             return _reaching(outer, path, None if is_later else use)
-        elif isinstance(outer, ast.ClassDef) and stands_in(outer.body, inner):
+        if isinstance(outer, COMPREHENSIONS):
+            if is_home:
+                return Definitions((variable.bindings[0],), False) if path == root else Definitions()
+        elif isinstance(outer, ast.ClassDef):
             found = Definitions() if is_later else _reaching(outer, path, use)
             if found.bindings:
                 return found
             use = outer
-        inner = outer
+            if is_home and scope.outer is not None:
+                variable = symbols.resolve(scope.outer, root)
+        elif is_home:
+            return _reaching(outer, path, use, is_later)
+        elif not isinstance(outer, ast.Lambda):
+            use, is_later = outer, True
     return Definitions()
-
-
-def binding_of(target: ast.expr, around: Iterable[ast.AST]) -> Binding | None:
-    """How a target is bound where it stands; the nodes around it come innermost first."""
-    line, whole = target.lineno, True
-    for outer in around:
-        if isinstance(outer, (ast.Tuple, ast.List, ast.Starred)):
-            whole = False
-        elif isinstance(outer, (ast.Assign, ast.AnnAssign)):
-            how = How.DECLARED if outer.value is None else How.ASSIGNED
-            return Binding(how, target, line, outer.value, whole)
-        elif isinstance(outer, ast.AugAssign):
-            return Binding(How.AUGMENTED, target, line, outer.value, whole)
-        elif isinstance(outer, (ast.For, ast.AsyncFor)):
-            return Binding(How.LOOP, target, line, outer.iter, whole)
-        elif isinstance(outer, ast.comprehension):
-            return Binding(How.COMPREHENSION, target, line, outer.iter, whole)
-        elif isinstance(outer, ast.withitem):
-            return Binding(How.WITH, target, line, outer.context_expr, whole)
-        elif isinstance(outer, ast.NamedExpr):
-            return Binding(How.NAMED, target, line, outer.value, whole)
-        else:
-            return None
-    return None
-
-
-def parameters(scope: _Function) -> dict[str, ast.arg]:
-    """The parameters of a function by name."""
-    args = scope.args
-    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-    return {arg.arg: arg for arg in every if arg is not None}
-
-
-def own_nodes(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) -> Iterator[ast.AST]:
-    """The nodes of a scope in source order, without those inside the functions and classes in it."""
-    stack: list[ast.AST] = list(reversed(scope.body))
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
-            stack += reversed(children(node))
 
 
 def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = False) -> Definitions:
@@ -147,52 +70,6 @@ def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = Fal
         return Definitions(scope=scope)
     bindings = sorted(state - {_UNBOUND}, key=lambda binding: binding.line)
     return Definitions(tuple(bindings), _UNBOUND in state, scope)
-
-
-def _binds(scope: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    """True if a plain name is local to a function."""
-    found = name in parameters(scope)
-    for node in own_nodes(scope):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return False
-        found = found or name in _bound_names(node)
-    return found
-
-
-def _by_comprehension(around: ast.AST, node: ast.AST, name: str) -> Binding | None:
-    """The `for` of a comprehension that binds a name used at a node."""
-    generators: list[ast.comprehension] = getattr(around, "generators", [])
-    for index, generator in enumerate(generators):
-        # What the first `for` goes over is outside.
-        if index == 0 and any(inner is node for inner in walk(generator.iter)):
-            return None
-        for target in _targets(generator.target):
-            if path_of(target) == name:
-                whole = target is generator.target
-                return Binding(How.COMPREHENSION, target, target.lineno, generator.iter, whole)
-    return None
-
-
-def _bound_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif isinstance(node, _DEFINITIONS):
-        yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for alias in node.names:
-            yield (alias.asname or alias.name).split(".", 1)[0]
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
-
-
-def _targets(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, (ast.Tuple, ast.List)):
-        for element in node.elts:
-            yield from _targets(element)
-    else:
-        yield node.value if isinstance(node, ast.Starred) else node
 
 
 _State = frozenset[Binding] | None
@@ -262,7 +139,7 @@ class _Flow:
 
     def bind(self, target: ast.expr, how: How, value: ast.expr | None) -> None:
         """Bind a target, or several."""
-        for part in _targets(target):
+        for part in targets(target):
             path = path_of(part)
             if path == self.path:
                 self.become(Binding(how, part, part.lineno, value, part is target))
@@ -375,8 +252,8 @@ class _Flow:
         done = before
         for case in node.cases:
             self.state = before
-            for part in ast.walk(case.pattern):
-                for name in _bound_names(part):
+            for part in walk(case.pattern):
+                for name in bound_names(part):
                     self.bind_name(name, How.PATTERN, part, case.pattern.lineno, node.subject)
             self.read(case.guard)
             self.run(case.body)
@@ -392,7 +269,7 @@ class _Flow:
         self.bind_name(node.name, How.DEFINITION, node, node.lineno)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name in _bound_names(node):
+        for name in bound_names(node):
             self.bind_name(name, How.IMPORT, node, node.lineno)
 
     def _return(self, node: ast.Return) -> None:
@@ -452,7 +329,7 @@ def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast
             block = getattr(outer, name, None)
             if isinstance(block, list) and stands_in(block, inner):
                 yield from _left_before(inner, block)
-        if isinstance(outer, (*_DEFINITIONS, ast.Module)):
+        if isinstance(outer, (*DEFINITIONS, ast.Module)):
             return
         if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
             yield outer.test, stands_in(outer.body, inner)
@@ -461,7 +338,7 @@ def tests_before(node: ast.AST, around: Iterable[ast.AST]) -> Iterator[tuple[ast
         elif isinstance(outer, ast.BoolOp):
             passed = outer.values[: next(i for i, value in enumerate(outer.values) if value is inner)]
             yield from ((operand, isinstance(outer.op, ast.And)) for operand in reversed(passed))
-        elif isinstance(outer, _COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
+        elif isinstance(outer, COMPREHENSIONS) and not isinstance(inner, ast.comprehension):
             for generator in reversed(outer.generators):
                 yield from ((condition, True) for condition in reversed(generator.ifs))
         inner = outer

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.dataflow.definitions import Binding, How, binding_of, own_nodes, parameters
+from perflint.semantics.binders import Binding, How, binding_of, own_nodes, parameters
 from perflint.semantics.explain.phrases import why
 from perflint.semantics.structure import FunctionNode, last_name, path_of
 from perflint.semantics.values import Instance, Tensor, Unknown

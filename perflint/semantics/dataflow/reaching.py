@@ -1,24 +1,21 @@
 """Reaching definitions of all names of a function, found in one pass over it.
 
-`bindings` answers for one name at one place and runs through the scope for each question. Here each load of a name
+`definitions` answers for one name at one place and runs through the scope for each question. Here each load of a name
 gets its definition, or a join of several, in time linear in the size of the function.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.semantics.structure import children
+from perflint.semantics.binders import COMPREHENSIONS, Loop, bound_names, names_of_loops, parameters, targets
+from perflint.semantics.structure import children, walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Loop = ast.For | ast.AsyncFor | ast.While
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST_SNAPSHOTS = 8
 """The number of `break` and `continue` of a loop that are kept apart; with more, all of its definitions count."""
 
@@ -54,58 +51,12 @@ class Reaching:
 
 def reaching(scope: ast.Module | _Function) -> Reaching:
     """The definitions that reach each load of a scope, without those in functions and classes inside it."""
-    reader = _Reader(_names_of_loops(scope.body))
+    reader = _Reader(names_of_loops(scope.body))
     if not isinstance(scope, ast.Module):
-        args = scope.args
-        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
-            if arg is not None:
-                reader.bind(arg.arg, arg)
+        for name, argument in parameters(scope).items():
+            reader.bind(name, argument)
     reader.run(scope.body)
     return reader.found
-
-
-def _names_of_loops(body: list[ast.stmt]) -> dict[ast.AST, set[str]]:
-    """The names that each loop binds, in one walk."""
-    found: dict[ast.AST, set[str]] = {}
-    open_loops: list[ast.AST] = []
-    stack: list[ast.AST | None] = list(reversed(body))
-    while stack:
-        node = stack.pop()
-        if node is None:
-            inner = found[open_loops.pop()]
-            if open_loops:
-                found[open_loops[-1]] |= inner
-            continue
-        if open_loops:
-            found[open_loops[-1]].update(_bound(node))
-        if isinstance(node, (*_DEFINITIONS, ast.Lambda)):
-            continue
-        if isinstance(node, _LOOPS):
-            found[node] = set()
-            open_loops.append(node)
-            stack.append(None)
-        if isinstance(node, ast.comprehension):
-            # Its targets are names of its own.
-            stack += [*node.ifs, node.iter]
-        else:
-            stack += reversed(children(node))
-    return found
-
-
-def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a node itself binds."""
-    if isinstance(node, ast.Name):
-        if not isinstance(node.ctx, ast.Load):
-            yield node.id
-    elif isinstance(node, _DEFINITIONS):
-        yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for alias in node.names:
-            yield (alias.asname or alias.name).split(".", 1)[0]
-    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-        yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
 
 
 _Names = dict[str, Definition | None]
@@ -131,7 +82,7 @@ class _Jumps:
 class _Reader:
     """Runs through a scope in program order with the present definition of each name."""
 
-    def __init__(self, names_of_loops: dict[ast.AST, set[str]]) -> None:
+    def __init__(self, names_of_loops: Mapping[ast.AST, Collection[str]]) -> None:
         self.found = Reaching()
         self._names_of_loops = names_of_loops
         self._now: _Names = {}
@@ -139,7 +90,7 @@ class _Reader:
         """The definitions of names before the present branch first bound them."""
         self._made: list[Definition] = []
         """The names that the present loop or `try` has bound so far."""
-        self._loops: list[tuple[set[str], _Jumps]] = []
+        self._loops: list[tuple[Collection[str], _Jumps]] = []
         self._goes_on = True
 
     # Names
@@ -206,7 +157,7 @@ class _Reader:
                 target = node.target
                 # It may stand where it is not always evaluated: the name may keep its value.
                 stack += [lambda t=target: self.bind(t.id, t, self._now.get(t.id)), node.value]
-            elif isinstance(node, _COMPREHENSIONS):
+            elif isinstance(node, COMPREHENSIONS):
                 self._comprehension(node, stack)
             elif isinstance(node, ast.Lambda):
                 stack.append(node.args)
@@ -218,7 +169,7 @@ class _Reader:
         hidden = {
             name.id: self._now.get(name.id)
             for each in generators
-            for name in _targets(each.target)
+            for name in targets(each.target)
             if isinstance(name, ast.Name)
         }
         stack.append(lambda: self._set_all(hidden))
@@ -227,7 +178,7 @@ class _Reader:
             stack += [*reversed(each.ifs), lambda t=each.target: self._assign(t), each.iter]
 
     def _assign(self, target: ast.expr) -> None:
-        for part in _targets(target):
+        for part in targets(target):
             if isinstance(part, ast.Name):
                 self.bind(part.id, part)
             else:
@@ -273,7 +224,7 @@ class _Reader:
     def _while(self, node: ast.While) -> None:
         self._loop(node, lambda: self.read(node.test))
 
-    def _loop(self, node: _Loop, start: Callable[[], None]) -> None:
+    def _loop(self, node: Loop, start: Callable[[], None]) -> None:
         names, jumps = self._names_of_loops[node], _Jumps()
         heads: _Names = {name: self._define(name, None, [self._now.get(name)]) for name in sorted(names)}
         self._set_all(heads)
@@ -389,8 +340,8 @@ class _Reader:
 
         def case(each: ast.match_case) -> None:
             self.read(each.pattern)
-            for part in ast.walk(each.pattern):
-                for name in _bound(part) if isinstance(part, ast.pattern) else ():
+            for part in walk(each.pattern):
+                for name in bound_names(part) if isinstance(part, ast.pattern) else ():
                     self.bind(name, part)
             self.read(each.guard)
             self.run(each.body)
@@ -407,7 +358,7 @@ class _Reader:
         self.bind(node.name, node)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for name in _bound(node):
+        for name in bound_names(node):
             self.bind(name, node)
 
     def _leave(self, node: ast.Return | ast.Raise) -> None:
@@ -416,7 +367,7 @@ class _Reader:
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            for part in _targets(target):
+            for part in targets(target):
                 if isinstance(part, ast.Name):
                     self._set(part.id, None)
                 else:
@@ -424,18 +375,6 @@ class _Reader:
 
     def _share(self, node: ast.Global | ast.Nonlocal) -> None:
         self.found.shared.update(node.names)
-
-
-def _targets(node: ast.expr) -> Iterator[ast.expr]:
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, (ast.Tuple, ast.List)):
-            stack += reversed(part.elts)
-        elif isinstance(part, ast.Starred):
-            stack.append(part.value)
-        else:
-            yield part
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_Reader, Any], None]] = {

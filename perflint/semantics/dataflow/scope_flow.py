@@ -1,24 +1,20 @@
 """Which uses of a plain name see which of its bindings: all names of one scope, in one pass.
 
-`bindings` answers for one name at one place. This reads a scope once, in time that grows with its
+`definitions` answers for one name at one place. This reads a scope once, in time that grows with its
 length, and then answers for every binding where its value may be used.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import Any
 
 from perflint.frozen import dataclass
-from perflint.semantics.dataflow.definitions import parameters
+from perflint.semantics.binders import COMPREHENSIONS, Loop, bound_names, local_name, names_of_loops, parameters
 from perflint.semantics.structure import FunctionNode, children, walk
 
-Loop = ast.For | ast.AsyncFor | ast.While
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _DEEPEST = 80
 """Blocks and comprehensions in one another; Python's own limit for blocks is lower."""
 _MOST_JUMPS = 64
@@ -120,7 +116,7 @@ def flow_of(scope: FunctionNode | ast.Module, lets_pass: Callable[[ast.withitem]
 
     `lets_pass` says that a context of a `with` lets errors pass; any other may swallow them.
     """
-    reader = _Reader(lets_pass)
+    reader = _Reader(lets_pass, [] if isinstance(scope, ast.Lambda) else scope.body)
     if not isinstance(scope, ast.Module):
         for name, argument in parameters(scope).items():
             reader.bind(name, argument)
@@ -149,9 +145,10 @@ class _Turn:
 class _Reader:
     """Reads a scope in the order in which it runs. `run` says whether the end of a block can be reached."""
 
-    def __init__(self, lets_pass: Callable[[ast.withitem], bool]) -> None:
+    def __init__(self, lets_pass: Callable[[ast.withitem], bool], body: list[ast.stmt]) -> None:
         self.flow = Flow()
         self._lets_pass = lets_pass
+        self._names_of_loops = names_of_loops(body)
         self._now: dict[str, Bound] = {}
         self._log: list[tuple[str, Bound | None]] = []
         """Earlier bindings, latest last, so that a branch can be undone."""
@@ -236,7 +233,7 @@ class _Reader:
                 self._meet(bound.name, [before, bound])
             elif isinstance(node, ast.Lambda):
                 stack.append(node.args)
-            elif isinstance(node, _COMPREHENSIONS):
+            elif isinstance(node, COMPREHENSIONS):
                 self._comprehension(node, inner)
             else:
                 stack += reversed(children(node))
@@ -346,7 +343,7 @@ class _Reader:
         return self._loop(node, lambda: self.read(node.test))
 
     def _loop(self, node: Loop, start: Callable[[], None]) -> bool:
-        turn = _Turn(tuple(_names_bound(node)))
+        turn = _Turn(tuple(self._names_of_loops[node]))
         heads = []
         for name in turn.names:
             before = self._now.get(name)
@@ -440,10 +437,10 @@ class _Reader:
         self.read(node.subject)
         ways: list[_Ways | None] = [[]]
         for case in node.cases:
-            before = dict.fromkeys(_names_captured(case.pattern))
-            before.update((name, self._now.get(name)) for name in before)
-            for part in walk(case.pattern):
-                for name in _names_captured(part, alone=True):
+            parts = [part for part in walk(case.pattern) if isinstance(part, ast.pattern)]
+            before = {name: self._now.get(name) for part in parts for name in bound_names(part)}
+            for part in parts:
+                for name in bound_names(part):
                     self.bind(name, part, node.subject, False)
             self.read(case.guard)
             ways.append(self._branch(lambda case=case: self.run(case.body)))  # type: ignore[misc]
@@ -462,7 +459,7 @@ class _Reader:
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            self.bind((alias.asname or alias.name).split(".", 1)[0], alias)
+            self.bind(local_name(alias), alias)
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -474,35 +471,6 @@ class _Reader:
     def _leave(self, node: ast.Return | ast.Raise) -> bool:
         self.read(*children(node))
         return False
-
-
-def _names_captured(pattern: ast.AST, alone: bool = False) -> Iterator[str]:
-    """The names that a pattern binds, or that its outermost node does."""
-    for part in [pattern] if alone else walk(pattern):
-        name = getattr(part, "rest" if isinstance(part, ast.MatchMapping) else "name", None)
-        if isinstance(part, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)) and isinstance(name, str):
-            yield name
-
-
-def _names_bound(loop: Loop) -> Iterator[str]:
-    """The names that a loop binds, each once, outside of functions and classes in it."""
-    found: dict[str, None] = {}
-    stack: list[ast.AST] = [loop]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found[node.id] = None
-        elif isinstance(node, _SCOPES):
-            found.update({} if isinstance(node, ast.Lambda) else {node.name: None})
-            continue
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update(dict.fromkeys((each.asname or each.name).split(".", 1)[0] for each in node.names))
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            found[node.name] = None
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found[node.rest] = None
-        stack += children(node)
-    yield from found
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_Reader, Any], bool | None]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from perflint.semantics.dataflow.definitions import Binding
+from perflint.semantics.binders import Binding
 from perflint.semantics.facts import conventions, named
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.structure import FunctionInfo, last_name

@@ -15,15 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.dataflow.definitions import (
-    Binding,
-    Definitions,
-    How,
-    binding_of,
-    definitions,
-    own_nodes,
-    tests_before,
-)
+from perflint.semantics.binders import Binding, How, binding_of, own_nodes
+from perflint.semantics.dataflow.definitions import Definitions, definitions, tests_before
 from perflint.semantics.explain import by_name
 from perflint.semantics.explain.phrases import quote, why
 from perflint.semantics.facts import named, torch_api
@@ -163,7 +156,7 @@ class Reasons:
 
     def _path(self, node: ast.expr) -> Steps:
         path = path_of(node)
-        found = definitions(node, self._model.ancestors(node), path) if path else Definitions()
+        found = definitions(self._model.symbols, node, path) if path else Definitions()
         if found.bindings:
             return self._bindings(node, path, found)
         if isinstance(node, ast.Attribute):
