@@ -74,6 +74,7 @@ def run(arguments: Namespace) -> int:
         out=options.style(arguments, sys.stdout),
         notes=options.style(arguments, sys.stderr),
         evidence=options.evidence(arguments),
+        line_length=options.line_length(arguments, paths),
     )
     if paths == [STANDARD_INPUT]:
         job.standard_input(arguments.stdin_filename, arguments.force_exclude)
@@ -100,6 +101,8 @@ class _Job:
     notes: Style
     evidence: Evidence | None
     """The facts of traces; with them, only confirmed findings are fixed."""
+    line_length: int | None
+    """The length at which the project's formatter breaks lines, if it is stated."""
     has_problems: bool = False
     fixed: int = 0
     changed: int = 0
@@ -163,7 +166,7 @@ class _Job:
 
     def outcome(self, path: str, text: Text, project: Project) -> Outcome | None:
         """A fixed text; None if it cannot be checked, which is reported."""
-        outcome, problems = fix_text(path, text.text, project, self.check, self.safeties)
+        outcome, problems = fix_text(path, text.text, project, self.check, self.safeties, line_length=self.line_length)
         for problem in problems:
             self.tell(problem)
         if outcome is None or self.evidence is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.pyproject import ProjectFile, find
+from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
 from perflint.findings import Safety, up_to
@@ -169,11 +170,18 @@ def paths(arguments: Namespace) -> list[str]:
 
 def settings(arguments: Namespace, paths: Sequence[str]) -> Settings:
     """The command line over pyproject.toml over the defaults. Raises ConfigurationError."""
-    if arguments.isolated:
-        found = ProjectFile()
-    else:
-        found = find([arguments.stdin_filename or "." if path == STANDARD_INPUT else path for path in paths])
+    found = ProjectFile() if arguments.isolated else find(_places(arguments, paths))
     return combine(found.options, _options(arguments), found.root)
+
+
+def line_length(arguments: Namespace, paths: Sequence[str]) -> int | None:
+    """The line length that the project states for its formatter; None if it states none, or with `--isolated`."""
+    return None if arguments.isolated else stated_line_length(_places(arguments, paths))
+
+
+def _places(arguments: Namespace, paths: Sequence[str]) -> list[str]:
+    """The paths, with the name of standard input."""
+    return [arguments.stdin_filename or "." if path == STANDARD_INPUT else path for path in paths]
 
 
 def selection(arguments: Namespace) -> Selection:

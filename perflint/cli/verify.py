@@ -221,7 +221,8 @@ class _Job:
         def check(path: str, text: str, project: Project) -> Report:
             return check_source(Source(path, text), project, rules, self._settings, judge=judge)
 
-        plan = Plan(files, check, Projects(self._settings), options.safeties(self._arguments))
+        length = options.line_length(self._arguments, paths)
+        plan = Plan(files, check, Projects(self._settings), options.safeties(self._arguments), length)
         if evidence is not None:
             sys.stderr.write(options.trace_warning(evidence, self._notes))
         for problem in (*found.problems, *plan.problems):

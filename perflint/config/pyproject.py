@@ -9,6 +9,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
 
+from perflint.config import formatters
 from perflint.config.errors import ConfigurationError, did_you_mean
 from perflint.config.regular import read_regular
 from perflint.config.requirements import required_torch
@@ -53,6 +54,11 @@ def find(paths: Sequence[str]) -> ProjectFile:
             options = parse(table, os.path.join(folder, "pyproject.toml"))
             return ProjectFile(replace(options, torch_version=options.torch_version or _torch(documents)), folder)
     return ProjectFile(Options(torch_version=_torch(documents)))
+
+
+def line_length(paths: Sequence[str]) -> int | None:
+    """The line length that the project around `paths` states for its formatter; None if it states none."""
+    return formatters.line_length(_of_project(_upwards(_common_folder(paths))))
 
 
 def _torch(documents: Mapping[str, Mapping[str, Any]]) -> Version | None:

@@ -18,11 +18,18 @@ Check = Callable[[str, str, Project], Report]
 
 
 def fix_text(
-    path: str, text: str, project: Project, check: Check, safeties: Iterable[Safety], choice: Choice | None = None
+    path: str,
+    text: str,
+    project: Project,
+    check: Check,
+    safeties: Iterable[Safety],
+    choice: Choice | None = None,
+    line_length: int | None = None,
 ) -> tuple[Outcome | None, list[Problem]]:
     """A file's text with the fixes of what is found in it, and what is wrong with the file or with perflint.
 
-    There is no outcome where the file cannot be checked. `choice` leaves fixes out.
+    There is no outcome if the file cannot be checked. `choice` leaves fixes out. `line_length` is that of the
+    project's formatter, if known.
     """
     report = check(path, text, project)
     if not report.files:
@@ -37,5 +44,5 @@ def fix_text(
         # What a package imports is there for others.
         return os.path.basename(path) == "__init__.py" or is_taken(Model(Source(path, text), project), name)
 
-    wanted = frozenset(safeties)
-    return apply_fixes(text, report.findings, relint, wanted, choice, is_used_elsewhere), report.problems
+    outcome = apply_fixes(text, report.findings, relint, frozenset(safeties), choice, is_used_elsewhere, line_length)
+    return outcome, report.problems

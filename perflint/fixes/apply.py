@@ -62,12 +62,14 @@ def apply_fixes(
     safeties: Iterable[Safety] = (Safety.SAFE,),
     choice: Choice | None = None,
     is_taken: Taken = lambda name: False,
+    line_length: int | None = None,
 ) -> Outcome:
     """Apply the fixes of `findings` whose safety is among `safeties`, and those that they make possible.
 
     `findings` are what `relint(text)` says. `text` must be valid Python, and every text that
     `relint` gets is. `choice` leaves fixes out. Imports that a fix leaves unused go with it, unless
-    `is_taken` says that other files use the name.
+    `is_taken` says that other files use the name. Lines that become longer than `line_length` are
+    broken; without one, the lines of the file show it.
     """
     wanted = frozenset(safeties) - {Safety.DISPLAY}
     applied: list[Finding] = []
@@ -75,7 +77,7 @@ def apply_fixes(
     skipped: tuple[Skipped, ...] = ()
     for _ in range(_MOST_ROUNDS):
         offered = current if choice is None else [finding for finding in current if choice(finding, text)]
-        done = _round(_Round(Trial(Source("", text), current, relint, is_taken)), offered, wanted)
+        done = _round(_Round(Trial(Source("", text), current, relint, is_taken, line_length)), offered, wanted)
         skipped = tuple(done.skipped)
         if not done.accepted:
             break

@@ -44,16 +44,17 @@ _Lines = Mapping[int, Sequence[tokenize.TokenInfo]]
 """The tokens of each line."""
 
 
-def breaks(before: Source, after: Source) -> list[Edit]:
-    """The edits of `after` that break its lines which `before` has not, where they exceed the length of its lines.
+def breaks(before: Source, after: Source, line_length: int | None = None) -> list[Edit]:
+    """The edits of `after` that break its new lines, which `before` does not have, if they are too long.
 
-    They break one level of brackets: what they leave may be broken again.
+    The limit is `line_length`, or else the length that the lines of `before` keep. The edits break one level of
+    brackets: what they leave may be broken again.
     """
     known = set(before.lines)
     added = {number: len(line.rstrip()) for number, line in enumerate(after.lines, 1) if line not in known}
-    if max(added.values(), default=0) <= min(_NARROW):
+    if max(added.values(), default=0) <= (line_length or min(_NARROW)):
         return []
-    limit = _limit(before)
+    limit = line_length or _limit(before)
     if limit is None or max(added.values()) <= limit:
         return []
     tokens = _by_line(after)

@@ -63,6 +63,8 @@ class Trial:
     before: Sequence[Finding]
     relint: Relint
     is_taken: Taken
+    line_length: int | None = None
+    """The length at which the project's formatter breaks lines; None if it is unknown."""
 
     def attempt(self, groups: Sequence[Group]) -> Held | Harm:
         """Try some fixes, none of which touches another."""
@@ -100,7 +102,7 @@ class Trial:
         changed = changed.then(without_unused_imports(self.source, edited, self.is_taken))
         for _ in range(_MOST_LEVELS):
             edited = Source(self.source.path, changed.text)
-            too_long = breaks(self.source, edited)
+            too_long = breaks(self.source, edited, self.line_length)
             if not too_long:
                 break
             changed = changed.then(rewrite(edited, too_long))

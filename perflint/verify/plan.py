@@ -34,7 +34,14 @@ Chosen = frozenset[Candidate]
 class Plan:
     """The changes of `perflint fix` to some files, all or a part of them."""
 
-    def __init__(self, files: Sequence[str], check: Check, projects: Projects, safeties: Collection[Safety]) -> None:
+    def __init__(
+        self,
+        files: Sequence[str],
+        check: Check,
+        projects: Projects,
+        safeties: Collection[Safety],
+        line_length: int | None = None,
+    ) -> None:
         self.problems: list[Problem] = []
         self.skipped: list[Skipped] = []
         """The fixes that `perflint fix` would leave out."""
@@ -43,6 +50,7 @@ class Plan:
         self._check = check
         self._safeties = frozenset(safeties)
         self._projects = projects
+        self._line_length = line_length
         self._known: dict[tuple[str, Chosen], str] = {}
         self.candidates: Chosen = frozenset().union(*map(self._look, files))
 
@@ -93,7 +101,8 @@ class Plan:
         return self._known[path, own]
 
     def _fix(self, path: str, text: Text, choice: Choice) -> tuple[Outcome | None, list[Problem]]:
-        return fix_text(path, text.text, self._projects.of(path), self._check, self._safeties, choice)
+        project = self._projects.of(path)
+        return fix_text(path, text.text, project, self._check, self._safeties, choice, self._line_length)
 
 
 def _candidate(path: str, finding: Finding, safety: Safety, original: str, now: str) -> Candidate:

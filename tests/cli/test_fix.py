@@ -82,10 +82,14 @@ class Moved(Toy):
     code, name, new = "TPF007", "cpu", "cuda"
 
 
+class Short(Toy):
+    code, name, new = "TPF009", "short", "much_longer_than_it_was"
+
+
 @pytest.fixture(autouse=True)
 def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    rules = RuleSet([Old(), Wild(), Lossy(), Plain(), Broken(), Crashing(), Shown(), Moved()])
+    rules = RuleSet([Old(), Wild(), Lossy(), Plain(), Broken(), Crashing(), Shown(), Moved(), Short()])
     monkeypatch.setattr(fix, "active_rules", lambda settings: rules)
 
 
@@ -154,6 +158,15 @@ def test_risky_fixes_include_the_unsafe_ones() -> None:
     file = put("a.py", "x = old + wild + lossy\n")
     assert run("a.py", "--apply", "--risky-fixes") == 0
     assert file.read_text() == "x = new + calm + kept\n"
+
+
+@pytest.mark.parametrize(("length", "isolated", "broken"), [(72, False, True), (73, False, False), (72, True, False)])
+def test_lines_are_broken_at_the_length_of_the_formatter(length: int, isolated: bool, broken: bool) -> None:
+    put("pyproject.toml", f"[tool.black]\nline-length = {length}\n")
+    file = put("src/a.py", "x = f(short, abcdefghijklmnopqrstuvwxyz, device=device)\n")
+    assert run("src", "--apply", *(["--isolated"] if isolated else [])) == 0
+    line = f"{Short.new}, abcdefghijklmnopqrstuvwxyz, device=device"
+    assert file.read_text() == (f"x = f(\n    {line}\n)\n" if broken else f"x = f({line})\n")
 
 
 def test_what_was_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,6 +174,7 @@ PAIRS = {
 """For each precise rule and each rule that it replaces, code that both report."""
 by_pair = pytest.mark.parametrize(("precise", "general"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 
+
 def places(found: list[Finding]) -> set[Span]:
     return {place for each in found for place in (each.span, *each.parts)}
 

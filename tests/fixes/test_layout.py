@@ -139,10 +139,10 @@ CASES = {
 }
 
 
-def laid_out(before: str, after: str) -> str:
+def laid_out(before: str, after: str, line_length: int | None = None) -> str:
     """A text after its lines have been broken."""
     edited = Source("a.py", after)
-    return rewrite(edited, breaks(Source("a.py", before), edited)).text
+    return rewrite(edited, breaks(Source("a.py", before), edited, line_length)).text
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -174,6 +174,13 @@ def test_a_long_line_that_could_be_broken_shows_a_higher_limit(line: str) -> Non
     assert laid_out("x = 1\n" * 200 + longer, text) == text
     for kept in (f"x = {'b' * 94}\n", f"{longer[:-1]}  # b\n", f"x = '{'(b) ' * 24}'\n"):
         assert laid_out("x = 1\n" * 200 + kept, text) != text
+
+
+def test_the_length_of_the_formatter_decides() -> None:
+    text, expected = f"made = f({LONG}, {LONG}, device=d)\n", f"made = f(\n    {LONG}, {LONG}, device=d\n)\n"
+    assert laid_out("x = 1\n", text, len(text) - 1) == text
+    assert laid_out("x = 1\n", text, len(text) - 2) == expected
+    assert laid_out(f"x = '{'b' * 150}'\n" * 9, text, 60) != text
 
 
 def test_narrow_lines_stay_narrow() -> None:
