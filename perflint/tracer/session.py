@@ -92,7 +92,7 @@ class Session:
             self._modules.on_root = self._guarded(self._live.called)
             self._finder.on_optimizer = self._guarded(self._live.stepped)
         self._compilation = CompilationWatch()
-        self._witnesses = Witnesses(self._recording, self._guarded, every_call=options.simulate)
+        self._witnesses = Witnesses(self._recording, self._guarded, self._made.get, options.simulate)
         self._allocator = AllocatorWatch()
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar
 
+from perflint.tracer.events import Place
 from perflint.tracer.places import Locator
 from perflint.tracer.recording import Recording, Where
 
@@ -30,16 +31,22 @@ class Call:
 Handler = Callable[[Call], None]
 
 
+Guard = Callable[[Callable[..., object]], Callable[..., None]]
+Made = Callable[[Any], Place | None]
+
+
 class Witness:
     """Watches one kind of behaviour from `start` to `stop`, and records its outcomes with `observe`."""
 
     facts: ClassVar[Mapping[str, str]] = {}
     """The facts that it may record, with their meaning."""
 
-    def __init__(self, recording: Recording, guarded: Callable[[Callable[..., object]], Callable[..., None]]) -> None:
+    def __init__(self, recording: Recording, guarded: Guard, made: Made) -> None:
         self._recording = recording
         self._guarded = guarded
         """Wraps callbacks: their faults are reported as the tracer's, and their own use of torch is not watched."""
+        self._made = made
+        """Where the user's code constructed a module or an optimizer."""
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         """Functions of torch, each as its owner and its name there, with the handlers of their calls. Needs torch.
@@ -63,6 +70,11 @@ class Witness:
         """Record one outcome. `where` is the place and time of the call, which may be long past."""
         assert fact in self.facts, fact
         self._recording.observe(fact, where, bytes=bytes, ms=ms, detail=detail)
+
+    def made(self, thing: Any) -> Where | None:
+        """The place where a module or an optimizer was constructed, at this time; None if that was not seen."""
+        place = self._made(thing)
+        return None if place is None else self._recording.now(place)
 
     def where(self, frame: FrameType | None) -> Where | None:
         """The place of a frame now; None without a place, or while a whole module moves."""

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 import perflint.tracer.witnesses as package
 from perflint.tracer.recording import Recording
 from perflint.tracer.witnesses._calls import CallWatch
-from perflint.tracer.witnesses.base import Witness
+from perflint.tracer.witnesses.base import Guard, Made, Witness
 
 STEPS = 2
 """Recorded steps in which built-in functions are watched: all calls of torch take a microsecond or two longer."""
-Guard = Callable[[Callable[..., object]], Callable[..., None]]
 
 
 class Witnesses:
     """The witnesses of one session, which watch from `start` to `stop`."""
 
-    def __init__(self, recording: Recording, guarded: Guard, every_call: bool) -> None:
-        self._all = [witness(recording, guarded) for witness in witness_classes()]
+    def __init__(self, recording: Recording, guarded: Guard, made: Made, every_call: bool) -> None:
+        self._all = [witness(recording, guarded, made) for witness in witness_classes()]
         self._guarded = guarded
         self._every_call = every_call
         """True to see the calls of built-in functions of all steps and of the time around them."""
