@@ -19,7 +19,7 @@ from perflint.tracer.places import Locator
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 """The interpreter's, since Python 3.12."""
-TRACED_SECONDS = 5.0
+TRACED_SECONDS = 20.0
 """How long a trace function watches."""
 COUNTED_STEPS = 16
 """In how many recorded steps lines are counted: each of them asks the interpreter anew."""
