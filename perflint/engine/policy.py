@@ -78,7 +78,7 @@ def _in_other_code_of_the_cpu(finding: Finding, site: Site) -> Finding:
 
 def _works_on_results(site: Site) -> bool:
     functions = (outer for outer in site.model.ancestors(site.node) if isinstance(outer, ast.FunctionDef))
-    return any("post" in function.name.split("_") for function in functions)
+    return any(conventions.works_on_results(function.name) for function in functions)
 
 
 def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:

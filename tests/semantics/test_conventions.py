@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from perflint.semantics.facts import conventions
+from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry, Judged, Table, concept, concept_of, tables
 
 HOT = ("each-step-method", "each-step-part", "each-step-function", "each-step-stand-in")
@@ -129,3 +130,52 @@ WORDS = [
 def test_names_of_values_and_of_what_gives_them(ask: Callable[[str], Entry | None], yes: str, no: str) -> None:
     assert [name for name in yes.split() if not ask(name)] == []
     assert [name for name in no.split() if ask(name)] == []
+
+
+RULE_WORDS = [
+    (rule_conventions.names_evaluation, "evalOneEpoch run_validation predict", "evaluator_of lossless train"),
+    (rule_conventions.names_generation, "sample_images generate", "resampled"),
+    (rule_conventions.names_data, "train_loader batches", "loading"),
+    (rule_conventions.names_training, "train_epoch loss fit", "trainable is_valid"),
+    (rule_conventions.calls_training, "train_epoch optimize", "loss fit is_training"),
+    (rule_conventions.is_optimizer_or_scaler, "d_optim loss_scaler", "optimizer_name"),
+    (rule_conventions.speaks_of_optimizer, "optimizer_name", "option"),
+    (rule_conventions.makes_optimizer, "SGD build_optimizer", "build_model"),
+    (rule_conventions.is_scheduler, "lr_scheduler", "schedule_of"),
+    (rule_conventions.leaves_optimizer, "save_checkpoint print", "step update"),
+    (rule_conventions.feeds_others, "encode_text teacher", "predict"),
+    (rule_conventions.returns_loss, "training_step", "validation_step"),
+    (rule_conventions.is_called_as_model, "model ema_model net", "get_model model_name"),
+    (rule_conventions.works_on_given_model, "save_model build", "training forward"),
+    (rule_conventions.is_no_model_class, "torch.nn.CrossEntropyLoss Compose", "Lossless Model"),
+    (rule_conventions.runs_its_model, "forward forward_features", "forward_hooks"),
+    (rule_conventions.gives_result, "encode_image get_image", "get_image_paths encode image"),
+    (rule_conventions.computes_loss, "criterion mse_loss loss_fn", "loss_scaler scale_loss fn"),
+    (rule_conventions.samples_dropout, "mc_predict DeepEnsemble", "predict"),
+    (rule_conventions.updates_weights, "soft_update copy_params", "predict"),
+    (rule_conventions.freezes, "freeze_backbone requires_grad RequiresGrad", "free"),
+    (rule_conventions.suspends_autograd, "torch_no_grad inference_mode", "grad"),
+    (rule_conventions.is_evaluation_context, "eval_mode inferring", "value"),
+    (rule_conventions.is_module_base, "BaseModel LayerMixin", "Modular"),
+    (rule_conventions.tries_out, "test_x debug", "train"),
+    (rule_conventions.is_on_purpose, "set_seed deterministic test", "train"),
+    (rule_conventions.is_image, "img real_images", "imgs2 image2 imagery"),
+    (rule_conventions.is_model_of_images, "UNet net_d my_network", "netG planets"),
+    (rule_conventions.frees_memory, "empty_cache gpu_memory_used get_device_name print", "forward clear"),
+    (rule_conventions.holds_parameters, "params model_params grads", "params_of parameter"),
+]
+
+
+@pytest.mark.parametrize(("ask", "yes", "no"), RULE_WORDS)
+def test_names_that_rules_ask_about(ask: Callable[[str], Entry | None], yes: str, no: str) -> None:
+    assert [name for name in yes.split() if not ask(name)] == []
+    assert [name for name in no.split() if ask(name)] == []
+
+
+def test_each_concept_is_asked_for() -> None:
+    asked = {
+        name
+        for module in (conventions, rule_conventions)
+        for name in re.findall(r'concept\("([\w-]+)"\)', Path(str(module.__file__)).read_text("utf-8"))
+    }
+    assert asked == set(tables())

@@ -11,7 +11,8 @@ from perflint.rules.evaluation._carried import Carry, carriers
 from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._modules import Holder, modules
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
+from perflint.semantics.facts.rule_conventions import words
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 

@@ -7,13 +7,12 @@ from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules.evaluation._contexts import SUSPENDS
 from perflint.rules.evaluation._followed import followed
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._runs import Surety, runs
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
-from perflint.semantics.facts import torch_api
+from perflint.semantics.facts import rule_conventions, torch_api
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
@@ -50,13 +49,6 @@ _RETURNS = frozenset(
      "tuple", "zip"}
 )  # fmt: skip
 _GROWS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
-_LOSSES = frozenset({"bce", "ce", "criterion", "loss", "mse"})
-_FUNCTIONS = frozenset({"fn", "func", "function"})
-_ACTS = frozenset(
-    {"backprop", "backward", "minimize", "opt", "optim", "optimize", "optimizer", "scale", "scaler", "step", "train",
-     "update"}
-)  # fmt: skip
-"""Words of callees that do more with a loss than to compute it."""
 _OF_CONTAINERS = frozenset({"copy", "get", "items", "keys", "pop", "popitem", "popleft", "to_tuple", "values"})
 _OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample", "sample", "logits", "probs"})
 OF_MODULES = frozenset(
@@ -170,7 +162,7 @@ class Callees:
             if forward is not None:
                 names = [*map(last_name, walk(forward.node))]
                 asks = any(name in NEED_GRADIENT or name == "enable_grad" for name in names)
-                suspends = any(SUSPENDS.search(name) for name in names)
+                suspends = any(rule_conventions.suspends_autograd(name) for name in names)
                 break
         return Forward(stores, asks, suspends)
 
@@ -206,7 +198,7 @@ class Callees:
         path = dotted(call.func)
         if path and modules(self._survey).holder(call, path) in modules(self._survey).held:
             return Takes.RETURNS
-        return Takes.NAMED if _is_named_as_loss(name) and not self._is_dropped(call) else Takes.UNKNOWN
+        return Takes.NAMED if rule_conventions.computes_loss(name) and not self._is_dropped(call) else Takes.UNKNOWN
 
     def _by_method(self, call: ast.Call, method: ast.Attribute) -> Takes | None:
         """How a method treats its arguments that many objects may have; None where its name says nothing."""
@@ -265,14 +257,6 @@ def _reads_values(name: str, target: str, text: str, of_torch: bool, plain: bool
     if of_torch and (name in WITHOUT_GRADIENT or name == "save" or name.endswith("_like")):
         return True
     return name in _SHOWS or target.startswith(_READERS) or text.startswith("math.") or (plain and name in _HOST)
-
-
-def _is_named_as_loss(name: str) -> bool:
-    """`criterion`, `mse_loss`, `compute_loss`, `loss_fn`: but no `loss_scaler` and no `scale_loss`."""
-    parts = [*words(name)]
-    while len(parts) > 1 and parts[-1] in _FUNCTIONS:
-        parts.pop()
-    return bool(parts) and parts[-1] in _LOSSES and not _ACTS.intersection(parts)
 
 
 @once

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from functools import cached_property
 
 from perflint.rules._methods import is_false
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 
-SUSPENDS = re.compile(r"no_?grad|inference|grad_mode|grad_enabled|enable_grad|without_grad|disable_grad", re.IGNORECASE)
-_EVALUATES = re.compile(r"eval|infer", re.IGNORECASE)
 _TORCHS_OWN = frozenset({"inference_mode", "no_grad"})
 _DEEPEST = 4
 """So many calls may lie between a context and the code that it holds for."""
@@ -23,7 +21,7 @@ def speaks_of_autograd(node: ast.AST) -> bool:
     """True if a name in an expression suspends autograd, such as `torch.no_grad`."""
     for inner in walk(node):
         name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-        if name and SUSPENDS.search(name):
+        if name and rule_conventions.suspends_autograd(name):
             return True
     return False
 
@@ -61,7 +59,7 @@ class Contexts:
         for outer in self._around(node):
             for context in _contexts_of(outer):
                 name = last_name(context)
-                if _EVALUATES.search(name) and name not in _TORCHS_OWN:
+                if rule_conventions.is_evaluation_context(name) and name not in _TORCHS_OWN:
                     return True
         return False
 
@@ -120,7 +118,7 @@ class Contexts:
         if found is None:
             known = self._survey.by_name.get(name, ())
             found = any(speaks_of_autograd(statement) for scope in known for statement in scope.node.body)
-            found = self._names[name] = found if known else bool(_EVALUATES.search(name))
+            found = self._names[name] = found if known else bool(rule_conventions.is_evaluation_context(name))
         return found
 
     def _switches_off(self, scope: Scope) -> bool:

@@ -20,8 +20,9 @@ from perflint.rules.evaluation._callees import (
 from perflint.rules.evaluation._followed import followed, passed
 from perflint.rules.evaluation._fresh import is_computed, is_new
 from perflint.rules.evaluation._graph import Content, Fate, Flow, Place
-from perflint.rules.evaluation._scopes import Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.dataflow.reaching import Definition
+from perflint.semantics.facts.rule_conventions import words
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance

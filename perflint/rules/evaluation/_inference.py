@@ -8,16 +8,12 @@ import re
 from perflint.findings import Confidence
 from perflint.rules._says import says
 from perflint.rules.evaluation._leaving import leaves
-from perflint.rules.evaluation._regions import GENERATING_WORDS
-from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey, words
-from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
+from perflint.rules.evaluation._regions import is_named_so
+from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
+from perflint.rules.evaluation._training import wants_gradient
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.structure import last_name, walk
 
-_FEEDS_OTHERS = frozenset(
-    {"embed", "embedding", "embeddings", "encode", "extract", "feature", "features", "teacher", "target"}
-)
-_LOSSES = frozenset({"_compute_loss", "compute_loss", "training_step"})
-"""Methods of trainers that return what is backpropagated."""
 _TRACES = frozenset({"export", "make_graphed_callables", "script", "trace"})
 _COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\(")
 
@@ -30,12 +26,12 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
     """
     if _traces(within):
         return None
-    named = {word for around in scope.chain for word in words(around.name)}
     if leaves(survey, scope, within):
         if _trains_around(survey, scope, within):
             return None
         switched = any(each.to_evaluation for each in survey.switched(scope))
-        if named & _FEEDS_OTHERS or not (switched or named & (EVALUATING_WORDS | GENERATING_WORDS)):
+        feeds = any(rule_conventions.feeds_others(around.name) for around in scope.chain)
+        if feeds or not (switched or is_named_so(scope)):
             return None
         return Confidence.LOW
     return Confidence.LOW if says(survey.model.source.text, _COMPILES) else Confidence.HIGH
@@ -62,4 +58,4 @@ def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     below = (node for node in scope.node.body if node.lineno > getattr(within, "lineno", 0))
     if any(wants_gradient(survey, node) for node in below):
         return True
-    return any(other.name in _LOSSES for other in survey.siblings(scope))
+    return any(rule_conventions.returns_loss(other.name) for other in survey.siblings(scope))

@@ -11,8 +11,9 @@ from perflint.rules.evaluation._layers import layers
 from perflint.rules.evaluation._modules import is_pretrained, modules
 from perflint.rules.evaluation._regions import is_foreign, is_other_code
 from perflint.rules.evaluation._runs import Run, Surety
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
 from perflint.rules.evaluation._training import trains, wants_gradient
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, names_in
 
@@ -20,7 +21,6 @@ SET_ELSEWHERE = re.compile(
     r"\bfrom_pretrained\b|\bjit\.load\b|eval_mode|set_eval|\beval\b(?!\()|InferenceSession|\bpipeline\("
 )
 """Names that show that unseen code may set the mode."""
-_SAMPLED = frozenset({"bayes", "bayesian", "dropout", "ensemble", "mc", "montecarlo", "stochastic", "uncertainty"})
 _LEAVES_MODE = frozenset({"bfloat16", "cpu", "cuda", "double", "float", "half", "load_state_dict", "parameters", "to"})
 _PRETRAINED = re.compile(r"\bpretrained\s*=\s*True|\bweights\s*=\s*[^N\s]")
 
@@ -128,4 +128,4 @@ def _is_given(scope: Scope, call: ast.Call) -> bool:
 
 def samples_on_purpose(scope: Scope) -> bool:
     """True if a function is named for what draws dropout: Monte Carlo dropout, ensembles."""
-    return any(_SAMPLED.intersection(words(around.name)) for around in scope.chain)
+    return any(rule_conventions.samples_dropout(around.name) for around in scope.chain)

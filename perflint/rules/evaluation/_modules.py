@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.rules._statements import statement_of
-from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
 _COPIES = frozenset({"add_", "copy_", "lerp_", "_foreach_add_", "_foreach_copy_", "_foreach_lerp_"})
-_FREEZES = re.compile(r"freeze|frozen|requires_?grad|no_?grad|disable_?grad", re.IGNORECASE)
-_UPDATES = frozenset(
-    {"average", "copy", "deepcopy", "ema", "hard", "momentum", "polyak", "smooth", "soft", "sync", "synchronize",
-     "target", "targets", "update"}
-)  # fmt: skip
 _HARMLESS_CALLS = frozenset({"id", "isinstance", "len", "next", "print", "repr", "save", "str", "summary", "type"})
 _HARMLESS_METHODS = frozenset(
     {"__call__", "buffers", "cpu", "cuda", "double", "eval", "float", "forward", "half", "load_state_dict",
@@ -298,8 +293,8 @@ class Modules:
         elif isinstance(around, ast.Attribute) and around.attr in PARAMETERS and self._is_copied_to(around):
             statement = next(each for each in model.ancestors(use) if isinstance(each, ast.stmt))
             yield from self._asked(statement, PARAMETERS)
-        elif isinstance(around, ast.Call) and use in around.args and _UPDATES & set(words(last_name(around))):
-            for argument in around.args:
+        elif isinstance(around, ast.Call) and use in around.args:
+            for argument in around.args if rule_conventions.updates_weights(last_name(around)) else ():
                 if dotted(argument):
                     yield self.holder(around, dotted(argument))
 
@@ -323,10 +318,9 @@ def is_optimizer(survey: Survey, call: ast.Call) -> bool:
     value = survey.model.value(call)
     if isinstance(value, Instance):
         return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
-    parts = words(name)
-    if "optim" in dotted(call.func).split(".") and "scheduler" not in parts:
-        return True
-    return bool({"optim", "optimizer", "adam", "sgd"}.intersection(parts)) and "scheduler" not in parts
+    if rule_conventions.is_scheduler(name):
+        return False
+    return "optim" in dotted(call.func).split(".") or bool(rule_conventions.makes_optimizer(name))
 
 
 def is_pretrained(survey: Survey, call: ast.Call) -> bool:
@@ -342,7 +336,7 @@ def is_pretrained(survey: Survey, call: ast.Call) -> bool:
 
 def _is_harmless_call(call: ast.Call) -> bool:
     name = last_name(call)
-    return name in _HARMLESS_CALLS or bool(_UPDATES & set(words(name)))
+    return name in _HARMLESS_CALLS or bool(rule_conventions.updates_weights(name))
 
 
 def _own(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -364,8 +358,8 @@ def _speaks_of_freezing(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         if node.attr == "requires_grad" and isinstance(node.ctx, ast.Load):
             return False
-        return _FREEZES.search(node.attr) is not None
-    return isinstance(node, ast.Name) and _FREEZES.search(node.id) is not None
+        return bool(rule_conventions.freezes(node.attr))
+    return isinstance(node, ast.Name) and bool(rule_conventions.freezes(node.id))
 
 
 def _takes_gradient(statement: ast.stmt) -> bool:

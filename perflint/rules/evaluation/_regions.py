@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules.evaluation._runs import Run, Surety, mode_before, runs
-from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey, words
-from perflint.rules.evaluation._training import EVALUATING_WORDS, trains, wants_gradient
-from perflint.semantics.facts import conventions
+from perflint.rules.evaluation._scopes import LOOPS, Loop, Scope, Survey
+from perflint.rules.evaluation._training import trains, wants_gradient
+from perflint.semantics.facts import conventions, rule_conventions
+from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
-GENERATING_WORDS = frozenset(
-    {"caption", "decode", "denoise", "generate", "sample", "sampling", "transcribe", "translate"}
-)
-_DATA_WORDS = frozenset(
-    {"batches", "data", "dataloader", "dataset", "iterator", "iter", "loader", "loaders", "samples"}
-)
 _HOST_READS = frozenset(
     {"argmax", "argsort", "cpu", "detach", "item", "numpy", "save", "save_image", "tolist", "topk", "update"}
 )
@@ -49,12 +44,12 @@ class Region:
     @cached_property
     def is_named(self) -> bool:
         """True if the function is named as evaluations are."""
-        return bool(EVALUATING_WORDS.intersection(words(self.scope.name)))
+        return bool(rule_conventions.names_evaluation(self.scope.name))
 
     @cached_property
     def generates(self) -> bool:
         """True if the function is named as sampling and decoding functions are."""
-        return any(GENERATING_WORDS.intersection(words(scope.name)) for scope in self.scope.chain)
+        return any(rule_conventions.names_generation(scope.name) for scope in self.scope.chain)
 
     @cached_property
     def switched(self) -> bool:
@@ -122,7 +117,7 @@ def is_data(survey: Survey, source: ast.expr) -> bool:
         value = survey.model.value(node)
         if isinstance(value, Instance) and value.cls.startswith("torch.utils.data."):
             return True
-        if _DATA_WORDS.intersection(words(last_name(node))):
+        if rule_conventions.names_data(last_name(node)):
             return True
     return False
 
@@ -169,18 +164,17 @@ _DEFINED = re.compile(r"def (\w+)\(")
 _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 
 
-def defines(text: str, wanted: frozenset[str]) -> bool:
-    """True if a file defines a function with one of some words in its name; cheap, for a first look."""
-    return any(not wanted.isdisjoint(words(name)) for name in set(_DEFINED.findall(text)))
+Question = Callable[[str], Entry | None]
 
 
-def loops_over_data(text: str, wanted: frozenset[str] = frozenset()) -> bool:
-    """True if a line of a file loops over data, which `wanted` words name if there are any; as cheap."""
-    for source in set(_LOOPED.findall(text)):
-        parts = words(source)
-        if not _DATA_WORDS.isdisjoint(parts) and (not wanted or not wanted.isdisjoint(parts)):
-            return True
-    return False
+def defines(text: str, *questions: Question) -> bool:
+    """True if a file defines a function whose name answers one of some questions; cheap, for a first look."""
+    return any(question(name) for name in set(_DEFINED.findall(text)) for question in questions)
+
+
+def loops_over_data(text: str, question: Question = rule_conventions.names_data) -> bool:
+    """True if a line of a file loops over data that answers a question; as cheap."""
+    return any(rule_conventions.names_data(source) and question(source) for source in set(_LOOPED.findall(text)))
 
 
 def is_other_code(survey: Survey, scope: Scope) -> bool:
@@ -229,8 +223,8 @@ def _is_held_out(loop: Loop) -> bool:
     """True if a loop goes over data that is named as held out: `val_loader`."""
     for source in iterated(loop):
         for node in walk(source):
-            parts = set(words(last_name(node))) if isinstance(node, (ast.Name, ast.Attribute)) else set()
-            if parts & EVALUATING_WORDS and parts & _DATA_WORDS:
+            name = last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+            if rule_conventions.names_evaluation(name) and rule_conventions.names_data(name):
                 return True
     return False
 
@@ -239,13 +233,18 @@ def evaluates(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     """True if `within`, a function or a statement of `scope`, runs a model in order to evaluate it."""
     if is_other_code(survey, scope) or not _runs_models(survey, scope, within):
         return False
-    names = {word for around in scope.chain for word in words(around.name)}
     inside = [node for node in walk(within) if isinstance(node, LOOPS)]
     if trains(survey, scope) and scope.name and within is not scope.node:
         return bool(inside) and any(mode.evaluating for mode in scope.modes)
-    if names & (EVALUATING_WORDS | GENERATING_WORDS) or any(each.to_evaluation for each in survey.switched(scope)):
+    if is_named_so(scope) or any(each.to_evaluation for each in survey.switched(scope)):
         return True
     return any(is_data(survey, source) for loop in inside for source in iterated(loop))
+
+
+def is_named_so(scope: Scope) -> bool:
+    """True if a function, or one around it, is named as evaluations or generators are."""
+    names = [around.name for around in scope.chain]
+    return any(rule_conventions.names_evaluation(name) or rule_conventions.names_generation(name) for name in names)
 
 
 def _runs_models(survey: Survey, scope: Scope, within: ast.AST) -> bool:

@@ -8,26 +8,15 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from perflint.frozen import dataclass
-from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted, words
+from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
 
 _MODULE_CALL = "torch.nn.Module.__call__"
-_MODEL_WORDS = frozenset({"model", "net", "network"})
-_VERBS = frozenset(
-    {"apply", "build", "compile", "convert", "create", "evaluate", "export", "freeze", "fuse", "get", "init",
-     "load", "make", "prepare", "print", "prune", "quantize", "run", "save", "script", "setup", "test", "trace",
-     "validate", "wrap"}
-)  # fmt: skip
-_NO_MODEL = ("Loss", "Metric", "Criterion", "Transform", "Transforms", "Compose", "Tokenizer")
 _NO_MODEL_HOMES = ("torchmetrics.", "torchvision.transforms.")
-_RUNNING_METHODS = frozenset(
-    {"forward", "forward_features", "forward_head", "val_step", "test_step", "validation_step"}
-)
-_RUNNING_WORDS = frozenset({"compute", "decode", "encode", "extract", "get"})
-_RESULT_WORDS = frozenset({"embeddings", "feature", "features", "image", "logits", "loss", "text", "outputs", "output"})
 
 
 _Names = Sequence[frozenset[str]]
@@ -121,7 +110,7 @@ def calls_unseen_object(survey: Survey, call: ast.Call) -> bool:
     if not survey.model.target(call).endswith(".__call__"):
         return False
     made = [member.cls for member in survey.model.value(call.func).members if isinstance(member, Instance)]
-    return bool(made) and not any(_is_seen(survey, name) or name.endswith(_NO_MODEL) for name in made)
+    return bool(made) and not any(_is_seen(survey, name) or rule_conventions.is_no_model_class(name) for name in made)
 
 
 def _calls_unseen_method(survey: Survey, call: ast.Call, modules: _Names) -> bool:
@@ -143,7 +132,9 @@ def is_model(survey: Survey, value: Value) -> bool:
     """True if a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
     names = [member.cls for member in value.members if isinstance(member, Instance)]
     return not names or any(
-        not name.endswith(_NO_MODEL) and not name.startswith(_NO_MODEL_HOMES) and not _has_own_call(survey, name)
+        not rule_conventions.is_no_model_class(name)
+        and not name.startswith(_NO_MODEL_HOMES)
+        and not _has_own_call(survey, name)
         for name in names
     )
 
@@ -168,13 +159,8 @@ def full_name(home: Module, name: str) -> str:
 
 def _is_running_method(call: ast.Call) -> bool:
     """True if a method is named as one that runs its model: `forward_features(x)`, but not `get_image_paths()`."""
-    name = last_name(call)
-    parts = words(name)
-    if name in _RUNNING_METHODS or not parts:
-        return name in _RUNNING_METHODS
-    results = parts[-1:] if parts[0] == "get" else parts[1:]
-    has_input = bool(call.args or call.keywords)
-    return has_input and parts[0] in _RUNNING_WORDS and not _RESULT_WORDS.isdisjoint(results)
+    name, has_input = last_name(call), bool(call.args or call.keywords)
+    return bool(rule_conventions.runs_its_model(name) or (has_input and rule_conventions.gives_result(name)))
 
 
 def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
@@ -184,8 +170,7 @@ def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
         return False
     if name in survey.imported and not _is_rebound(survey, callee):
         return False
-    parts = words(name)
-    return bool(parts) and parts[-1] in _MODEL_WORDS and parts[0] not in _VERBS
+    return bool(rule_conventions.is_called_as_model(name))
 
 
 def _is_rebound(survey: Survey, name: ast.expr) -> bool:
@@ -195,7 +180,7 @@ def _is_rebound(survey: Survey, name: ast.expr) -> bool:
 
 def _passed(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     """A model handed to something that is not seen and whose result is used: `self.step(self.model, batch)`."""
-    if survey.called(call) or _VERBS.intersection(words(last_name(call))):
+    if survey.called(call) or rule_conventions.works_on_given_model(last_name(call)):
         return None
     around = survey.model.parent(call)
     kept = {dotted(target) for target in around.targets} if isinstance(around, ast.Assign) else set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import field
 from functools import cached_property
@@ -13,26 +12,20 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
 from perflint.semantics.binders import parameters
 from perflint.semantics.dataflow.reaching import Reaching, reaching
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
 from perflint.semantics.structure import children, last_name, walk
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 """The methods of a module that give its parameters."""
-_MODULE_BASES = ("Module", "Model", "Net", "Network", "Layer", "Block", "Head", "Backbone", "Mixin")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _MOST_OF_A_NAME = 8
 """A method that so many classes of a file define may be any of them; a call of more is followed nowhere."""
-
-
-def words(name: str) -> tuple[str, ...]:
-    """The words of an identifier or dotted name in lower case: "evalOneEpoch" has three."""
-    return tuple(word.lower() for word in _WORD.findall(name))
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -276,7 +269,7 @@ class Survey:
         return any(
             self.is_module_class(self.classes[name], depth - 1)
             if name in self.classes
-            else name.endswith(_MODULE_BASES)
+            else bool(rule_conventions.is_module_base(name))
             for name in names
         )
 

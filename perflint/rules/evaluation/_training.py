@@ -5,31 +5,17 @@ from __future__ import annotations
 import ast
 
 from perflint.rules._methods import is_false
-from perflint.rules.evaluation._scopes import COMPREHENSIONS, PARAMETERS, Scope, Survey, dotted, words
+from perflint.rules.evaluation._scopes import COMPREHENSIONS, PARAMETERS, Scope, Survey, dotted
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Instance
 
-EVALUATING_WORDS = frozenset(
-    {"eval", "evaluate", "evaluation", "infer", "inference", "predict", "prediction", "predictions",
-     "test", "testing", "val", "valid", "validate", "validation"}
-)  # fmt: skip
-_TRAINING_WORDS = frozenset(
-    {"adversarial", "attack", "attribution", "backward", "distill", "finetune", "fit", "forces", "force", "grad",
-     "gradcam", "hessian", "jacobian", "learn", "loss", "optimize", "perturb", "pgd", "pretrain", "saliency",
-     "train", "training"}
-)  # fmt: skip
 _GRADIENT_CALLS = frozenset(
     {"backward", "enable_grad", "jacfwd", "jacrev", "jvp", "manual_backward", "retain_grad", "vjp", "vhp", "zero_grad"}
 )
 _DIFFERENTIATING = ("autograd.grad", "functional.jacobian", "functional.hessian")
-_OPTIMIZER_WORDS = frozenset({"optim", "optimizer", "optimizers", "opt", "scaler"})
 _SCALES_DATA = frozenset({"fit_transform", "inverse_transform", "transform"})
-_LEAVES_OPTIMIZER = frozenset(
-    {"checkpoint", "decay", "getattr", "isinstance", "len", "load", "log", "lr", "print", "rate", "restore", "resume",
-     "save", "scheduler", "setattr", "type"}
-)  # fmt: skip
-"""Words of callees that get an optimizer and do not step it."""
 _BACKPROPAGATING = frozenset({"backward", "manual_backward"})
 
 
@@ -118,15 +104,13 @@ class Training:
             return is_optimizer_object(self._survey, call.func.value)
         if self._gives_optimizer(call, name):
             return True
-        return bool(_TRAINING_WORDS.intersection(words(name)) - {"loss", "fit", "force", "grad"}) and (
-            name != "is_training"
-        )
+        return bool(rule_conventions.calls_training(name))
 
     def _gives_optimizer(self, call: ast.Call, name: str) -> bool:
         """True if an optimizer or a gradient scaler is called, or given to code that may step it."""
         if is_optimizer_name(name) and name[0].islower():
             return True
-        if _LEAVES_OPTIMIZER.intersection(words(name)):
+        if rule_conventions.leaves_optimizer(name):
             return False
         given = (*call.args, *(keyword.value for keyword in call.keywords))
         return any(dotted(each) and is_optimizer_object(self._survey, each) for each in given)
@@ -147,9 +131,8 @@ def trains(survey: Survey, scope: Scope) -> bool:
     """True if code trains, by what it does, is given or is called; the top level of a file may do anything."""
     if isinstance(scope.node, ast.Module):
         return True
-    parts = set(words(scope.name))
-    named = bool(parts & _TRAINING_WORDS) and not parts & EVALUATING_WORDS
-    return named or gets_optimizer(scope) or wants_gradient(survey, scope.node)
+    named = rule_conventions.names_training(scope.name) and not rule_conventions.names_evaluation(scope.name)
+    return bool(named) or gets_optimizer(scope) or wants_gradient(survey, scope.node)
 
 
 def gets_optimizer(scope: Scope) -> bool:
@@ -166,8 +149,7 @@ def gets_optimizer(scope: Scope) -> bool:
 
 def is_optimizer_name(name: str) -> bool:
     """True if a name says that it holds an optimizer or a gradient scaler: `optimizer`, `loss_scaler`, `d_optim`."""
-    parts = words(name)
-    return bool(parts) and parts[-1] in _OPTIMIZER_WORDS
+    return bool(rule_conventions.is_optimizer_or_scaler(name))
 
 
 def is_optimizer_object(survey: Survey, node: ast.expr) -> bool:
@@ -175,4 +157,4 @@ def is_optimizer_object(survey: Survey, node: ast.expr) -> bool:
     value = survey.model.value(node)
     if isinstance(value, Instance):
         return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
-    return bool(_OPTIMIZER_WORDS.intersection(words(last_name(node))))
+    return bool(rule_conventions.speaks_of_optimizer(last_name(node)))

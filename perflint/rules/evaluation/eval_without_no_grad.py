@@ -15,7 +15,6 @@ from perflint.rules.evaluation._flow import flows
 from perflint.rules.evaluation._graph import Fate
 from perflint.rules.evaluation._modules import modules
 from perflint.rules.evaluation._regions import (
-    GENERATING_WORDS,
     Region,
     confidence,
     defines,
@@ -24,8 +23,8 @@ from perflint.rules.evaluation._regions import (
 )
 from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Survey, survey
-from perflint.rules.evaluation._training import EVALUATING_WORDS
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import FileSite
 
 
@@ -179,7 +178,9 @@ def _may_evaluate(text: str) -> bool:
         return True
     if "parameters()" in text and "optim" in text:
         return True
-    return defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text, EVALUATING_WORDS)
+    return defines(text, rule_conventions.names_evaluation, rule_conventions.names_generation) or loops_over_data(
+        text, rule_conventions.names_evaluation
+    )
 
 
 def _by_statement(site: FileSite, lost: list[Wasted]) -> dict[ast.AST, list[Wasted]]:

@@ -15,7 +15,8 @@ from perflint.rules.evaluation._modules import Holder, modules
 from perflint.rules.evaluation._regions import Region, defines, loops_over_data, regions
 from perflint.rules.evaluation._runs import Run, Surety
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
-from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
+from perflint.rules.evaluation._training import wants_gradient
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.sites import FileSite
 
@@ -113,7 +114,11 @@ class MissingEvalMode(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        if not (defines(text, EVALUATING_WORDS) or loops_over_data(text, EVALUATING_WORDS) or loads(text)):
+        if not (
+            defines(text, rule_conventions.names_evaluation)
+            or loops_over_data(text, rule_conventions.names_evaluation)
+            or loads(text)
+        ):
             return
         file = survey(site.model)
         told: set[ast.Call] = set()

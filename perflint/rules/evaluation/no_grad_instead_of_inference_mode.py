@@ -10,9 +10,10 @@ from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.base import Files, Rule
 from perflint.rules.evaluation._fix import torch_name
 from perflint.rules.evaluation._inference import fits
-from perflint.rules.evaluation._regions import GENERATING_WORDS, defines, evaluates, loops_over_data
+from perflint.rules.evaluation._regions import defines, evaluates, loops_over_data
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
-from perflint.rules.evaluation._training import EVALUATING_WORDS, wants_gradient
+from perflint.rules.evaluation._training import wants_gradient
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Name
@@ -89,7 +90,11 @@ class NoGradInsteadOfInferenceMode(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         text = site.model.source.text
-        if not (".eval()" in text or defines(text, EVALUATING_WORDS | GENERATING_WORDS) or loops_over_data(text)):
+        if not (
+            ".eval()" in text
+            or defines(text, rule_conventions.names_evaluation, rule_conventions.names_generation)
+            or loops_over_data(text)
+        ):
             return
         file = survey(site.model)
         for scope, context, within in _contexts(file):

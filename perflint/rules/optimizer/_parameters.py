@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.rules._methods import call_site
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
 
@@ -15,8 +15,6 @@ _PASS_ON = frozenset(f"builtins.{name}" for name in ("zip", "list", "enumerate",
     "itertools.chain",
     "itertools.chain.from_iterable",
 }
-_CALLED = re.compile(r"(^|_)(params|parameters|grads|gradients)$")
-"""Names for lists of parameters, or of their gradients."""
 _Nothing: frozenset[str] = frozenset()
 
 
@@ -30,7 +28,7 @@ def goes_over_parameters(model: Model, node: ast.expr, seen: frozenset[str] = _N
     if isinstance(node, ast.Name):
         return node.id not in seen and _holds_parameters(model, node, seen | {node.id})
     if isinstance(node, ast.Attribute):
-        return _CALLED.search(node.attr) is not None
+        return bool(rule_conventions.holds_parameters(node.attr))
     if isinstance(node, ast.BinOp):
         return any(goes_over_parameters(model, part, seen) for part in (node.left, node.right))
     if isinstance(node, ast.IfExp):
@@ -76,7 +74,7 @@ def _holds_parameters(model: Model, node: ast.Name, seen: frozenset[str]) -> boo
         and model.function(each) is function
     ]
     # A name that is passed in may be bound to a list of itself.
-    passed = _is_passed(function, node.id) and _CALLED.search(node.id) is not None
+    passed = _is_passed(function, node.id) and bool(rule_conventions.holds_parameters(node.id))
     if passed and all(node.id in names_in(value) for value in given):
         return True
     return bool(given) and all(goes_over_parameters(model, value, seen) for value in given)

@@ -12,6 +12,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.placement import MOVES, keyword, move
 from perflint.rules.precision._convolutions import is_convolutional
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
@@ -22,9 +23,7 @@ from perflint.source.quoting import quoted
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
 _SETTLED = re.compile(r"channels_last|memory_format|torch\.compile|\.compile\(|tensorrt|onnx")
 """A layout was chosen, or something chooses it that is not in sight."""
-_IMAGES = re.compile(r"(?:^|_)(?:imgs?|images?)(?:_|$)")
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
-_MODELS = re.compile(r"model|net(?:work)?$|net_|unet", re.IGNORECASE)
 
 
 class ChannelsFirst(Rule):
@@ -158,7 +157,7 @@ def _runs(model: Model, around: ast.With) -> Iterator[tuple[ast.Call, Confidence
     if _speaks_of_no_images(model, model.function(around) or model.source.tree):
         return
     for call in modules:
-        if not _is_seen(model, call) and _IMAGES.search(last_name(call.args[0])):
+        if not _is_seen(model, call) and rule_conventions.is_image(last_name(call.args[0])):
             yield call, Confidence.LOW
 
 
@@ -175,7 +174,7 @@ def _may_run(model: Model, call: ast.Call) -> bool:
     value = model.value(call.func)
     if any(isinstance(member, Instance) and model.is_module(member) for member in value.members):
         return True
-    return isinstance(value, Unknown) and _MODELS.search(last_name(call.func)) is not None
+    return isinstance(value, Unknown) and bool(rule_conventions.is_model_of_images(last_name(call.func)))
 
 
 def _is_seen(model: Model, call: ast.Call) -> bool:

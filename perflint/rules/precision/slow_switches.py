@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat, Severity
@@ -13,14 +12,13 @@ from perflint.rules._methods import in_tests, is_false, is_true
 from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost, sentence
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import walk
 from perflint.source.quoting import quoted
 
 _CUDNN = "torch.backends.cudnn."
-_TRIES = re.compile(r"debug|test", re.IGNORECASE)
-_ON_PURPOSE = re.compile(r"seed|determin|reprod|random|debug|test", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +184,14 @@ def _is_blocking(name: ast.expr, value: ast.expr) -> bool:
 def _is_on_purpose(model: Model, node: ast.AST, switch: _Switch) -> bool:
     """True if a switch is intended at its place: in tests, in code named for it, or until it is restored."""
     # Repeatable results do not need cuDNN off.
-    words = _TRIES if switch is _OFF else _ON_PURPOSE
-    if in_tests(model) or words.search(model.source.path.replace("\\", "/").rpartition("/")[2]):
+    is_named_so = rule_conventions.tries_out if switch is _OFF else rule_conventions.is_on_purpose
+    if in_tests(model) or is_named_so(model.source.path.replace("\\", "/").rpartition("/")[2]):
         return True
     function = model.function(node)
     if function is not None and sum(isinstance(each, ast.Call) and _is_switch(each) for each in walk(function)) > 1:
         return True
     return any(
-        isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and words.search(outer.name)
+        isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and is_named_so(outer.name)
         for outer in model.ancestors(node)
     )
 

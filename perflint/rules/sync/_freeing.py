@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.rules._places import Loop, loops_around, targets
+from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
 
 _HOUSEKEEPING = ("gc.", "time.", "logging.", "psutil.", "os.", "ctypes.", "torch.cuda.", "torch.accelerator.")
-_NAMED_SO = re.compile(
-    r"(?:empty|clear|release|free|trim|reset)_\w+|collect|ipc_collect|malloc_trim|\w*memory\w*|synchronize"
-    r"|is_available|is_initialized|current_device|device_count|get_\w*device\w*"
-    r"|print|info|debug|warning|log|format|range|len|round|int|float|str|min|max|abs|sum|getattr|hasattr|callable"
-)
-"""Names of functions that free memory and report how much it was."""
 
 
 def frees_memory(model: Model, node: ast.AST) -> bool:
@@ -29,8 +23,7 @@ def frees_memory(model: Model, node: ast.AST) -> bool:
 def _is_housekeeping(model: Model, call: ast.Call) -> bool:
     if model.target(call).startswith(_HOUSEKEEPING):
         return True
-    name = last_name(call)
-    return bool(_NAMED_SO.fullmatch(name))
+    return bool(rule_conventions.frees_memory(last_name(call)))
 
 
 def asks_for_memory(model: Model, test: ast.expr) -> bool:

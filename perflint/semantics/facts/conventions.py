@@ -343,3 +343,13 @@ def is_action(name: str) -> Entry | None:
 def chooses_action(name: str) -> Entry | None:
     """Why a function chooses an action."""
     return concept("chooses-action").of(name)
+
+
+def is_accelerator(name: str) -> Entry | None:
+    """Why a value is an object of `accelerate`, if its methods are used."""
+    return concept("accelerator").of(name)
+
+
+def works_on_results(name: str) -> Entry | None:
+    """Why a function of a module that prepares data works on the results of a model."""
+    return concept("works-on-results").of_any(name.split("_"))

@@ -304,7 +304,7 @@ def _by_use(info: FunctionInfo, name: str, device: Device) -> Value:
         return Tensor(device, evidence=Evidence.USE)
     if by_use.is_module(uses):
         return Instance("torch.nn.Module")
-    if name == "accelerator" and not uses.isdisjoint(by_use.OF_ACCELERATOR):
+    if conventions.is_accelerator(name) and not uses.isdisjoint(by_use.OF_ACCELERATOR):
         return Instance("accelerate.Accelerator")
     if uses >= {"scale", "step", "update"}:
         return Instance("torch.amp.GradScaler")

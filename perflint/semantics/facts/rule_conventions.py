@@ -1,0 +1,173 @@
+"""The meaning of names by the conventions of the field: the questions that only rules ask.
+
+As in `conventions`, each question returns the entry of `conventions.toml` that decides, or None.
+"""
+
+from __future__ import annotations
+
+import re
+
+from perflint.semantics.facts.concepts import Entry, concept
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of an identifier or dotted name in lower case: "evalOneEpoch" has three."""
+    return tuple(word.lower() for word in _WORD.findall(name))
+
+
+def names_evaluation(name: str) -> Entry | None:
+    """Why a function evaluates a model, or a loader has held-out data."""
+    return concept("evaluates").of_any(words(name))
+
+
+def names_generation(name: str) -> Entry | None:
+    """Why a function samples or decodes."""
+    return concept("generates").of_any(words(name))
+
+
+def names_data(name: str) -> Entry | None:
+    """Why a value is a data set or a loader."""
+    return concept("data").of_any(words(name))
+
+
+def names_training(name: str) -> Entry | None:
+    """Why a function trains or computes gradients."""
+    return concept("training-call").of_any(words(name)) or concept("training-function").of_any(words(name))
+
+
+def calls_training(name: str) -> Entry | None:
+    """Why a function that is called trains or computes gradients."""
+    return None if name == "is_training" else concept("training-call").of_any(words(name))
+
+
+def is_optimizer_or_scaler(name: str) -> Entry | None:
+    """Why a value is an optimizer or a gradient scaler: `loss_scaler`, `d_optim`."""
+    return concept("optimizer-or-scaler").of_any(words(name)[-1:])
+
+
+def speaks_of_optimizer(name: str) -> Entry | None:
+    """Why a value has to do with an optimizer or a gradient scaler."""
+    return concept("optimizer-or-scaler").of_any(words(name))
+
+
+def makes_optimizer(name: str) -> Entry | None:
+    """Why a function makes an optimizer."""
+    return concept("makes-optimizer").of_any(words(name))
+
+
+def is_scheduler(name: str) -> Entry | None:
+    """Why a function or its result is a scheduler, and no optimizer."""
+    return concept("scheduler").of_any(words(name))
+
+
+def leaves_optimizer(name: str) -> Entry | None:
+    """Why a function that is given an optimizer does not step it."""
+    return concept("leaves-optimizer").of_any(words(name))
+
+
+def feeds_others(name: str) -> Entry | None:
+    """Why the result of a function may be the input of a model that is trained."""
+    return concept("feeds-others").of_any(words(name))
+
+
+def returns_loss(method: str) -> Entry | None:
+    """Why a trainer backpropagates the result of a method."""
+    return concept("returns-loss").of(method)
+
+
+def is_called_as_model(name: str) -> Entry | None:
+    """Why an unknown callable is a model."""
+    parts = words(name)
+    return None if concept("works-on-given-model").of_any(parts[:1]) else concept("called-as-model").of_any(parts[-1:])
+
+
+def works_on_given_model(name: str) -> Entry | None:
+    """Why a function that is given a model does not evaluate it."""
+    return concept("works-on-given-model").of_any(words(name))
+
+
+def is_no_model_class(cls: str) -> Entry | None:
+    """Why the objects of a class are not models that one evaluates."""
+    return concept("no-model-class").of(cls)
+
+
+def runs_its_model(method: str) -> Entry | None:
+    """Why a method of a model runs it."""
+    return concept("runs-its-model").of(method)
+
+
+def gives_result(method: str) -> Entry | None:
+    """Why a method of a model that has arguments runs it: `encode_image(x)`, but not `get_image_paths(x)`."""
+    parts = words(method)
+    results = parts[-1:] if parts[:1] == ("get",) else parts[1:]
+    return concept("result-verb").of_any(parts[:1]) and concept("result").of_any(results)
+
+
+def computes_loss(name: str) -> Entry | None:
+    """Why an unknown callable is a loss: `mse_loss`, `loss_fn`, but not `loss_scaler` and `scale_loss`."""
+    parts = [*words(name)]
+    while len(parts) > 1 and concept("function").of(parts[-1]):
+        parts.pop()
+    return None if concept("acts-on-loss").of_any(parts) else concept("loss").of_any(parts[-1:])
+
+
+def samples_dropout(name: str) -> Entry | None:
+    """Why a function runs a model in training mode on purpose."""
+    return concept("samples-dropout").of_any(words(name))
+
+
+def updates_weights(name: str) -> Entry | None:
+    """Why a function that is given a model copies or averages weights."""
+    return concept("updates-weights").of_any(words(name))
+
+
+def freezes(name: str) -> Entry | None:
+    """Why a name is about gradients that are taken away."""
+    return concept("freezes").of(name.lower())
+
+
+def suspends_autograd(name: str) -> Entry | None:
+    """Why a name is about autograd that is switched."""
+    return concept("suspends-autograd").of(name.lower())
+
+
+def is_evaluation_context(name: str) -> Entry | None:
+    """Why a context manager or decorator is for evaluations."""
+    return concept("evaluation-context").of(name.lower())
+
+
+def is_module_base(cls: str) -> Entry | None:
+    """Why an unknown base of a class is a module."""
+    return concept("module-base").of(cls)
+
+
+def tries_out(name: str) -> Entry | None:
+    """Why a file, class or function is there to try things out."""
+    return concept("tries-out").of(name.lower())
+
+
+def is_on_purpose(name: str) -> Entry | None:
+    """Why a file, class or function switches to slow and repeatable kernels on purpose."""
+    return tries_out(name) or concept("makes-repeatable").of(name.lower())
+
+
+def is_image(name: str) -> Entry | None:
+    """Why a value holds images."""
+    return concept("image").of_any(name.split("_"))
+
+
+def is_model_of_images(name: str) -> Entry | None:
+    """Why an unknown callable that is given images is a model."""
+    return concept("model-of-images").of(name.lower())
+
+
+def frees_memory(name: str) -> Entry | None:
+    """Why a call belongs to a function that frees memory and reports how much it was."""
+    return concept("frees-memory").of(name)
+
+
+def holds_parameters(name: str) -> Entry | None:
+    """Why a value holds parameters, or their gradients."""
+    return concept("parameters").of(name)
