@@ -44,7 +44,7 @@ class _Call:
 
 
 class MadeAt:
-    """Notes where the user's code constructs modules and optimizers."""
+    """Notes where the user's code constructs modules, optimizers and loaders."""
 
     def __init__(self, locator: Locator) -> None:
         self._locator = locator
@@ -57,6 +57,7 @@ class MadeAt:
 
         self._watch(torch.nn.Module)
         self._watch(torch.optim.Optimizer)
+        self._watch(torch.utils.data.DataLoader)
 
     def _watch(self, cls: Any) -> None:
         original = cls.__init__
@@ -81,7 +82,7 @@ class MadeAt:
         self._undo.close()
 
     def get(self, module: Any) -> Place | None:
-        """Where a module or an optimizer was made, if anybody saw it."""
+        """Where a module, an optimizer or a loader was made; None if that was not seen."""
         return self._frames.get(module) if _is_hashable(module) else None
 
 

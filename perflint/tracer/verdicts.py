@@ -148,19 +148,28 @@ class _View:
         if fitting := [each for each in tried if finding.code in each.codes]:
             return self._tried(fitting)
         if (judge := judge_of(finding.code)) is not None:
-            case = Case(finding, self._source, self._trace, self._observed, self._modules)
+            case = Case(finding, self._source, self._trace, self._observed, self._modules, self._has_run(finding))
             if (judged := judge(case)) is not None:
                 return judged
         return self._confirmed(seen) if seen else self._by_lines(finding)
 
+    def _has_run(self, finding: Finding) -> bool | None:
+        """Whether any line of a finding ran; None if that is unknown."""
+        then = self._lines_then(finding)
+        if then & self._ran:
+            return True
+        return False if then and self._header.lines_recorded else None
+
+    def _lines_then(self, finding: Finding) -> set[int]:
+        """The lines of a finding, by their numbers when the file was traced."""
+        lines = range(finding.span.line, finding.span.end_line + 1)
+        return {line for now in lines if (line := self._moved.then(now)) is not None}
+
     def _by_lines(self, finding: Finding) -> Verdict | None:
         """The verdict by whether the lines of a finding ran."""
-        lines = range(finding.span.line, finding.span.end_line + 1)
-        then = {line for now in lines if (line := self._moved.then(now)) is not None}
-        if not then:
-            return None
-        if not then & self._ran:
-            return _NOT_EXECUTED if self._header.lines_recorded else None
+        has_run, then = self._has_run(finding), self._lines_then(finding)
+        if not has_run:
+            return None if has_run is None else _NOT_EXECUTED
         in_steps = bool(then & self._ran_in_steps)
         if finding.effect is Effect.SYNC:
             is_evidence = self._header.simulated or bool(self._header.devices)

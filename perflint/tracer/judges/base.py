@@ -13,7 +13,7 @@ from perflint.tracer.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding, and the evidence of one trace about its file. Its lines ran."""
+    """A finding, and the evidence of one trace about its file."""
 
     finding: Finding
     source: Source
@@ -22,6 +22,8 @@ class Case:
     """The observations in the file, where their code is now."""
     modules: Sequence[tuple[Span, ModuleCall]]
     """The calls of the modules that the file constructs, with the place of the construction."""
+    ran: bool | None
+    """Whether any line of the finding ran; None if that is unknown."""
 
     def facts(self, *names: str, within: Span | None = None) -> list[Observation]:
         """The observations of some facts that overlap a span, by default that of the finding."""

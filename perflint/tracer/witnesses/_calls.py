@@ -1,7 +1,8 @@
 """Sees the calls of torch's functions that the program makes.
 
 Methods, and functions that are written in Python, are replaced by wrappers. The built-in functions of `torch` are
-not: libraries keep tables of what they override by the identity of these. A torch function mode sees them. It lies at
+not: libraries keep tables of what they override by the identity of these. A torch function mode sees them, and
+operators such as `x[i]` (`__getitem__`). It lies at
 the bottom of the stack of modes, so that the program enters and leaves its own modes above it, in any order.
 """
 
@@ -44,7 +45,9 @@ class CallWatch:
             by_name.setdefault((id(owner), name), (owner, []))[1].append(handler)
         for (_, name), (owner, handlers) in by_name.items():
             function = getattr(owner, name)
-            if isinstance(owner, type) or hasattr(function, "__code__"):
+            # A wrapper of a special method would slow down all operators of that kind.
+            is_method = isinstance(owner, type) and not name.startswith("__")
+            if is_method or hasattr(function, "__code__"):
                 self._wrap(owner, name, handlers)
             else:
                 self._builtin[function] = handlers

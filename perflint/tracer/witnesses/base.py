@@ -46,7 +46,7 @@ class Witness:
         self._guarded = guarded
         """Wraps callbacks: their faults are reported as the tracer's, and their own use of torch is not watched."""
         self._made = made
-        """Where the user's code constructed a module or an optimizer."""
+        """Where the user's code constructed a module, an optimizer or a loader."""
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         """Functions of torch, each as its owner and its name there, with the handlers of their calls. Needs torch.
@@ -63,6 +63,9 @@ class Witness:
     def end_step(self) -> None:
         """A recorded step ended."""
 
+    def restart(self) -> None:
+        """The steps so far were none."""
+
     def stop(self) -> None:
         """Watch no longer; record the outcomes that are still open."""
 
@@ -72,7 +75,7 @@ class Witness:
         self._recording.observe(fact, where, bytes=bytes, ms=ms, detail=detail)
 
     def made(self, thing: Any) -> Where | None:
-        """The place where a module or an optimizer was constructed, at this time; None if that was not seen."""
+        """The place where a module, an optimizer or a loader was constructed; None if that was not seen."""
         place = self._made(thing)
         return None if place is None else self._recording.now(place)
 

@@ -51,6 +51,8 @@ class Witnesses:
     def restart(self) -> None:
         """The steps so far were none."""
         self._steps = 0
+        for witness in self._all:
+            witness.restart()
 
     def stop(self) -> None:
         """Watch no longer. A second call changes nothing."""

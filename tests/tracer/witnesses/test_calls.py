@@ -36,6 +36,11 @@ def test_methods_functions_and_builtins() -> None:
     from torch.nn import functional
 
     x = torch.ones(3)
+    special = torch.Tensor.__dict__.get("__getitem__")
+    with watching((torch.Tensor, "__getitem__"), (torch.Tensor, "clone")) as calls:
+        assert torch.Tensor.__dict__.get("__getitem__") is special
+        x[:2].clone()
+    assert [tuple(call.result.shape) for call in calls] == [(2,), (2,)]
     with watching((torch.Tensor, "clone"), (torch, "cat"), (functional, "softmax")) as calls:
         x.clone()
         torch.cat([x, x])
