@@ -244,3 +244,24 @@ def test_reading_is_found() -> None:
     assert reading("Path(name).read_text()")
     assert reading("for _ in os.walk(folder): ...")
     assert not reading("for node in walk(tree): ...\nfor node in ast.walk(tree): ...")
+
+
+MAKER = ROOT / "semantics" / "nominate.py"
+"""The module that makes all sites."""
+MADE = {"CallSite", "TruthSite", "SubscriptSite", "FormatSite", "FileSite"}
+
+
+def making(text: str) -> list[str]:
+    """The places where a module makes the site of an expression itself."""
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    return [f"line {node.lineno}: {_last(node)}" for node in nodes if _last(node) in MADE]
+
+
+@by_module
+def test_sites_have_one_maker(path: Path) -> None:
+    assert bool(making(path.read_text(encoding="utf-8"))) is (path == MAKER)
+
+
+def test_making_is_found() -> None:
+    assert making("site = CallSite(model, call, target, None)") and making("sites.TruthSite(model, node, 'if')")
+    assert not making("def f(site: CallSite) -> CallSite: return site.model.call(site.node)")

@@ -8,7 +8,7 @@ from perflint.rules._memory.flows import flow_around
 from perflint.rules._since import FUSED, FUSED_BEFORE_MOVE, Version
 from perflint.rules._statements import block_of, statement_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import path_of
+from perflint.semantics.structure import keyword, path_of
 from perflint.semantics.values import Const, Device, DeviceValue
 
 
@@ -19,7 +19,7 @@ def fused_since(model: Model, call: ast.Call, cls: str) -> Version:
 
 def _is_on_device(model: Model, call: ast.Call) -> bool:
     """True if the parameters that an optimizer gets are those of one module, which certainly is on the device."""
-    given = call.args[0] if call.args else next((each.value for each in call.keywords if each.arg == "params"), None)
+    given = call.args[0] if call.args else keyword(call, "params")
     if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
         return False
     owner = given.func.value

@@ -14,13 +14,7 @@ def calls_named(site: FileSite, *names: str) -> Iterator[CallSite]:
     model = site.model
     for call in model.nodes(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in names:
-            yield call_site(model, call)
-
-
-def call_site(model: Model, call: ast.Call) -> CallSite:
-    """The site of a call, also of one whose target is not known."""
-    receiver = model.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
-    return CallSite(model, call, model.target(call), receiver)
+            yield model.call(call)
 
 
 def in_tests(model: Model) -> bool:

@@ -10,7 +10,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.facts.devices import same_place
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, Site, device_confidence
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import keyword, last_name
 from perflint.semantics.values import (
     NONE,
     Const,
@@ -118,11 +118,6 @@ def operand_confidence(value: Value) -> Confidence | None:
 
 def _is_callers(place: Value) -> bool:
     return any(getattr(member, "device", None) is Device.CALLER for member in place.members)
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """The argument that a call passes by this keyword."""
-    return next((item.value for item in call.keywords if item.arg == name), None)
 
 
 def dtype_name(site: Site, node: ast.expr) -> str:

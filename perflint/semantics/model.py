@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perflint.semantics.regions.compile_calls import Place
     from perflint.semantics.regions.compiled import Compiled
     from perflint.semantics.regions.cpu_code import HostCode
-    from perflint.semantics.sites import Site
+    from perflint.semantics.sites import CallSite, Site, SubscriptSite
 from perflint.source.text import Source
 
 __all__ = ["FunctionNode", "Model"]
@@ -141,6 +141,14 @@ class Model:
     def target(self, call: ast.Call) -> str:
         """The full name of what is called, as in `CallSite.target`; empty when unknown."""
         return self._recorder.targets.get(call, "")
+
+    def call(self, node: ast.Call) -> CallSite:
+        """The site of a call; its target is empty if it is unknown."""
+        return nominate.call_site(self, node)
+
+    def subscript(self, node: ast.Subscript) -> SubscriptSite:
+        """The site of an indexing."""
+        return nominate.subscript_site(self, node)
 
     def is_module(self, value: Instance) -> bool:
         """True if an object is a torch.nn.Module."""

@@ -23,10 +23,15 @@ def sites(model: Model) -> Iterator[Site]:
 
 def _call(model: Model, node: ast.Call) -> Iterator[Site]:
     target = model.target(node)
-    if not target:
-        return
-    yield CallSite(model, node, target, _receiver(model, node, target))
-    yield from _formatted_by_call(model, node, target)
+    if target:
+        yield call_site(model, node)
+        yield from _formatted_by_call(model, node, target)
+
+
+def call_site(model: Model, node: ast.Call) -> CallSite:
+    """The site of a call; its target is empty if it is unknown."""
+    target = model.target(node)
+    return CallSite(model, node, target, _receiver(model, node, target))
 
 
 def _receiver(model: Model, node: ast.Call, target: str) -> Value | None:
@@ -72,16 +77,20 @@ def _modulo(model: Model, node: ast.BinOp) -> Iterator[Site]:
 def _subscript(model: Model, node: ast.Subscript) -> Iterator[Site]:
     if isinstance(model.value(node.value), (Mapping, Name, Array)):
         return
+    yield subscript_site(model, node)
+
+
+def subscript_site(model: Model, node: ast.Subscript) -> SubscriptSite:
+    """The site of an indexing."""
     parent = model.parent(node)
     if isinstance(node.ctx, ast.Load):
-        yield SubscriptSite(model, node, "load")
-    elif isinstance(node.ctx, ast.Del):
-        yield SubscriptSite(model, node, "delete")
-    elif isinstance(parent, ast.AugAssign):
-        yield SubscriptSite(model, node, "augmented", parent.value)
-    else:
-        stored = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
-        yield SubscriptSite(model, node, "store", stored)
+        return SubscriptSite(model, node, "load")
+    if isinstance(node.ctx, ast.Del):
+        return SubscriptSite(model, node, "delete")
+    if isinstance(parent, ast.AugAssign):
+        return SubscriptSite(model, node, "augmented", parent.value)
+    stored = parent.value if isinstance(parent, (ast.Assign, ast.AnnAssign)) else None
+    return SubscriptSite(model, node, "store", stored)
 
 
 # Truth

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.findings import Confidence, Heat, Span, weakest
 from perflint.frozen import dataclass
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Device, Evidence, Tensor, Value
 from perflint.source.concrete import cst
 
@@ -72,13 +73,11 @@ class CallSite(ExpressionSite):
     def argument(self, name: str, position: int | None = None) -> ast.expr | None:
         """The argument passed by keyword, or at a position of the call as written.
 
-        None where it was not passed, or may hide behind `*args` or `**kwargs`.
+        None if it is not passed, or may be hidden by `*args` or `**kwargs`.
         """
-        for keyword in self.node.keywords:
-            if keyword.arg == name:
-                return keyword.value
-        if position is None or position >= len(self.node.args):
-            return None
+        given = keyword(self.node, name)
+        if given is not None or position is None or position >= len(self.node.args):
+            return given
         if any(isinstance(arg, ast.Starred) for arg in self.node.args[: position + 1]):
             return None
         return self.node.args[position]

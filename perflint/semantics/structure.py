@@ -182,6 +182,11 @@ def last_name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """The argument that a call passes by this keyword, or None."""
+    return next((given.value for given in call.keywords if given.arg == name), None)
+
+
 def root_of(node: ast.AST) -> str:
     """The plain name that a chain of attributes, items and calls begins with; empty for anything else."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):

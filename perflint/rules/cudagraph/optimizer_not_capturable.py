@@ -9,9 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Se
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._since import CAPTURABLE
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import keyword
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Instance
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted

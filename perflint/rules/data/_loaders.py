@@ -9,7 +9,6 @@ from dataclasses import field
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules._places import loops_around
 from perflint.rules.data._options import options
 from perflint.rules.placement import MOVES, move
@@ -143,7 +142,7 @@ def move_in(model: Model, loop: For) -> CallSite | None:
     """The first call in a loop over a loader that moves something to the device."""
     for part in walk(loop):
         if isinstance(part, ast.Call):
-            site = call_site(model, part)
+            site = model.call(part)
             if site.target in MOVES and move(site) is not None:
                 return site
     return None

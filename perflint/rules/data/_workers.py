@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules.data._loaders import LOADERS, passed
 from perflint.semantics.model import Model
 from perflint.semantics.values import Function
@@ -41,7 +40,7 @@ def worker_functions(model: Model) -> Iterator[Worker]:
 def _collating(model: Model) -> Iterator[Worker]:
     seen: set[ast.AST] = set()
     for call in model.nodes(ast.Call):
-        site = call_site(model, call)
+        site = model.call(call)
         given = passed(site, "collate_fn") if site.target in LOADERS else None
         value = None if given is None else model.value(given)
         if isinstance(value, Function) and value.module == model.module.name:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, lowered
-from perflint.rules._methods import call_site
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._loaders import LOADERS, passed, workers
 from perflint.rules.data._workers import worker_functions
@@ -91,7 +90,7 @@ class DeviceInWorker(Rule):
             for part in walk(worker.node):
                 if not isinstance(part, ast.Call):
                     continue
-                call = call_site(site.model, part)
+                call = site.model.call(part)
                 sure = _confidence(call)
                 if sure is None:
                     continue
@@ -123,7 +122,7 @@ def _with_workers(model: Model) -> Iterator[ClassInfo]:
     """The data sets of a file that a loader of the file with workers reads."""
     seen: set[str] = set()
     for node in model.nodes(ast.Call):
-        call = call_site(model, node)
+        call = model.call(node)
         given = passed(call, "dataset") if call.target in LOADERS and workers(call) != 0 else None
         for member in () if given is None else model.value(given).members:
             if isinstance(member, Instance) and member.cls not in seen:
@@ -140,7 +139,7 @@ def _placed(model: Model, dataset: ClassInfo) -> Iterator[tuple[CallSite, str]]:
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
             path = path_of(part.targets[0])
             if path.startswith("self.") and path in reads:
-                yield call_site(model, part.value), path
+                yield model.call(part.value), path
 
 
 def _confidence(site: CallSite) -> Confidence | None:
@@ -156,5 +155,5 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 def _without_workers(model: Model) -> bool:
     """True if all loaders that a file makes have no workers."""
-    made = [site for call in model.nodes(ast.Call) if (site := call_site(model, call)).target in LOADERS]
+    made = [site for call in model.nodes(ast.Call) if (site := model.call(call)).target in LOADERS]
     return bool(made) and all(workers(site) == 0 for site in made)

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._methods import call_site
 from perflint.rules.base import Files, Rule
 from perflint.rules.data._workers import Worker, worker_functions
 from perflint.semantics.model import Model
@@ -96,7 +95,7 @@ class HeavyItem(Rule):
                 if any(names_in(argument) & dependent for argument in arguments):
                     continue
                 yield self.finding(
-                    call_site(site.model, call),
+                    site.model.call(call),
                     f"{quoted(site.text(call))} is repeated for each item in `{worker.what}`",
                     confidence=Confidence.MEDIUM,
                     heat=Heat.HOT,
@@ -109,7 +108,7 @@ def _heavy(model: Model, worker: Worker) -> Iterator[ast.Call]:
     for part in walk(worker.node):
         if not isinstance(part, ast.Call):
             continue
-        target = call_site(model, part).target
+        target = model.target(part)
         if (target in _READS or target.endswith(_MAKES)) and not _is_kept(model, part, worker.node):
             yield part
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._methods import call_site, in_tests
+from perflint.rules._methods import in_tests
 from perflint.rules.base import Calls, Rule
 from perflint.rules.data._loaders import LOADERS, is_off, passed
 from perflint.semantics.model import Model
@@ -184,7 +184,7 @@ def _reads(model: Model, owner: ClassInfo, method: str, seen: set[str]) -> Itera
     seen.add(method)
     for call in (part for part in walk(info.node) if isinstance(part, ast.Call)):
         name = last_name(call)
-        if call_site(model, call).target in _READS or name in _DECODES:
+        if model.target(call) in _READS or name in _DECODES:
             yield call
         elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             if call.func.value.id == "self":

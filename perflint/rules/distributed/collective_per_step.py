@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._methods import call_site
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -112,7 +111,7 @@ def _others(site: CallSite) -> list[ast.Call]:
 
 
 def _is_alike(model: Model, site: CallSite, call: ast.Call) -> bool:
-    other = call_site(model, call)
+    other = model.call(call)
     if other.target != site.target or not _is_number(other):
         return False
     return _rest(site.node) == _rest(call)

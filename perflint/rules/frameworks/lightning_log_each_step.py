@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
-from perflint.rules._methods import call_site, calls_named, is_false, is_true
+from perflint.rules._methods import calls_named, is_false, is_true
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite
@@ -93,8 +93,8 @@ class LightningLogEachStep(Rule):
             if _in_training_step(site.model, call.node):
                 yield from self._logged(call)
         for each in site.model.nodes(ast.Call):
-            if call_site(site.model, each).target in _TRAINERS:
-                yield from self._configured(call_site(site.model, each))
+            if site.model.target(each) in _TRAINERS:
+                yield from self._configured(site.model.call(each))
 
     def _logged(self, call: CallSite) -> Iterator[Finding]:
         if is_false(call.argument("on_step")):

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, surest
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import keyword
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import Const, Unknown
 from perflint.source.quoting import quoted
 

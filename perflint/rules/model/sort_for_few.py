@@ -9,11 +9,10 @@ from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import is_false
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import keyword
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.structure import walk
+from perflint.semantics.structure import keyword, walk
 from perflint.semantics.values import Const, Tensor
 from perflint.source.quoting import quoted
 

@@ -102,7 +102,7 @@ def _load(model: Model, node: ast.expr) -> ast.Call | None:
 
 def _place(model: Model, load: ast.Call) -> tuple[ast.expr, Confidence] | None:
     """The argument `map_location`, if it is the GPU, with its confidence."""
-    found = CallSite(model, load, "torch.load", None).argument("map_location", 1)
+    found = model.call(load).argument("map_location", 1)
     if found is None or isinstance(found, (ast.Lambda, ast.Dict)):
         return None
     value = model.value(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.rules._methods import call_site
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in, walk
@@ -45,7 +44,7 @@ def _gives_parameters(model: Model, node: ast.Call, seen: frozenset[str]) -> boo
         if node.func.attr in ("values", "items"):
             owner = node.func.value
             return isinstance(owner, ast.Call) and last_name(owner) == "state_dict"
-    if call_site(model, node).target not in _PASS_ON:
+    if model.target(node) not in _PASS_ON:
         return False
     return any(goes_over_parameters(model, part, seen) for part in node.args)
 

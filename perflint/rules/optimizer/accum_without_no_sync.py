@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._methods import call_site, calls_named
+from perflint.rules._methods import calls_named
 from perflint.rules._names import names_in_file
 from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
@@ -137,7 +137,7 @@ def _steps(model: Model, call: ast.Call) -> bool:
     """True if a call steps an optimizer: `optimizer.step()`, `scaler.step(optimizer)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return False
-    target = call_site(model, call).target
+    target = model.target(call)
     if target:
         return target in ("torch.optim.Optimizer.step", "torch.amp.GradScaler.step", "torch.cuda.amp.GradScaler.step")
     said = model.source.written(call).lower()

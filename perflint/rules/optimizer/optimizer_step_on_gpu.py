@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._checkpoint import (
@@ -138,7 +137,7 @@ class OptimizerStepOnGpu(Rule):
                 continue
             seen.add(found.load)
             yield self.finding(
-                CallSite(site.model, found.load, "torch.load", None),
+                site.model.call(found.load),
                 f"{quoted(site.text(found.load))} puts the step counters for "
                 f"{quoted(found.given_to.text(found.given_to.node))} on the GPU: the CPU reads each of them back in "
                 "every "
@@ -168,7 +167,7 @@ def _moved(site: FileSite) -> Iterator[_Moved]:
         optimizer = _optimizer_of(found)
         sure = None if optimizer is None else _sure(model, optimizer)
         if made is not None and optimizer is not None and sure is not None:
-            yield _Moved(call_site(model, call), optimizer, sure)
+            yield _Moved(model.call(call), optimizer, sure)
 
 
 def _sure(model: Model, optimizer: ast.expr) -> Confidence | None:
@@ -200,7 +199,7 @@ def _optimizer_of(loop: ast.For) -> ast.expr | None:
 
 
 def _to_device(model: Model, call: ast.Call) -> Confidence | None:
-    site = call_site(model, call)
+    site = model.call(call)
     if site.target not in MOVES:
         # An otherwise unknown value: `.cuda()` is enough evidence by itself.
         named = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda"

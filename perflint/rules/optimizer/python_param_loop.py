@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._methods import call_site
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.rules.optimizer._parameters import derived_names, parameter_loops
@@ -100,7 +99,7 @@ class PythonParamLoop(Rule):
             if (heat is Heat.COLD and not _is_guarded(model, loop)) or _has_a_twin(model, loop):
                 continue
             yield self.finding(
-                CallSite(model, update.node, update.target, None),
+                update,
                 f"{quoted(update.text(update.node))} runs for each of {quoted(site.text(loop.iter))}: at least one "
                 f"kernel for every parameter{often(update)}",
                 confidence=Confidence.MEDIUM if heat is Heat.HOT else Confidence.LOW,
@@ -153,7 +152,7 @@ def _updates(model: Model, body: list[ast.stmt], names: set[str], deeper: bool =
             continue
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _UPDATES:
             if root_of(node.func) in names:
-                yield call_site(model, node)
+                yield model.call(node)
         if deeper and isinstance(node, ast.Call) and any(root_of(each) in names for each in node.args):
             yield from _passed_on(model, node, names)
         stack += children(node)

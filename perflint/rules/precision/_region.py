@@ -12,7 +12,7 @@ from perflint.rules._methods import is_false
 from perflint.rules._names import Names, names_in_file
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import scan, walk
+from perflint.semantics.structure import keyword, scan, walk
 
 _EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
 _WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(_EIGHT_BITS)}")
@@ -126,7 +126,7 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
     if full in _AUTOCAST:
         yield from _of_autocast(call, names)
     elif full in _SCALERS:
-        if not is_false(_keyword(call, "enabled")):
+        if not is_false(keyword(call, "enabled")):
             yield Evidence(Format.FLOAT16, call)
     elif full == "torch.set_float32_matmul_precision":
         if any(isinstance(arg, ast.Constant) and arg.value in ("high", "medium") for arg in call.args):
@@ -141,9 +141,9 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
 
 
 def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
-    device = _keyword(call, "device_type") or (call.args[0] if call.args else None)
+    device = keyword(call, "device_type") or (call.args[0] if call.args else None)
     on_host = isinstance(device, ast.Constant) and device.value == "cpu"
-    if on_host or is_false(_keyword(call, "enabled")):
+    if on_host or is_false(keyword(call, "enabled")):
         return
     position = 0 if names.full_name(call.func) == "torch.cuda.amp.autocast" else 2
     if len(call.args) > position and is_false(call.args[position]):
@@ -164,22 +164,18 @@ def _dtypes_of_disabled(tree: ast.Module, names: Names) -> set[ast.AST]:
 
 def _of_options(call: ast.Call) -> Iterator[Evidence]:
     """Settings of trainers: `precision="bf16-mixed"`, `mixed_precision="fp16"`, `bf16=True`."""
-    for keyword in call.keywords:
-        value = keyword.value
+    for given in call.keywords:
+        value = given.value
         if not isinstance(value, ast.Constant):
             continue
-        if keyword.arg in ("precision", "mixed_precision") and (value.value == 16 or isinstance(value.value, str)):
+        if given.arg in ("precision", "mixed_precision") and (value.value == 16 or isinstance(value.value, str)):
             option = str(value.value).partition("-")[0]
-        elif keyword.arg in ("bf16", "fp16") and value.value is True:
-            option = keyword.arg
+        elif given.arg in ("bf16", "fp16") and value.value is True:
+            option = given.arg
         else:
             continue
         if option in _OPTIONS:
             yield Evidence(_OPTIONS[option], call)
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 # Other places

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
-from perflint.rules._methods import call_site, in_tests, is_false
+from perflint.rules._methods import in_tests, is_false
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
-from perflint.rules.placement import MOVES, keyword, move
+from perflint.rules.placement import MOVES, move
 from perflint.rules.precision._convolutions import is_convolutional
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
+from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Unknown
 from perflint.source.quoting import quoted
 
@@ -128,7 +128,7 @@ class ChannelsFirst(Rule):
                 continue
             said.add(what)
             moved = _moved(model, run)
-            at = call_site(model, run)
+            at = model.call(run)
             yield self.finding(
                 at,
                 f"{quoted(at.text(run))} computes convolutions in half precision with channels first: cuDNN converts "
@@ -201,7 +201,7 @@ def _first_moves(model: Model, body: ast.AST) -> dict[str, ast.Call]:
         for target, value in [*pairs, *(pair for both in pairs for pair in _unpacked(*both))]:
             path = path_of(target)
             if path and path not in found and isinstance(value, ast.Call):
-                site = call_site(model, value)
+                site = model.call(value)
                 if site.target in MOVES and move(site) is not None:
                     found[path] = value
     return found

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules.placement import MOVES, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
@@ -41,7 +40,7 @@ def drawn_on_host(site: CallSite) -> Draw | None:
     returns = tuple(each for each in _chain(site.model, site.node) if _moves(site.model, each))
     if not isinstance(leaves, ast.Call) or not returns:
         return None
-    left = call_site(site.model, leaves)
+    left = site.model.call(leaves)
     if left.target not in ("torch.Tensor.cpu", "torch.Tensor.to") or left.receiver is None:
         return None
     value = site.value(leaves).tensor
@@ -81,5 +80,5 @@ def _given(site: CallSite) -> ast.expr | None:
 
 
 def _moves(model: Model, call: ast.Call) -> bool:
-    site = call_site(model, call)
+    site = model.call(call)
     return site.target in MOVES and move(site) is not None

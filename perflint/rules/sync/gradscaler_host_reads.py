@@ -14,6 +14,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Const, Dtype, Instance, Value
 from perflint.source.concrete import cst, parse_expression
 from perflint.source.quoting import quoted
@@ -175,7 +176,7 @@ def _casts_to_bfloat16(model: Model) -> bool:
     names: set[str] = set()
     for call in model.nodes(ast.Call):
         if model.target(call) in _AUTOCAST:
-            given = next((each.value for each in call.keywords if each.arg == "dtype"), None)
+            given = keyword(call, "dtype")
             value = None if given is None else model.value(given)
             names |= {each.name for each in value.members if isinstance(each, Dtype)} if value is not None else {""}
     return names == {"bfloat16"}

@@ -16,11 +16,11 @@ from perflint.rules.placement import (
     creation_confidence,
     creator,
     host_confidence,
-    keyword,
     move,
 )
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Device, Unknown
 from perflint.source.quoting import quoted
 

@@ -143,7 +143,7 @@ def _found_in(model: Model, statement: ast.stmt) -> list[Read]:
     for call in walk(statement):
         if not isinstance(call, ast.Call) or model.target(call) not in NUMBERS:
             continue
-        read = _single(CallSite(model, call, model.target(call), None))
+        read = _single(model.call(call))
         if read is not None and next(loops_around(model, call), None) is around:
             found.append(read)
     return sorted(found, key=lambda read: (read.node.end_lineno or 0, read.node.end_col_offset or 0))

@@ -11,7 +11,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.sync._masked import FUNCTIONS, MaskedLoss, masked_loss, setting
 from perflint.rules.sync.nonzero_family import indexed
-from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
+from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.values import Const, scalar_type
 from perflint.source.quoting import quoted
 
@@ -121,7 +121,7 @@ def _confidence(site: CallSite, found: MaskedLoss) -> Confidence | None:
     known = [
         confidence
         for each in (found.input, found.target)
-        if (confidence := indexed(SubscriptSite(site.model, each, "load"))) is not None
+        if (confidence := indexed(site.model.subscript(each))) is not None
     ]
     if known:
         return surest(*known)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import insert
-from perflint.rules._methods import call_site
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
@@ -79,7 +78,7 @@ class MetricEachStep(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         logged = _logged(site.model)
         for node_ in site.model.nodes(ast.Call):
-            call = call_site(site.model, node_)
+            call = site.model.call(node_)
             if not call.target.startswith("torchmetrics.") or call.target.startswith("torchmetrics.functional."):
                 continue
             if call.target.endswith(".__call__"):

@@ -20,10 +20,10 @@ from perflint.rules.placement import (
     creation_confidence,
     creator,
     dtype_name,
-    keyword,
     move,
 )
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import keyword
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 

@@ -9,7 +9,6 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._bindings import alone
-from perflint.rules._methods import call_site
 from perflint.rules._since import IS_CAUSAL
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -191,7 +190,7 @@ def _fix(site: CallSite, place: _Mask, given: ast.expr) -> Fix | None:
     made = alone(site.model, given) if isinstance(given, ast.Name) else given
     if isinstance(given, ast.Name) and _may_be_written(site.model, given):
         return None
-    if not isinstance(made, ast.Call) or call_site(site.model, made).target != _CAUSAL:
+    if not isinstance(made, ast.Call) or site.model.target(made) != _CAUSAL:
         return None
     if site.argument(place.told, place.told_position) is not None:
         return None

@@ -9,7 +9,7 @@ from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import calls_named
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
-from perflint.semantics.sites import CallSite, FileSite
+from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
@@ -99,7 +99,7 @@ class SyncInHook(Rule):
             if wait is None:
                 continue
             yield self.finding(
-                CallSite(site.model, call.node, call.target, None),
+                call,
                 f"{quoted(call.text(call.node))} registers a hook that runs {quoted(site.text(wait))} in each pass: "
                 "the CPU waits",
                 confidence=Confidence.MEDIUM,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -129,7 +128,7 @@ def _start(model: Model, block: Sequence[ast.stmt], name: str) -> int | None:
     for index in reversed(range(len(block))):
         each = block[index]
         if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in each.targets):
-            is_clock = isinstance(each.value, ast.Call) and call_site(model, each.value).target in _CLOCKS
+            is_clock = isinstance(each.value, ast.Call) and model.target(each.value) in _CLOCKS
             return index if is_clock else None
         if name in names_in(each):
             return None
@@ -152,7 +151,7 @@ def _work(model: Model, between: Sequence[ast.stmt]) -> ast.Call | None:
 
 
 def _may_wait(model: Model, call: ast.Call) -> bool:
-    site = call_site(model, call)
+    site = model.call(call)
     if site.target in _WAITING_CALLS:
         return True
     last = (
@@ -167,7 +166,7 @@ def _may_wait(model: Model, call: ast.Call) -> bool:
 
 
 def _is_work(model: Model, call: ast.Call) -> bool:
-    site = call_site(model, call)
+    site = model.call(call)
     if site.target == "torch.nn.Module.__call__":
         return any(_on_device(model, given) for given in call.args)
     if site.target == "torch.Tensor.backward" and isinstance(call.func, ast.Attribute):

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perflint.findings import Confidence, weakest
 from perflint.frozen import dataclass
-from perflint.rules._methods import call_site
 from perflint.rules.placement import FACTORIES
 from perflint.rules.transfer._loops import body_of, is_bound_before
 from perflint.semantics.facts import conventions
@@ -259,7 +258,7 @@ def _is_known(model: Model, node: ast.AST, depth: int) -> bool:
     for call in (part for part in walk(node) if isinstance(part, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _SIZED_BY_DATA:
             return False
-        target = call_site(model, call).target
+        target = model.target(call)
         if target in _READS_NUMBERS and any(_holds_tensor(model, each) for each in call.args):
             return False
         if target.startswith(("torch.", "builtins.", "math.")):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._methods import call_site
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import creation_confidence, keyword, move
+from perflint.rules.placement import creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Array
 from perflint.source.quoting import quoted
 
@@ -111,7 +111,7 @@ def _is_double(model: Model, node: ast.expr) -> bool:
     dtype = keyword(node, "dtype")
     if dtype is not None or any(item.arg is None for item in node.keywords):
         return False
-    target = call_site(model, node).target
+    target = model.target(node)
     if target in ("numpy.zeros", "numpy.ones", "numpy.empty") and len(node.args) > 1:
         return False
     return target in _DOUBLES and isinstance(model.value(node), Array)
@@ -131,9 +131,9 @@ def _confidence(site: CallSite) -> Confidence | None:
         if not (isinstance(attribute, ast.Attribute) and isinstance(call, ast.Call) and call.func is attribute):
             return None
         if attribute.attr in ("to", "cuda"):
-            moved = move(call_site(site.model, call))
+            moved = move(site.model.call(call))
             cast = moved is None or moved.dtype is not None or moved.other is not None
-            return None if cast or moved is None or _is_cast(call_site(site.model, call)) else moved.confidence
+            return None if cast or moved is None or _is_cast(site.model.call(call)) else moved.confidence
         if attribute.attr not in _KEEPS_DTYPE:
             return None
         node = call

@@ -11,8 +11,9 @@ from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, keyword, move
+from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, move
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, scalar_type
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
-from perflint.rules._methods import call_site
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
@@ -119,7 +118,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
 def _leaves_torch(model: Model, node: ast.expr) -> bool:
     """True if NumPy computes something: who computes with torch on the host mostly has a reason."""
     calls = [part for part in walk(node) if isinstance(part, ast.Call)]
-    return any(call_site(model, call).target.startswith("numpy.") for call in calls)
+    return any(model.target(call).startswith("numpy.") for call in calls)
 
 
 def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:
@@ -132,7 +131,7 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
         return None
     for part in walk(node):
         if isinstance(part, ast.Call):
-            site = call_site(model, part)
+            site = model.call(part)
             if site.target in _LEAVES and site.receiver is not None:
                 sure = device_confidence(site.receiver)
                 if sure is not None and not _is_one_number(site):
@@ -147,7 +146,7 @@ def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tu
 
 def _is_known(model: Model, call: ast.Call) -> bool:
     """True if a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
-    target = call_site(model, call).target
+    target = model.target(call)
     if target.startswith("numpy.ndarray."):
         # What other libraries give passes for arrays too.
         return target.rpartition(".")[2] in _ARRAY_METHODS

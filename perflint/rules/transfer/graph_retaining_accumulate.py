@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import insert
-from perflint.rules._methods import call_site, calls_named
+from perflint.rules._methods import calls_named
 from perflint.rules._statements import statement_of
 from perflint.rules._visible import is_private
 from perflint.rules.base import Files, Rule
@@ -166,7 +166,7 @@ def _with_graph(model: Model, node: ast.expr, loss: str) -> ast.Name | None:
     if isinstance(node, ast.BinOp):
         return _with_graph(model, node.left, loss) or _with_graph(model, node.right, loss)
     if isinstance(node, ast.Call):
-        if call_site(model, node).target in _NUMBERS or not isinstance(node.func, ast.Attribute):
+        if model.target(node) in _NUMBERS or not isinstance(node.func, ast.Attribute):
             return None
         return None if node.func.attr in _LEAVES_GRAPH else _with_graph(model, node.func.value, loss)
     return None
@@ -266,4 +266,4 @@ def _reads_number(model: Model, use: ast.Name) -> bool:
     parent = model.parent(use)
     if isinstance(parent, ast.Attribute):
         return parent.attr == "item"
-    return isinstance(parent, ast.Call) and use in parent.args and call_site(model, parent).target == "builtins.float"
+    return isinstance(parent, ast.Call) and use in parent.args and model.target(parent) == "builtins.float"

@@ -9,8 +9,9 @@ from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._advice import uploaded
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import creator, keyword, move
+from perflint.rules.placement import creator, move
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.source.quoting import quoted
 
 _WRAPS = frozenset({"torch.from_numpy", "torch.frombuffer"})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from perflint.semantics.facts import torch_api
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import (
     Class,
     Device,
@@ -104,8 +105,8 @@ def _short(target: str) -> str:
 def _arguments(node: ast.Call) -> Iterator[ast.expr]:
     for arg in node.args:
         yield arg.value if isinstance(arg, ast.Starred) else arg
-    for keyword in node.keywords:
-        yield keyword.value
+    for given in node.keywords:
+        yield given.value
 
 
 def _unknown_call(model: Model, node: ast.Call) -> Why:
@@ -140,7 +141,7 @@ def _of_tensors(model: Model, node: ast.Call, target: str, operands: list[ast.ex
     if tensor is None:
         made = f"the result of {name}"
         return (made, operands[0]) if method and isinstance(value, Unknown) else (made, None)
-    given = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    given = keyword(node, "device")
     if method in _MOVES:
         return _moved(model, node, tensor, given)
     if given is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
 from perflint.semantics.interpreter.frame import Budget, Frame
-from perflint.semantics.structure import last_name, stands_in
+from perflint.semantics.structure import keyword, last_name, stands_in
 from perflint.semantics.values import Const, Function, Instance, Name, Partial, Value
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Reader:
     def _call(self, node: ast.Call) -> None:
         target = self._recorder.targets.get(node, "")
         if target == "torch.compile":
-            given = node.args[0] if node.args else _keyword(node, "model")
+            given = node.args[0] if node.args else keyword(node, "model")
             self._compiled(node, given)
         elif target == "torch.nn.Module.compile" and isinstance(node.func, ast.Attribute):
             self._compiled(node, node.func.value)
@@ -249,10 +249,6 @@ def _options(text: str, line: int, values: dict[str, Value | None]) -> Options |
 
 def _literal(node: ast.expr) -> Value | None:
     return Const(node.value) if isinstance(node, ast.Constant) else None
-
-
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 _LONGEST = 40

@@ -84,3 +84,9 @@ def numbers(a: str, b: str, c: str) -> tuple[float, float, float]:
     second = float(b)
     third = float(c)
     return first, second, third
+
+
+def results_of_unknown_code(accelerator, rewards, margins, metrics: dict) -> None:
+    metrics["chosen"].append(accelerator.gather(rewards[0]).mean().item())  # audit: TPF102
+    metrics["rejected"].append(accelerator.gather(rewards[1]).mean().item())
+    metrics["margins"].append(accelerator.gather(margins).mean().item())
