@@ -67,6 +67,8 @@ class Header:
     """True if there was no GPU: a device is the one that a tensor would have been on."""
     line_steps: int = 0
     """In how many recorded steps, from the first on, lines were counted (`CandidateLine.steps`)."""
+    call_steps: int = 0
+    """In how many recorded steps, from the first on, built-in functions were watched (`Observation.sampled`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,10 @@ class Observation:
     """Summed over the hits; 0 if nothing was timed."""
     detail: str = ""
     """Of the first hit: shapes and dtypes, or the options in force."""
+    total_bytes: int = 0
+    """Summed over the hits."""
+    sampled: bool = False
+    """True if such calls were watched in the first `Header.call_steps` recorded steps only."""
 
 
 @dataclass(frozen=True, slots=True)

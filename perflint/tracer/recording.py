@@ -29,6 +29,7 @@ class _Tally:
     steps: int = 0
     windows: list[int] = field(default_factory=list)
     bytes: int = 0
+    total_bytes: int = 0
     ms: float = 0.0
 
     def add(self, window: int | None) -> None:
@@ -63,6 +64,8 @@ class Where:
     """None for the whole process."""
     step: int | None
     """None outside of recorded steps."""
+    sampled: bool = False
+    """True for calls that are watched in a few recorded steps only."""
 
 
 class Recording:
@@ -119,9 +122,10 @@ class Recording:
     def observe(self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "") -> None:
         """A witness saw an outcome of a call, now or later. The detail of the first one is kept."""
         key = (where.place, fact)
-        facts = {"place": where.place, "fact": fact, "detail": detail}
+        facts = {"place": where.place, "fact": fact, "detail": detail, "sampled": where.sampled}
         if tally := self._add(self._observations, key, lambda: facts, where.step):
             tally.bytes = max(tally.bytes, bytes)
+            tally.total_bytes += bytes
             tally.ms += ms
 
     def _add(
@@ -184,7 +188,13 @@ class Recording:
     def observations(self) -> tuple[Observation, ...]:
         """The outcomes that witnesses saw, in the order of their first hits."""
         return tuple(
-            Observation(**tally.facts, hits=tally.hits, bytes=tally.bytes, ms=round(tally.ms, 4))
+            Observation(
+                **tally.facts,
+                hits=tally.hits,
+                bytes=tally.bytes,
+                total_bytes=tally.total_bytes,
+                ms=round(tally.ms, 4),
+            )
             for tally in self._observations.values()
         )
 

@@ -383,6 +383,7 @@ class Session:
             world_size=world,
             simulated=self.options.simulate,
             line_steps=self._line_use.counted,
+            call_steps=self._witnesses.call_steps,
         )
 
     def _records(self) -> Iterator[Record]:

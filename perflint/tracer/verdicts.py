@@ -130,9 +130,8 @@ class _View:
         at = [(each.place, each.reason) for each in trace.of(GraphBreak) if each.place and each.place.file == name]
         self._breaks = [(span, reason) for place, reason in at if (span := moved.span(place)) is not None]
         self._recompiles = [each.reason for each in trace.of(Recompile) if each.file == name]
-        lines = [line for line in trace.of(CandidateLine) if line.file == name]
-        self._ran = {line.line for line in lines}
-        self._ran_in_steps = {line.line for line in lines if line.in_steps}
+        self._lines = {line.line: line for line in trace.of(CandidateLine) if line.file == name}
+        self._ran_in_steps = {line.line for line in self._lines.values() if line.in_steps}
 
     def verdict(self, finding: Finding) -> Verdict | None:
         """The verdict of the trace on a finding, or None if it cannot decide."""
@@ -148,7 +147,10 @@ class _View:
         if fitting := [each for each in tried if finding.code in each.codes]:
             return self._tried(fitting)
         if (judge := judge_of(finding.code)) is not None:
-            case = Case(finding, self._source, self._trace, self._observed, self._modules, self._has_run(finding))
+            syncs = [(each.span, each.event) for each in self._seen if isinstance(each.event, Sync)]
+            ran = [self._lines[line] for line in sorted(self._lines_then(finding) & self._lines.keys())]
+            has_run = self._has_run(finding)
+            case = Case(finding, self._source, self._trace, self._observed, self._modules, has_run, syncs, ran)
             if (judged := judge(case)) is not None:
                 return judged
         return self._confirmed(seen) if seen else self._by_lines(finding)
@@ -156,7 +158,7 @@ class _View:
     def _has_run(self, finding: Finding) -> bool | None:
         """Whether any line of a finding ran; None if that is unknown."""
         then = self._lines_then(finding)
-        if then & self._ran:
+        if then & self._lines.keys():
             return True
         return False if then and self._header.lines_recorded else None
 

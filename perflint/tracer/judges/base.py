@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perflint.findings import Finding, Ruling, Span, Verdict
 from perflint.source.text import Source
-from perflint.tracer.events import ModuleCall, Observation
+from perflint.tracer.events import CandidateLine, ModuleCall, Observation, Sync
 from perflint.tracer.trace import Trace
 
 
@@ -24,6 +24,10 @@ class Case:
     """The calls of the modules that the file constructs, with the place of the construction."""
     ran: bool | None
     """Whether any line of the finding ran; None if that is unknown."""
+    syncs: Sequence[tuple[Span, Sync]] = ()
+    """The waits in the file, where their code is now."""
+    lines: Sequence[CandidateLine] = ()
+    """The lines of the finding that ran."""
 
     def facts(self, *names: str, within: Span | None = None) -> list[Observation]:
         """The observations of some facts that overlap a span, by default that of the finding."""
@@ -39,10 +43,25 @@ class Case:
         span = within or self.finding.span
         return [call for at, call in self.modules if at.overlaps(span)]
 
+    def waits(self, within: Span | None = None) -> list[Sync]:
+        """The waits that overlap a span, by default that of the finding."""
+        span = within or self.finding.span
+        return [sync for at, sync in self.syncs if at.overlaps(span)]
+
     @property
     def steps(self) -> int:
         """The number of recorded steps, at least one."""
         return max(self.trace.header.steps, 1)
+
+    @property
+    def has_gpu(self) -> bool:
+        """True if the program used a GPU or a simulated one. Without one, no device is evidence."""
+        return self.trace.header.simulated or bool(self.trace.header.devices)
+
+    def per_step(self, seen: Iterable[Observation]) -> float:
+        """How often a recorded step, in which such calls were watched, had one of some outcomes."""
+        sampled = max(self.trace.header.call_steps, 1)
+        return sum(each.hits.steps / (sampled if each.sampled else self.steps) for each in seen)
 
 
 Judge = Callable[[Case], Verdict | None]
@@ -67,10 +86,9 @@ def by_facts(confirms: Mapping[str, str], refutes: Mapping[str, str]) -> Judge:
 
 def confirmed(case: Case, texts: Mapping[str, str], seen: Sequence[Observation], of: int = 0) -> Verdict:
     """It happened: in recorded steps, or else at no cost for them. `of` is the number of all calls at the place."""
-    in_steps = sum(each.hits.steps for each in seen)
-    per_step = in_steps / case.steps
+    per_step = case.per_step(seen)
     what = _text(texts, seen)
-    if not in_steps:
+    if not per_step:
         return Verdict(Ruling.NO_COST, f"{what}, but in no recorded step")
     count = sum(map(total, seen))
     share = f" ({count} of {of} calls)" if of > count else ""

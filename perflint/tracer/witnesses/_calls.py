@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -31,8 +33,10 @@ Watched = tuple[Any, str, Handler]
 class CallWatch:
     """Calls handlers for the calls of some functions."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, samples: bool = False) -> None:
         self._recording = recording
+        self._samples = samples
+        """True if built-in functions are watched in a few recorded steps only."""
         self._seen: Counter[tuple[CodeType, int]] = Counter()
         self._undo = ExitStack()
         self._builtin: dict[Any, list[Handler]] = {}
@@ -103,10 +107,12 @@ class CallWatch:
         named: Mapping[str, Any],
         frame: FrameType,
     ) -> Any:
+        began = time.perf_counter()
         result = function(*args, **named)
+        ms = (time.perf_counter() - began) * 1000
         where = self._where(frame, function)
         if where is not None:
-            call = Call(function, args, named, result, where)
+            call = Call(function, args, named, result, where, ms)
             for handle in handlers:
                 handle(call)
         return result
@@ -120,7 +126,10 @@ class CallWatch:
             return None
         key = (frame.f_code, frame.f_lasti)
         self._seen[key] += 1
-        return self._recording.where(frame) if self._seen[key] <= CALL_LIMIT else None
+        where = self._recording.where(frame) if self._seen[key] <= CALL_LIMIT else None
+        if where is not None and self._samples and function in self._builtin:
+            return replace(where, sampled=True)
+        return where
 
 
 def _is_wrapper(code: CodeType) -> bool:

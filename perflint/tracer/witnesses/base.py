@@ -22,6 +22,8 @@ class Call:
     result: Any
     where: Where
     """The call in the user's code, or in an installed package that is not torch."""
+    ms: float = 0.0
+    """How long the call took on the CPU."""
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
         """An argument by position, else by name."""

@@ -24,7 +24,7 @@ class Witnesses:
         self._guarded = guarded
         self._every_call = every_call
         """True to see the calls of built-in functions of all steps and of the time around them."""
-        self._watch = CallWatch(recording)
+        self._watch = CallWatch(recording, samples=not every_call)
         self._steps = 0
 
     def start(self) -> None:
@@ -53,6 +53,11 @@ class Witnesses:
         self._steps = 0
         for witness in self._all:
             witness.restart()
+
+    @property
+    def call_steps(self) -> int:
+        """The number of recorded steps, from the first on, in which built-in functions were watched."""
+        return self._steps if self._every_call else min(self._steps, STEPS)
 
     def stop(self) -> None:
         """Watch no longer. A second call changes nothing."""
