@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
 
 from perflint.findings import Edit
 from perflint.fixes.edits import in_newlines_of, insert
 from perflint.frozen import dataclass
+from perflint.semantics.binders import How, Imported
+from perflint.semantics.symbols import Scope, Symbols
 from perflint.source.text import Source
 
 
@@ -24,23 +24,23 @@ class Spelling:
     imports: tuple[str, ...] = ()
 
 
-def spell(source: Source, name: str, at: ast.AST) -> Spelling | None:
+def spell(symbols: Symbols, name: str, at: ast.AST) -> Spelling | None:
     """How `name` ("torch.inference_mode") is written at `at`, with the imports that are visible there.
 
-    The longest import wins: `from torch import inference_mode` over `import torch`. Where no
-    import serves, the root package is to be imported. None where the name that would be
-    used means something else somewhere in the file, and no other serves.
+    The longest import wins: `from torch import inference_mode` over `import torch`. If no import serves, the root
+    package is to be imported. None if the name that would be used means something else somewhere in the code around,
+    and no other serves.
     """
-    names = _names_of(source.tree)
-    line = getattr(at, "lineno", 0)
-    scopes = list(names.around(line))
-    bound = names.bindings(scopes, line)
+    scopes = list(symbols.scope_around(at).chain)
+    bound: dict[str, set[str]] = {}
+    for each in _visible(symbols, scopes, at):
+        bound.setdefault(each.local, set()).add(each.full)
     for prefix in _prefixes(name):
-        for local in bound.locals.get(prefix, ()):
-            if not _is_rebound(local, scopes):
+        for local, full in bound.items():
+            if full == {prefix} and not _is_rebound(local, scopes):
                 return Spelling(local + name[len(prefix) :])
     root = name.partition(".")[0]
-    if root in bound.names or _is_rebound(root, scopes):
+    if root in bound or _is_rebound(root, scopes):
         return None
     return Spelling(name, (f"import {root}",))
 
@@ -51,124 +51,51 @@ def _prefixes(name: str) -> Iterator[str]:
         name = name.rpartition(".")[0]
 
 
-def _binding(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> tuple[str, str]:
-    """The local name that an import binds, and what it stands for."""
-    if isinstance(statement, ast.ImportFrom):
-        return alias.asname or alias.name, f"{'.' * statement.level}{statement.module or ''}.{alias.name}"
-    if alias.asname:
-        return alias.asname, alias.name
-    root = alias.name.partition(".")[0]
-    return root, root
+def _visible(symbols: Symbols, scopes: Iterable[Scope], at: ast.AST) -> Iterator[Imported]:
+    """The imports of the module, and those of the functions around a place that stand above it.
+
+    Only those count that run whenever the module or function does.
+    """
+    line = getattr(at, "lineno", 0)
+    for each in symbols.imports:
+        scope = symbols.scope_around(each.statement)
+        is_above = scope is symbols.module or each.statement.lineno < line
+        if is_above and scope in scopes and _always_runs(symbols, scope, each.statement):
+            yield each
+
+
+def _always_runs(symbols: Symbols, scope: Scope, statement: ast.stmt) -> bool:
+    """True if a statement of a module or function stands in no branch; if the body of a `try` fails, so do its uses."""
+    inner: ast.AST = statement
+    for outer in symbols.ancestors(statement):
+        if outer is scope.node:
+            return not isinstance(outer, ast.ClassDef)
+        if not isinstance(outer, (ast.Try, ast.TryStar)) or inner not in outer.body:
+            return False
+        inner = outer
+    return True
+
+
+def _is_rebound(name: str, scopes: Iterable[Scope]) -> bool:
+    """True if something other than an import binds a name in one of some scopes.
+
+    `x = None` beside a guarded import does not count.
+    """
+    return any(
+        binding.how is not How.IMPORT and not (isinstance(binding.value, ast.Constant) and binding.value.value is None)
+        for scope in scopes
+        if scope.binds(name)
+        for binding in scope.variables[name].bindings
+    )
 
 
 def _imports(body: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of a block that run whenever it does; those of `try` do, or what needs them does not."""
+    """The imports of a block that run whenever it does; those of `try` do, or the code that needs them does not."""
     for statement in body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield statement
         elif isinstance(statement, (ast.Try, ast.TryStar)):
             yield from _imports(statement.body)
-
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-
-
-_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-
-
-class _Imported:
-    """The names that imports bind, and the local names that only stand for a full name."""
-
-    def __init__(self, statements: Iterable[ast.Import | ast.ImportFrom]) -> None:
-        self.names: dict[str, set[str]] = {}
-        for statement in statements:
-            for alias in statement.names:
-                local, full = _binding(statement, alias)
-                self.names.setdefault(local, set()).add(full)
-        self.locals: dict[str, list[str]] = {}
-        for local, full_names in self.names.items():
-            if len(full_names) == 1:
-                self.locals.setdefault(next(iter(full_names)), []).append(local)
-
-
-class _Names:
-    """The names that a scope binds itself, by other things than imports, and the scopes right inside it.
-
-    `x = None` beside a guarded import binds nothing.
-    """
-
-    def __init__(self, scope: ast.Module | _Scope) -> None:
-        self.scope = scope
-        self.bound: set[str] = set()
-        inner: list[_Scope] = []
-        waiting = list(ast.iter_child_nodes(scope))
-        while waiting:
-            node = waiting.pop()
-            self.bound.update(_bound_by(node))
-            if isinstance(node, _SCOPES):
-                inner.append(node)
-            elif not (
-                isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
-            ):
-                waiting.extend(ast.iter_child_nodes(node))
-        inner.sort(key=lambda each: (each.lineno, each.col_offset))
-        self._inner: list[_Scope] = inner
-        self._names: dict[_Scope, _Names] = {}
-
-    @cached_property
-    def imports(self) -> list[ast.Import | ast.ImportFrom]:
-        """The imports of a module or function."""
-        is_block = isinstance(self.scope, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef))
-        return list(_imports(self.scope.body)) if is_block else []  # type: ignore[arg-type]
-
-    @cached_property
-    def imported(self) -> _Imported:
-        """The names of these imports."""
-        return _Imported(self.imports)
-
-    def around(self, line: int) -> Iterator[_Names]:
-        """This scope and those inside it that a line belongs to."""
-        yield self
-        at = bisect_right(self._inner, line, key=lambda each: each.lineno)
-        for scope in (self._inner[each] for each in range(at - 1, -1, -1)):
-            if (scope.end_lineno or 0) < line:
-                return
-            if scope not in self._names:
-                self._names[scope] = _Names(scope)
-            yield from self._names[scope].around(line)
-
-    def bindings(self, scopes: Iterable[_Names], line: int) -> _Imported:
-        """The names of the imports of the module and of the functions around a line that stand above it."""
-        local = [
-            statement
-            for each in scopes
-            if isinstance(each.scope, (ast.FunctionDef, ast.AsyncFunctionDef)) and each.scope.body[0].lineno <= line
-            for statement in each.imports
-            if statement.lineno < line
-        ]
-        return _Imported([*self.imports, *local]) if local else self.imported
-
-
-@lru_cache(maxsize=4)
-def _names_of(tree: ast.Module) -> _Names:
-    return _Names(tree)
-
-
-def _is_rebound(name: str, scopes: Iterable[_Names]) -> bool:
-    """True if something other than an import binds a name in one of some scopes."""
-    return any(name in scope.bound for scope in scopes)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, _NAMED) and node.name:
-        yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        yield node.rest
 
 
 def import_edits(source: Source, statements: Iterable[str]) -> list[Edit]:

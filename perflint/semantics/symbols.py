@@ -8,7 +8,7 @@ which code runs, which the modules of `dataflow` follow.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property
 from typing import Any
@@ -155,6 +155,13 @@ class Symbols:
         known.update(dict.fromkeys(passed, found))
         return found
 
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node, innermost first."""
+        outer = self._structure.parents.get(node)
+        while outer is not None:
+            yield outer
+            outer = self._structure.parents.get(outer)
+
     def variable(self, node: ast.AST) -> Variable:
         """The variable that a `Name`, a parameter, or another node that binds one name, stands for."""
         return self._variables[node]
@@ -176,6 +183,48 @@ class Symbols:
         statements = [*self._nodes(ast.Import), *self._nodes(ast.ImportFrom)]
         statements.sort(key=lambda node: (node.lineno, node.col_offset))
         return [each for statement in statements for each in imported(statement)]
+
+    @cached_property
+    def imported(self) -> Mapping[str, Sequence[Imported]]:
+        """These imports by the name that they bind."""
+        found: dict[str, list[Imported]] = {}
+        for each in self.imports:
+            found.setdefault(each.local, []).append(each)
+        return found
+
+    def full_name(self, node: ast.AST) -> str:
+        """The full name that an expression spells through the imports of the file, at any depth.
+
+        It is empty if the file leaves a choice: several imports bind the name, or something else does around the node.
+        It needs no inference, so it also serves for annotations, for branches that never run and for other files.
+        """
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        full = {each.full for each in self.imported.get(node.id, ())} if isinstance(node, ast.Name) else ()
+        if len(full) != 1:
+            return ""
+        assert isinstance(node, ast.Name)
+        others = self._others.get(node.id)
+        if others and not others.isdisjoint(self.scope_around(node).chain):
+            return ""
+        return ".".join([*full, *reversed(attributes)])
+
+    def is_rebound(self, local: str) -> bool:
+        """True if something other than an import binds an imported name in the module or one of its functions."""
+        return local in self._others
+
+    @cached_property
+    def _others(self) -> Mapping[str, Set[Scope]]:
+        """The scopes in which something other than an import binds an imported name; classes hide it from no code."""
+        found: dict[str, set[Scope]] = {}
+        for scope in self.scopes:
+            if not isinstance(scope.node, ast.ClassDef):
+                for name in scope.variables.keys() & self.imported.keys():
+                    if any(binding.how is not How.IMPORT for binding in scope.variables[name].bindings):
+                        found.setdefault(name, set()).add(scope)
+        return found
 
     @cached_property
     def calls(self) -> Mapping[Scope, Sequence[ast.Call]]:
@@ -270,7 +319,7 @@ class Symbols:
         parents = self._structure.parents
         for name in self._nodes(ast.Name):
             if type(name.ctx) is not ast.Load:
-                binding = binding_of(name, self._ancestors(name)) or Binding(How.ASSIGNED, name, name.lineno)
+                binding = binding_of(name, self.ancestors(name)) or Binding(How.ASSIGNED, name, name.lineno)
                 if binding.how is How.DECLARED and not parents[name].simple:  # type: ignore[attr-defined]
                     # `(x): int` binds nothing.
                     continue
@@ -291,12 +340,6 @@ class Symbols:
         for node in self._nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
             for name in bound_names(node):
                 yield self.scope_around(node), name, Binding(How.PATTERN, node, node.lineno)
-
-    def _ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        outer = self._structure.parents.get(node)
-        while outer is not None:
-            yield outer
-            outer = self._structure.parents.get(outer)
 
 
 def _is_inside(node: ast.AST, outer: ast.AST) -> bool:

@@ -8,6 +8,8 @@ import pytest
 
 from perflint.fixes.imports import Spelling, import_edits, spell
 from perflint.fixes.rewrite import rewrite
+from perflint.semantics.structure import scan
+from perflint.semantics.symbols import Symbols
 from perflint.source.text import Source
 
 
@@ -15,7 +17,7 @@ def spelled(text: str, name: str = "torch.amp.autocast") -> Spelling | None:
     """How `name` is written where `HERE` stands."""
     source = Source("example.py", text)
     here = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == "HERE")
-    return spell(source, name, here)
+    return spell(Symbols(source.tree, scan(source.tree)), name, here)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.sites import FileSite
+from perflint.semantics.symbols import Symbols
 from perflint.source.quoting import quoted
 
 _LIMITS = {
@@ -82,7 +82,7 @@ class HiddenCompileErrors(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         if in_tests(site.model):
             return
-        names = names_in_file(site.model)
+        names = site.model.symbols
         for assignment in site.model.nodes(ast.Assign):
             for target in assignment.targets:
                 what = _hides(names, target, assignment.value) if isinstance(target, ast.Attribute) else ""
@@ -100,7 +100,7 @@ class HiddenCompileErrors(Rule):
                     )
 
 
-def _hides(names: Names, target: ast.Attribute, value: ast.expr) -> str:
+def _hides(names: Symbols, target: ast.Attribute, value: ast.expr) -> str:
     name = names.full_name(target)
     if not name.startswith(_CONFIG):
         return ""

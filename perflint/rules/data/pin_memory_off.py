@@ -90,7 +90,7 @@ class PinMemoryOff(Rule):
 
 
 def _fix(site: CallSite) -> Fix | None:
-    name = spell(site.model.source, "torch.cuda.is_available", site.node)
+    name = spell(site.model.symbols, "torch.cuda.is_available", site.node)
     if name is None:
         return None
     return added(site, f"pin_memory={name.text}()", "Pin the memory of batches", *name.imports)

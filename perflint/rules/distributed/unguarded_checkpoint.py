@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._guards import is_condition
-from perflint.rules._names import names_in_file
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -99,13 +98,13 @@ class UnguardedCheckpoint(Rule):
 
 
 def _is_distributed(model: Model) -> bool:
-    names = names_in_file(model)
+    names = model.symbols
     return any(names.full_name(call.func) in _STARTS for call in model.nodes(ast.Call))
 
 
 def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
     """True if a function starts the group itself, so that what it does is what each process does."""
-    names = names_in_file(model)
+    names = model.symbols
     for call in model.nodes(ast.Call):
         if model.function(call) is function:
             yield names.full_name(call.func) in _STARTS

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from perflint.frozen import dataclass
-from perflint.rules._names import Names
 from perflint.semantics.structure import walk
+from perflint.semantics.symbols import Symbols
 
 _AMP = re.compile(r"amp\b")
 _MENTIONED = re.compile(r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)")
@@ -51,7 +51,7 @@ def mentions_deprecated(text: str) -> bool:
     return _AMP.search(text) is not None and _MENTIONED.search(text) is not None
 
 
-def references(tree: ast.Module, names: Names) -> Iterator[Reference]:
+def references(tree: ast.Module, names: Symbols) -> Iterator[Reference]:
     """The references to deprecated names, in no particular order."""
     for node in walk(tree):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
@@ -60,7 +60,7 @@ def references(tree: ast.Module, names: Names) -> Iterator[Reference]:
                 yield Reference(node, match[1], match[2])
 
 
-def offers_modern(nodes: Iterable[ast.AST], device: str, names: Names) -> bool:
+def offers_modern(nodes: Iterable[ast.AST], device: str, names: Symbols) -> bool:
     """True if some code uses `torch.amp` for `device`, or for a device from an argument."""
     for root in nodes:
         for node in walk(root):

@@ -10,16 +10,17 @@ from itertools import chain, combinations
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
 from perflint.fixes.imports import Spelling, spell
-from perflint.rules._names import Import, Names, names_in_file
 from perflint.rules._project_text import some_file_says
 from perflint.rules._since import AMP_AUTOCAST, AMP_CUSTOM, AMP_GRAD_SCALER
 from perflint.rules._takers import is_taken
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy import _amp
 from perflint.rules.legacy._amp import Reference
+from perflint.semantics.binders import Import
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import walk
+from perflint.semantics.symbols import Symbols
 from perflint.source.concrete import cst
 
 _AUTOCAST_PARAMETERS = ("enabled", "dtype", "cache_enabled")
@@ -111,7 +112,7 @@ class DeprecatedAmp(Rule):
         source = site.model.source
         if not _amp.mentions_deprecated(source.text):
             return
-        names = names_in_file(site.model)
+        names = site.model.symbols
         found = sorted(_amp.references(source.tree, names), key=lambda each: source.span(each.node))
         moved = _Imports(site.model, names, found)
         for reference in found:
@@ -149,7 +150,7 @@ def _arguments_of(call: cst.Call) -> str:
 class _Imports:
     """The fixes of a file's references: those that hang on one import change with it, at once."""
 
-    def __init__(self, model: Model, names: Names, found: list[Reference]) -> None:
+    def __init__(self, model: Model, names: Symbols, found: list[Reference]) -> None:
         self._model = model
         self._names = names
         self._by_root: dict[str, list[Reference]] = {}
@@ -166,7 +167,7 @@ class _Imports:
 
     def fix(self, reference: Reference) -> Fix | None:
         """The fix of one reference; None where its place allows none."""
-        (binding, *_) = self._names.bound[reference.root.id]
+        (binding, *_) = self._names.imported[reference.root.id]
         if binding.full.startswith(_PACKAGES):
             if binding.statement not in self._moved:
                 self._moved[binding.statement] = self._move(binding.statement)
@@ -184,19 +185,19 @@ class _Imports:
 
     def _spell(self, reference: Reference) -> Spelling | None:
         root = reference.root.id
-        if self._names.bound[root][0].full == "torch":
+        if self._names.imported[root][0].full == "torch":
             return Spelling(f"{root}{reference.modern.removeprefix('torch')}")
-        return spell(self._model.source, reference.modern, reference.node)
+        return spell(self._model.symbols, reference.modern, reference.node)
 
     def _move(self, statement: Import) -> Fix | None:
         """The edits of an import and of all uses of what it binds; None where one cannot change."""
-        bound = [each for many in self._names.bound.values() for each in many if each.statement is statement]
+        bound = [each for each in self._names.imports if each.statement is statement]
         edits = [_moved_import(self._model, statement)]
         if len(bound) != len(statement.names) or edits[0] is None:
             return None
         for binding in bound:
             uses = self._by_root.get(binding.local, [])
-            alone = len(self._names.bound[binding.local]) == 1 and not self._names.is_rebound(binding.local)
+            alone = len(self._names.imported[binding.local]) == 1 and not self._names.is_rebound(binding.local)
             alone = alone and binding.local not in self._exported
             if not alone or not uses or self._loads[binding.local] != len(uses):
                 return None
@@ -316,7 +317,7 @@ def _format(model: Model, reference: Reference) -> Spelling | None:
     """How the number format is spelled in which the old `autocast` computes by default."""
     if reference.member != "autocast":
         return None
-    return spell(model.source, f"torch.{_FORMATS[reference.device]}", reference.node)
+    return spell(model.symbols, f"torch.{_FORMATS[reference.device]}", reference.node)
 
 
 def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
@@ -376,7 +377,7 @@ def _is_asked_for(model: Model, node: ast.expr) -> bool:
     return False
 
 
-def _is_fallback(model: Model, reference: Reference, names: Names) -> bool:
+def _is_fallback(model: Model, reference: Reference, names: Symbols) -> bool:
     """True if the code around chooses between the old names and today's, as for several torch versions."""
     inner: ast.AST = reference.node
     for outer in model.ancestors(reference.node):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.legacy.torchscript import uses
 from perflint.semantics.sites import FileSite
@@ -66,7 +65,7 @@ class FrozenTorchscript(Rule):
     since = (2, 9)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        names = names_in_file(site.model)
+        names = site.model.symbols
         for use in uses(site, names, _FREEZES):
             yield self.finding(
                 site,

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import stands_in, walk
+from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Function
 from perflint.source.quoting import quoted
 
@@ -94,7 +94,7 @@ class MissingApi(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = names_in_file(model)
+        names = model.symbols
         for used, full in _used(model, names):
             if not _is_missing(full) or _is_known_to_miss(model, names, used, full):
                 continue
@@ -139,7 +139,7 @@ def _is_missing(full: str) -> bool:
     return known is not None and not name.startswith("_") and name not in known
 
 
-def _used(model: Model, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+def _used(model: Model, names: Symbols) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """The names below torch that a file reads or imports."""
     for attribute in model.nodes(ast.Attribute):
         if isinstance(attribute.ctx, ast.Load):
@@ -154,7 +154,7 @@ def _used(model: Model, names: Names) -> Iterator[tuple[ast.expr | ast.stmt, str
             yield from ((statement, f"{statement.module}.{name}") for name in named)
 
 
-def _is_known_to_miss(model: Model, names: Names, used: ast.expr | ast.stmt, full: str) -> bool:
+def _is_known_to_miss(model: Model, names: Symbols, used: ast.expr | ast.stmt, full: str) -> bool:
     """True if the file asks for a name before it uses it, or puts it there."""
     name = full.rpartition(".")[2]
     if f'"{name}"' in model.source.text or f"'{name}'" in model.source.text:

@@ -88,8 +88,8 @@ class SdpKernelContext(Rule):
 
 def _fix(site: CallSite) -> Fix | None:
     allowed = _allowed(site)
-    kernel = spell(site.model.source, "torch.nn.attention.sdpa_kernel", site.node)
-    backend = spell(site.model.source, "torch.nn.attention.SDPBackend", site.node)
+    kernel = spell(site.model.symbols, "torch.nn.attention.sdpa_kernel", site.node)
+    backend = spell(site.model.symbols, "torch.nn.attention.SDPBackend", site.node)
     if not allowed or kernel is None or backend is None:
         return None
     names = [f"{backend.text}.{_BACKENDS[name]}" for name in allowed]

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._names import Names, names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.semantics.sites import FileSite
+from perflint.semantics.symbols import Symbols
 from perflint.source.quoting import quoted
 
 _NAMES = "script trace trace_module script_method ScriptModule ScriptFunction interface"
@@ -78,7 +78,7 @@ class Torchscript(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = names_in_file(model)
+        names = model.symbols
         saved = ".save(" in model.source.text or "torch.jit.save" in model.source.text
         for use in uses(site, names, _DEPRECATED):
             yield self.finding(
@@ -92,7 +92,7 @@ class Torchscript(Rule):
             )
 
 
-def uses(site: FileSite, names: Names, full: frozenset[str]) -> Iterator[ast.expr]:
+def uses(site: FileSite, names: Symbols, full: frozenset[str]) -> Iterator[ast.expr]:
     """The calls, decorators and bases of classes that name something."""
     model = site.model
     for call in model.nodes(ast.Call):

@@ -6,8 +6,8 @@ import ast
 
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
-from perflint.rules._names import Names
 from perflint.semantics.model import Model
+from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import Const, Instance, Partial
 
 _LAYERS = {
@@ -37,13 +37,13 @@ class Built:
         return self.made.cls.rpartition(".")[2]
 
 
-def layer(model: Model, names: Names, node: ast.AST) -> Built | None:
+def layer(model: Model, names: Symbols, node: ast.AST) -> Built | None:
     """The layer that an expression constructs, all arguments in sight; None for anything else."""
     built = _built(model, names, node)
     return built if built is not None and built.made.cls in _LAYERS else None
 
 
-def norm(model: Model, names: Names, node: ast.AST) -> Built | None:
+def norm(model: Model, names: Symbols, node: ast.AST) -> Built | None:
     """The norm that an expression constructs, all arguments in sight; None for anything else."""
     built = _built(model, names, node)
     return built if built is not None and built.made.cls in _NORMS else None
@@ -54,7 +54,7 @@ def is_norm(value: Instance) -> bool:
     return value.cls in _NORMS
 
 
-def _built(model: Model, names: Names, node: ast.AST) -> Built | None:
+def _built(model: Model, names: Symbols, node: ast.AST) -> Built | None:
     # A class that comes in by a parameter may be any class: the call must name it.
     if not isinstance(node, ast.Call) or not names.full_name(node.func).startswith("torch."):
         return None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from perflint.frozen import dataclass
-from perflint.rules._names import Names
 from perflint.semantics.model import Model
 from perflint.semantics.structure import walk
+from perflint.semantics.symbols import Symbols
 
 _SEQUENTIAL = "torch.nn.Sequential"
 _RETURN_SELF = frozenset({"to", "cuda", "cpu", "train", "half", "float", "bfloat16", "double", "apply"})
@@ -25,7 +25,7 @@ class Neighbours:
     certain: bool
 
 
-def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
+def neighbours(model: Model, names: Symbols) -> Iterator[Neighbours]:
     """The neighbours in all of a file's sequences that nothing takes apart."""
     for definition in model.nodes(ast.ClassDef):
         if _is_plain_sequential(model, names, definition):
@@ -43,7 +43,7 @@ def neighbours(model: Model, names: Names) -> Iterator[Neighbours]:
                 yield Neighbours(first, second, certain)
 
 
-def _is_base_constructor(model: Model, names: Names, call: ast.Call) -> bool:
+def _is_base_constructor(model: Model, names: Symbols, call: ast.Call) -> bool:
     """True if a call is `super().__init__(…)` of a plain sequence."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "__init__":
@@ -54,7 +54,7 @@ def _is_base_constructor(model: Model, names: Names, call: ast.Call) -> bool:
     return definition is not None and _is_plain_sequential(model, names, definition)
 
 
-def _is_plain_sequential(model: Model, names: Names, definition: ast.ClassDef) -> bool:
+def _is_plain_sequential(model: Model, names: Symbols, definition: ast.ClassDef) -> bool:
     """True if a class is an `nn.Sequential` that runs its children one after the other, and all of them."""
     if [names.full_name(base) for base in definition.bases] != [_SEQUENTIAL]:
         return False

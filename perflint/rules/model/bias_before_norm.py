@@ -12,7 +12,6 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.frozen import dataclass
 from perflint.rules._arguments import passed
 from perflint.rules._importers import is_published
-from perflint.rules._names import Names, names_in_file
 from perflint.rules._weights import loads_weights
 from perflint.rules.base import Files, Rule
 from perflint.rules.model._context import freezes_norms, touches_bias
@@ -23,6 +22,7 @@ from perflint.rules.precision._region import region
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
+from perflint.semantics.symbols import Symbols
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -125,7 +125,7 @@ class BiasBeforeNorm(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         text = model.source.text
-        pairs = {pair.layer.call: pair for pair in _pairs(model, names_in_file(model))}
+        pairs = {pair.layer.call: pair for pair in _pairs(model, model.symbols)}
         if not pairs:
             return
         frozen, published = freezes_norms(model), is_published(model)
@@ -147,7 +147,7 @@ class BiasBeforeNorm(Rule):
             )
 
 
-def _pairs(model: Model, names: Names) -> Iterator[_Pair]:
+def _pairs(model: Model, names: Symbols) -> Iterator[_Pair]:
     calls = model.nodes(ast.Call)
     norms = [call.lineno for call in calls if norm(model, names, call) is not None]
     layers = [call.lineno for call in calls if layer(model, names, call) is not None] if norms else []
@@ -169,7 +169,7 @@ def _holds_any(definition: ast.ClassDef, lines: list[int]) -> bool:
     return after < len(lines) and lines[after] <= (definition.end_lineno or definition.lineno)
 
 
-def _pair(model: Model, names: Names, first: ast.expr, second: ast.expr, certain: bool) -> Iterator[_Pair]:
+def _pair(model: Model, names: Symbols, first: ast.expr, second: ast.expr, certain: bool) -> Iterator[_Pair]:
     giver, taker = layer(model, names, first), norm(model, names, second)
     if giver is not None and taker is not None and has_bias(giver) and cancels(giver, taker):
         yield _Pair(giver, taker, certain)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace, with_argument
-from perflint.rules._names import names_in_file
 from perflint.rules._since import NO_REENTRY, NO_REENTRY_SEQUENTIAL
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.model import Model
@@ -95,7 +94,7 @@ class ReentrantCheckpoint(Rule):
         if site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking):
             return
         # What a name or an attribute was given may have `use_reentrant` bound, or stand for other functions too.
-        if names_in_file(site.model).full_name(site.node.func) != site.target:
+        if site.model.symbols.full_name(site.node.func) != site.target:
             return
         if _is_for_a_version(site.model, site.node):
             return

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._methods import calls_named
-from perflint.rules._names import names_in_file
 from perflint.rules._places import loops_around
 from perflint.rules.base import Files, Rule
 from perflint.semantics.model import Model
@@ -90,7 +89,7 @@ class AccumWithoutNoSync(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        names = names_in_file(model)
+        names = model.symbols
         if not any(names.full_name(call.func) in _WRAPPERS for call in model.nodes(ast.Call)):
             return
         seen: set[ast.expr] = set()

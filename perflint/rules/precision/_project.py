@@ -25,5 +25,5 @@ def setting(model: Model) -> Setting:
     for file in running(model):
         module = model.view.at(file.path)
         if module is not None:
-            formats |= region_of_runs(module.tree).formats
+            formats |= region_of_runs(module).formats
     return Setting(Region(frozenset(formats), own.float32_convolutions), not formats)

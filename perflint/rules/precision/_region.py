@@ -9,10 +9,11 @@ from enum import Enum
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
-from perflint.rules._names import Names, names_in_file
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
-from perflint.semantics.structure import keyword, scan, walk
+from perflint.semantics.project import Module
+from perflint.semantics.structure import keyword, walk
+from perflint.semantics.symbols import Symbols
 
 _EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
 _WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(_EIGHT_BITS)}")
@@ -79,17 +80,18 @@ def region(model: Model) -> Region:
 def _region(model: Model, tree: ast.Module) -> Region:
     if not _WORDS.search(model.source.text):
         return Region()
-    names = names_in_file(model)
+    names = model.symbols
     formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}
     return Region(frozenset(formats), _switches_off_tf32(tree))
 
 
-def region_of_runs(tree: ast.Module) -> Region:
+def region_of_runs(module: Module) -> Region:
     """The formats in which a file runs models, its own or those that it imports."""
-    return Region(frozenset(each.format for each in _of_runs(tree, Names(scan(tree)))), _switches_off_tf32(tree))
+    formats = {each.format for each in _of_runs(module.tree, module.symbols)}
+    return Region(frozenset(formats), _switches_off_tf32(module.tree))
 
 
-def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
+def _of_runs(tree: ast.Module, names: Symbols) -> Iterator[Evidence]:
     for node in walk(tree):
         if isinstance(node, ast.Call):
             yield from _of_call(node, names)
@@ -97,7 +99,7 @@ def _of_runs(tree: ast.Module, names: Names) -> Iterator[Evidence]:
             yield from _of_switch(node)
 
 
-def _of_values(tree: ast.Module, names: Names) -> Iterator[Evidence]:
+def _of_values(tree: ast.Module, names: Symbols) -> Iterator[Evidence]:
     unused = _dtypes_of_disabled(tree, names)
     for node in walk(tree):
         for child in ast.iter_child_nodes(node):
@@ -121,7 +123,7 @@ _DTYPES = {
 _OPTIONS = {"bf16": Format.BFLOAT16, "fp16": Format.FLOAT16, "16": Format.FLOAT16, "fp8": Format.FLOAT8}
 
 
-def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
+def _of_call(call: ast.Call, names: Symbols) -> Iterator[Evidence]:
     full = names.full_name(call.func)
     if full in _AUTOCAST:
         yield from _of_autocast(call, names)
@@ -140,7 +142,7 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[Evidence]:
     yield from _of_options(call)
 
 
-def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
+def _of_autocast(call: ast.Call, names: Symbols) -> Iterator[Evidence]:
     device = keyword(call, "device_type") or (call.args[0] if call.args else None)
     on_host = isinstance(device, ast.Constant) and device.value == "cpu"
     if on_host or is_false(keyword(call, "enabled")):
@@ -152,7 +154,7 @@ def _of_autocast(call: ast.Call, names: Names) -> Iterator[Evidence]:
     yield Evidence(next((dtype for dtype in dtypes if dtype), Format.FLOAT16), call)
 
 
-def _dtypes_of_disabled(tree: ast.Module, names: Names) -> set[ast.AST]:
+def _dtypes_of_disabled(tree: ast.Module, names: Symbols) -> set[ast.AST]:
     """The dtypes that are passed to an autocast which is off, or of the CPU: nothing computes in them."""
     found: set[ast.AST] = set()
     for call in walk(tree):
@@ -181,7 +183,7 @@ def _of_options(call: ast.Call) -> Iterator[Evidence]:
 # Other places
 
 
-def _of_dtype(node: ast.Attribute, outer: ast.AST, names: Names) -> Iterator[Evidence]:
+def _of_dtype(node: ast.Attribute, outer: ast.AST, names: Symbols) -> Iterator[Evidence]:
     """A dtype that is given to something; one that is compared with or listed as an option says nothing."""
     if isinstance(node.ctx, ast.Load) and not isinstance(outer, (ast.Compare, ast.Tuple, ast.List, ast.Set, ast.Dict)):
         format = _DTYPES.get(names.full_name(node))

@@ -9,7 +9,6 @@ from perflint.findings import Effect, Finding, Heat, Severity
 from perflint.frozen import dataclass
 from perflint.rules._guards import is_guarded
 from perflint.rules._methods import in_tests, is_false, is_true
-from perflint.rules._names import names_in_file
 from perflint.rules.base import Files, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.facts import rule_conventions
@@ -154,7 +153,7 @@ class SlowSwitches(Rule):
 
 
 def _switches(model: Model) -> Iterator[tuple[ast.Assign | ast.Call, _Switch]]:
-    names = names_in_file(model)
+    names = model.symbols
     for statement in model.nodes(ast.Assign):
         for target in statement.targets:
             if isinstance(target, ast.Attribute):

@@ -36,7 +36,7 @@ def async_assert(model: Model, read: Read) -> Fix | None:
         return None
     if not _is_one_truth(model, read):
         return None
-    name = spell(model.source, "torch._assert_async", statement)
+    name = spell(model.symbols, "torch._assert_async", statement)
     if name is None:
         return None
     parts = [read.node] if message is None else [read.node, message]

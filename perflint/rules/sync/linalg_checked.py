@@ -155,7 +155,7 @@ def _fix(site: CallSite) -> Fix | None:
     if swallows(site.model, site.node):
         return None
     name, part = _UNCHECKED[site.target]
-    function = spell(site.model.source, name, site.node)
+    function = spell(site.model.symbols, name, site.node)
     if function is None:
         return None
     new = code(site.concrete.with_changes(func=cst.parse_expression(function.text))) + part

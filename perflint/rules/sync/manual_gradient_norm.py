@@ -138,7 +138,7 @@ def _fix(model: Model, loop: ast.For) -> Fix | None:
     start, end = source.span(loop), source.span(found.root)
     target, over = (source.written(node) for node in (loop.target, loop.iter))
     gradients = f"[{target}.grad for {target} in {over} if {target}.grad is not None]"
-    function = spell(source, "torch.nn.utils.get_total_norm", loop)
+    function = spell(model.symbols, "torch.nn.utils.get_total_norm", loop)
     if function is None:
         return None
     span = Span(start.line, start.column, end.end_line, end.end_column)

@@ -166,7 +166,7 @@ def _fix(model: Model, reads: list[Read]) -> Fix | None:
         names.append(target.id)
         tensors.append(read.tensor)
         kinds.add(read.value.kind)
-    stack = spell(model.source, "torch.stack", reads[0].node)
+    stack = spell(model.symbols, "torch.stack", reads[0].node)
     span = _whole(model, reads)
     if stack is None or len(kinds) != 1 or Kind.UNKNOWN in kinds:
         return None

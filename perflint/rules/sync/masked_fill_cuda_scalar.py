@@ -121,7 +121,7 @@ def _fix(site: CallSite) -> Fix | None:
         evaluated.append(site.node.func.value)
     if not may_swap(site.model, *evaluated):
         return None
-    where = spell(site.model.source, "torch.where", site.node)
+    where = spell(site.model.symbols, "torch.where", site.node)
     node = site.concrete
     operands = [code(argument.value) for argument in node.args]
     if site.target != _FUNCTION:

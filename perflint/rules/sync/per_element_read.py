@@ -117,7 +117,7 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
         if whole.rank != 1 or whole.evidence < Evidence.ANNOTATION or not _same_number(site.target, whole.kind):
             return None
         return _replaced(model, loop, written, Safety.SAFE, ())
-    stack = spell(model.source, "torch.stack", loop)
+    stack = spell(model.symbols, "torch.stack", loop)
     if stack is None or not _stacks(whole, site.target):
         return None
     call = cst.Call(cst.parse_expression(stack.text), [cst.Arg(written)])

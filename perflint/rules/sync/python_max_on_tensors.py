@@ -210,7 +210,7 @@ def _fix(site: CallSite) -> Fix | None:
         name, arguments = "torch.clamp", f"{second}, {_BOUND[site.target]}={first}"
     else:
         return None
-    function = spell(site.model.source, name, site.node)
+    function = spell(site.model.symbols, name, site.node)
     if function is None:
         return None
     return Fix(

@@ -152,7 +152,7 @@ def _fix(site: CallSite) -> Fix | None:
         added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
     else:
         inner, added = node, []
-    full = spell(site.model.source, "torch.full", site.node)
+    full = spell(site.model.symbols, "torch.full", site.node)
     if not isinstance(inner, cst.Call) or added is None or full is None or not _is_plain(site, made):
         return None
     # The move rounded once more than torch.full does.

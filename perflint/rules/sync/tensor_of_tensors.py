@@ -137,7 +137,7 @@ def _fix(site: CallSite, data: ast.expr) -> Fix | None:
     if not isinstance(data, (ast.List, ast.Tuple)) or not all(_is_scalar(site.value(part)) for part in data.elts):
         return None
     model = site.model
-    stack = spell(model.source, "torch.stack", site.node)
+    stack = spell(model.symbols, "torch.stack", site.node)
     if stack is None:
         return None
     first, *others = site.concrete.args

@@ -109,7 +109,7 @@ def _holds_arrays(value: Value, depth: int) -> bool:
 
 def _fix(site: CallSite) -> Fix | None:
     source, given = site.model.source, site.node.args[0]
-    spelling = spell(source, "numpy.array", site.node)
+    spelling = spell(site.model.symbols, "numpy.array", site.node)
     if spelling is None or isinstance(given, ast.Starred):
         return None
     edit = replace(source, source.span(given), f"{spelling.text}({site.text(given)})")
