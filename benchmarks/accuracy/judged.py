@@ -1,14 +1,21 @@
 """The share of correct findings among those that were read, by rule.
 
     python benchmarks/accuracy/judged.py
+    python benchmarks/accuracy/judged.py --by-convention [NAME=FOLDER …] [--write 2026-11]
 
 `judged.jsonl` has one finding a line: the rule, the package with its version, the place, the profile
 that shows it (`default`, or `audit` for what only a stricter one does), whether it is true, and why.
 Findings were drawn at random (`draw.py`) where there were more than could be read. Prints a table in Markdown.
+
+`--by-convention` counts the findings that rest on each convention of `conventions.toml`, from the record in
+`judged_conventions.jsonl`. With folders of sources, it first records anew the findings of these packages, each with
+its name in `judged.jsonl`: `timm==1.0.29=src`, where `src/timm` is the package. `--write` puts the counts into
+`conventions.toml`, with the month of the count.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,5 +75,37 @@ def _row(rule: str, score: Score) -> str:
     return f"| {rule} | {score.read} | {score.true} | {score.true / score.read:.2f} | {by_default} |"
 
 
+def main() -> None:
+    """Print the scores of the rules, or of the conventions."""
+    parser = argparse.ArgumentParser(description="count the judged findings")
+    parser.add_argument("--by-convention", action="store_true", help="by convention instead of by rule")
+    parser.add_argument("source", nargs="*", metavar="NAME=FOLDER", help="record the findings of this package anew")
+    parser.add_argument("--write", metavar="MONTH", help="put the counts into conventions.toml: 2026-11")
+    options = parser.parse_args()
+    text = JUDGED.read_text(encoding="utf-8")
+    if options.by_convention:
+        _by_convention(text, options.source, options.write)
+    else:
+        print(table(text))
+
+
+def _by_convention(text: str, sources: list[str], month: str | None) -> None:
+    import judged_conventions as conventions
+
+    findings = [json.loads(line) for line in text.splitlines()]
+    file = conventions.RECORD
+    record = conventions.read_record(file.read_text(encoding="utf-8")) if file.exists() else {}
+    for source in sources:
+        package, _, folder = source.rpartition("=")
+        record = {place: entries for place, entries in record.items() if place[1] != package}
+        record |= conventions.recorded(findings, package, Path(folder))
+        file.write_text("".join(conventions.written(record)), encoding="utf-8")
+    if month is not None:
+        tables = conventions.TABLES
+        counted = conventions.with_counts(tables.read_text(encoding="utf-8"), conventions.sums(findings, record), month)
+        tables.write_text(counted, encoding="utf-8")
+    print(conventions.table(findings, record))
+
+
 if __name__ == "__main__":
-    print(table(JUDGED.read_text(encoding="utf-8")))
+    main()

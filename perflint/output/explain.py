@@ -85,7 +85,7 @@ class _Text:
             text = f"{self._style(place, 'dim')}: {text}"
         yield self._more(text)
         for entry in step.entries:
-            yield self._more(f"  convention {self._style(quoted(entry.concept), 'bold')}, {_share(entry)}")
+            yield self._more(f"  {convention_text(entry)}")
 
     def _excerpt(self) -> Iterable[str]:
         explanation, style = self._explanation, self._style
@@ -127,12 +127,13 @@ class _Text:
             yield self._more(self._style(", ".join(names), "dim"))
 
 
-def _share(entry: Entry) -> str:
+def convention_text(entry: Entry) -> str:
     """The entry of a convention, and how many of the judged findings that rest on its concept were true."""
     counts = concept(entry.concept).judged
-    if counts is None:
-        return f"entry {quoted(entry.text)}: no judged finding rests on it"
-    return f"entry {quoted(entry.text)}: {counts.true} of {counts.of} judged findings that rest on it were true"
+    share = "no judged finding rests on it"
+    if counts is not None:
+        share = f"{counts.true} of {counts.of} judged findings that rest on it were true"
+    return f"convention {quoted(entry.concept)}, entry {quoted(entry.text)}: {share}"
 
 
 def _some(reasons: list[str]) -> str:

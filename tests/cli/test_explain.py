@@ -14,7 +14,9 @@ from perflint.config.settings import Profile, Settings
 from perflint.engine.decisions import Outcome
 from perflint.engine.decisions import decisions as decided
 from perflint.engine.file import check_source
+from perflint.output.explain import convention_text
 from perflint.rules.registry import RuleSet, all_rules
+from perflint.semantics.facts.concepts import Entry, concept, tables
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -423,3 +425,22 @@ def test_a_rule_that_crashes(perflint: Command, monkeypatch: pytest.MonkeyPatch)
     assert ran.code == 2
     assert "= `total`: float\n" in ran.out
     assert ran.err.startswith("error: a.py:10: rule TPF101 (scalar-read-in-loop) crashed: ZeroDivisionError: no")
+
+
+def test_a_step_names_its_convention_and_the_judged_findings_that_rest_on_it(perflint: Command) -> None:
+    perflint.write("a.py", TRAIN)
+    counts = concept("loader").judged
+    assert counts is not None and counts.of > counts.true > 0
+    step = explained(perflint, SUM)["heat"]["why"][0]
+    judged = {"true": counts.true, "of": counts.of, "date": counts.date}
+    assert step["conventions"] == [{"concept": "loader", "entry": "*loader", "judged": judged}]
+    words = f"{counts.true} of {counts.of} judged findings that rest on it were true"
+    assert f"\n         convention `loader`, entry `*loader`: {words}\n" in perflint("explain", SUM).out
+
+
+def test_a_convention_without_judged_findings_says_so() -> None:
+    name = next(name for name in tables() if concept(name).judged is None)
+    assert (
+        convention_text(Entry(name, "x_*", "loads"))
+        == f"convention `{name}`, entry `x_*`: no judged finding rests on it"
+    )
