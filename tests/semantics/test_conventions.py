@@ -139,7 +139,7 @@ RULE_WORDS = [
     (rule_conventions.names_training, "train_epoch loss fit", "trainable is_valid"),
     (rule_conventions.calls_training, "train_epoch optimize", "loss fit is_training"),
     (rule_conventions.is_optimizer_or_scaler, "d_optim loss_scaler", "optimizer_name"),
-    (rule_conventions.speaks_of_optimizer, "optimizer_name", "option"),
+    (rule_conventions.mentions_optimizer, "optimizer_name", "option"),
     (rule_conventions.makes_optimizer, "SGD build_optimizer", "build_model"),
     (rule_conventions.is_scheduler, "lr_scheduler", "schedule_of"),
     (rule_conventions.leaves_optimizer, "save_checkpoint print", "step update"),

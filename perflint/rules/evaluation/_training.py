@@ -157,4 +157,4 @@ def is_optimizer_object(survey: Survey, node: ast.expr) -> bool:
     value = survey.model.value(node)
     if isinstance(value, Instance):
         return value.cls.startswith("torch.optim.") and ".lr_scheduler" not in value.cls
-    return bool(rule_conventions.speaks_of_optimizer(last_name(node)))
+    return bool(rule_conventions.mentions_optimizer(last_name(node)))

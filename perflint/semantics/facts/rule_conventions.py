@@ -47,7 +47,7 @@ def is_optimizer_or_scaler(name: str) -> Entry | None:
     return concept("optimizer-or-scaler").of_any(words(name)[-1:])
 
 
-def speaks_of_optimizer(name: str) -> Entry | None:
+def mentions_optimizer(name: str) -> Entry | None:
     """Why a value has to do with an optimizer or a gradient scaler."""
     return concept("optimizer-or-scaler").of_any(words(name))
 
