@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Fix, Safety, Severity, weakest
 from perflint.fixes.edits import replace, with_argument
+from perflint.rules._memory.uses import Fate, fates
 from perflint.rules._numbers import can_fill, number
 from perflint.rules._order import may_swap
 from perflint.rules._words import often
@@ -92,7 +93,8 @@ class CreateThenMove(Rule):
       takes more memory.
 
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
-    `device=None` is the CPU. A cast of `tril_indices` or `triu_indices` gets no fix either, because
+    `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
+    fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices` gets no fix either, because
     these functions create integers only.
 
     ## How a GPU shows it
@@ -152,13 +154,13 @@ def _fix(site: CallSite, moved: Move, made: ast.Call) -> Fix | None:
     casts = any(text.startswith("dtype=") for text in added)
     if casts and (steps or keyword(made, "dtype") is not None or "indices" in target):
         return None
-    if not _keeps_order(site, moved, steps):
+    names = [step.func.attr for step in steps if isinstance(step.func, ast.Attribute)]
+    if not _keeps_order(site, moved, steps) or _is_written_leaf(site, made, names):
         return None
     node = site.concrete.func
     new = _with_arguments(node.value, len(steps), added) if isinstance(node, cst.Attribute) else None
     if new is None:
         return None
-    names = [step.func.attr for step in steps if isinstance(step.func, ast.Attribute)]
     safe = moved.proven and _gives_same(site, made, moved, names) and all(name in _RESHAPES for name in names)
     if _repeats_memory(steps):
         if not _IN_ORDER.isdisjoint(names):
@@ -194,6 +196,12 @@ def _keeps_order(site: CallSite, moved: Move, steps: list[ast.Call]) -> bool:
     given = [each for each in (moved.device, moved.other, moved.dtype) if each is not None]
     between = [each for step in steps for each in (*step.args, *(item.value for item in step.keywords))]
     return may_swap(site.model, *given, *between)
+
+
+def _is_written_leaf(site: CallSite, made: ast.Call, names: list[str]) -> bool:
+    """True if the tensor has a gradient and is written to in place: the result of a move may be, a leaf may not."""
+    has_gradient = keyword(made, "requires_grad") is not None or "requires_grad_" in names
+    return has_gradient and Fate.WRITTEN in fates(site.model, site.node)
 
 
 def _repeats_memory(steps: list[ast.Call]) -> bool:

@@ -31,6 +31,10 @@ class OtherNumbers(nn.Module):
         grid = torch.linspace(0, 1, 10, device=x.device)
         half = torch.arange(0.0, 1.0, 0.1, device=x.device)
         leaf = torch.zeros(3, requires_grad=True, device=x.device)
+        written = torch.zeros(3, requires_grad=True).to(x.device)
+        written[0] = x[0]
+        also = torch.zeros(3).requires_grad_().to(x.device)
+        also.add_(x)
         window = torch.hann_window(400, device=x.device)
         legacy = torch.FloatTensor(3).cuda()
         return noise, order, grid, half, leaf, window, legacy

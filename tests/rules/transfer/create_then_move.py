@@ -30,6 +30,10 @@ class OtherNumbers(nn.Module):
         grid = torch.linspace(0, 1, 10).to(x.device)  # error: TPF204
         half = torch.arange(0.0, 1.0, 0.1).to(x.device)  # error: TPF204
         leaf = torch.zeros(3, requires_grad=True).to(x.device)  # error: TPF204
+        written = torch.zeros(3, requires_grad=True).to(x.device)  # error: TPF204
+        written[0] = x[0]
+        also = torch.zeros(3).requires_grad_().to(x.device)  # error: TPF204
+        also.add_(x)
         window = torch.hann_window(400).to(x.device)  # error: TPF204
         legacy = torch.FloatTensor(3).cuda()  # error: TPF204
         return noise, order, grid, half, leaf, window, legacy
