@@ -94,8 +94,8 @@ class CreateThenMove(Rule):
 
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
-    fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices` gets no fix either, because
-    these functions create integers only.
+    fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices`
+    gets no fix either, because these functions create integers only.
 
     ## How a GPU shows it
     A trace has a `Memcpy HtoD (Pageable -> Device)` below the line and a
