@@ -28,7 +28,7 @@ from perflint.tracer.events import (
     Sync,
 )
 from perflint.tracer.judges.base import Case, times
-from perflint.tracer.judges.bench import judge_of, why_undecided
+from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.trace import Trace
 
@@ -141,7 +141,7 @@ class _View:
             if waited is None or waited.ruling is not Ruling.CONFIRMED:
                 return Verdict(Ruling.CONFIRMED, noted)
             return replace(waited, why=f"{noted}; {waited.why}")
-        if seen and finding.effect is Effect.SYNC:
+        if seen and finding.effect is Effect.SYNC and not waits_elsewhere(finding.code):
             return self._confirmed(seen)
         tried = [each for span, each in self._experiments if span.overlaps(finding.span)]
         if fitting := [each for each in tried if finding.code in each.codes]:

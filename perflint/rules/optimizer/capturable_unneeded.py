@@ -56,7 +56,8 @@ class CapturableUnneeded(Rule):
     the CPU, in checkpoints too, and updates differ in the last bits.
 
     ## How a GPU shows it
-    A profile shows `aten::_foreach_pow`, `aten::_foreach_sub_` and similar operators on tensors of
+    A trace records whether a CUDA graph captured the step, which refutes the finding. A profile shows
+    `aten::_foreach_pow`, `aten::_foreach_sub_` and similar operators on tensors of
     one number below `Optimizer.step`; torch warns once about a capturable optimizer that steps
     outside of a graph.
 

@@ -77,8 +77,9 @@ class ForLoopOptimizer(Rule):
     these versions the fix needs parameters that are known to be on the GPU.
 
     ## How a GPU shows it
-    The number of kernels below `Optimizer.step` in a profile grows with the number of parameters:
-    `_single_tensor_adam` against `_multi_tensor_adam` or `_fused_adamw_`.
+    A trace records for each optimizer whether its steps updated the parameters one by one, in groups or in fused
+    kernels. The first two confirm the finding, fused kernels refute it. A profile shows `_single_tensor_adam`,
+    `_multi_tensor_adam` or `_fused_adamw_`.
 
     ## References
     - [torch.optim: algorithms](https://docs.pytorch.org/docs/stable/optim.html#algorithms)

@@ -97,7 +97,8 @@ class OptimizerStepOnGpu(Rule):
     fix: it is unnecessary if the state is loaded after the model was moved.
 
     ## How a GPU shows it
-    Below `Optimizer.step`, a profile shows one `aten::item` with a `Memcpy DtoH` and a
+    A trace records in each step whether the counters of the optimizer are on the GPU. Below `Optimizer.step`, a profile
+    shows one `aten::item` with a `Memcpy DtoH` and a
     `cudaStreamSynchronize` for each parameter; `torch.cuda.set_sync_debug_mode("warn")` warns in
     `torch/optim/optimizer.py`.
 

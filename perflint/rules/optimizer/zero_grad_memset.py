@@ -67,7 +67,9 @@ class ZeroGradMemset(Rule):
     fill with zeros, so the rule applies from 2.0 on.
 
     ## How a GPU shows it
-    A profile shows `aten::zero_` with one fill kernel for each parameter below `Optimizer.zero_grad`.
+    A trace records the gradients that the call filled with zeros, and their bytes. It refutes the finding if the
+    call kept no gradient. A profile shows `aten::zero_` with
+    one fill kernel for each parameter below `Optimizer.zero_grad`.
 
     ## References
     - [torch.optim.Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)

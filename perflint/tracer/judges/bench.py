@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 import perflint.tracer.judges as package
@@ -25,10 +25,16 @@ def why_undecided(code: str) -> str:
     return _tables()[1].get(code, "the trace holds no evidence for or against it")
 
 
+def waits_elsewhere(code: str) -> bool:
+    """True if the findings of a rule are at the cause of a wait that happens at another place."""
+    return code in _tables()[2]
+
+
 @cache
-def _tables() -> tuple[Mapping[str, Judge], Mapping[str, str]]:
+def _tables() -> tuple[Mapping[str, Judge], Mapping[str, str], Collection[str]]:
     judges: dict[str, Judge] = {}
     reasons: dict[str, str] = {}
+    elsewhere: set[str] = set()
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         for table, name in ((judges, "JUDGES"), (reasons, "UNDECIDED")):
@@ -36,4 +42,5 @@ def _tables() -> tuple[Mapping[str, Judge], Mapping[str, str]]:
             if twice := table.keys() & mine.keys():
                 raise JudgeError(f"{module.__name__} judges {', '.join(sorted(twice))} again")
             table.update(mine)
-    return judges, reasons
+        elsewhere |= vars(module).get("WAITS_ELSEWHERE", frozenset())
+    return judges, reasons, elsewhere

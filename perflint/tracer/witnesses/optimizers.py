@@ -1,0 +1,123 @@
+"""Steps of optimizers and the gradients that they find: how the parameters are updated, and where the state is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+from perflint.tracer.recording import Where
+from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
+
+_IN_PLACE = ("mul_", "add_", "sub_", "div_", "lerp_", "copy_", "addcmul_", "addcdiv_", "clamp_", "sign_", "neg_")
+
+
+class Optimizers(Witness):
+    """Watches the steps of optimizers, at the place of their construction."""
+
+    facts: ClassVar = {
+        "optimizer.fused": "the step updated all parameters in fused kernels",
+        "optimizer.foreach": "the step updated groups of parameters, with several kernels for each group",
+        "optimizer.one-by-one": "the step updated the parameters one by one",
+        "optimizer.on-cpu": "the step updated parameters on the CPU",
+        "optimizer.capturable": "the step counted on the GPU, and no CUDA graph captured it",
+        "optimizer.captured": "a CUDA graph captured the step",
+        "optimizer.counters-on-gpu": "the step read its counters back from the GPU",
+        "optimizer.counters-on-cpu": "the counters of the step were on the CPU",
+    }
+
+    def start(self) -> None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._undo = ExitStack()
+        self._undo.callback(register_optimizer_step_post_hook(self._guarded(self._stepped)).remove)
+
+    def stop(self) -> None:
+        self._undo.close()
+
+    def _stepped(self, optimizer: Any, *_: object) -> None:
+        where = self.made(optimizer)
+        if where is None:
+            return
+        parameters = [each for group in optimizer.param_groups for each in group["params"] if each.grad is not None]
+        if not parameters:
+            return
+        detail = f"{type(optimizer).__name__} with {len(parameters)} parameters"
+        size = sum(map(size_of, parameters))
+        self.observe(_form(optimizer, parameters), where, bytes=size, detail=detail)
+        groups = optimizer.param_groups
+        on_gpu = parameters[0].device.type == "cuda"
+        if on_gpu and any(group.get("capturable") for group in groups):
+            self.observe("optimizer.captured" if _is_capturing() else "optimizer.capturable", where, detail=detail)
+        elif on_gpu and not any(group.get("fused") for group in groups):
+            self._counters(optimizer, parameters, where, detail)
+
+    def _counters(self, optimizer: Any, parameters: list[Any], where: Where, detail: str) -> None:
+        counters = [state["step"] for each in parameters if "step" in (state := optimizer.state.get(each, {}))]
+        devices = {each.device.type for each in counters if hasattr(each, "device")}
+        if devices:
+            self.observe(f"optimizer.counters-on-{'gpu' if 'cuda' in devices else 'cpu'}", where, detail=detail)
+
+
+def _form(optimizer: Any, parameters: list[Any]) -> str:
+    """The form that a step takes, by the same defaults as torch's optimizers."""
+    if any(group.get("fused") for group in optimizer.param_groups):
+        return "optimizer.fused"
+    if parameters[0].device.type == "cpu":
+        return "optimizer.on-cpu"
+    chosen = [group.get("foreach") for group in optimizer.param_groups]
+    has_form = "foreach" in optimizer.defaults
+    # None is the default: torch takes the form for groups if all parameters are plain tensors on a GPU.
+    is_plain = all(type(each).__name__ in ("Parameter", "Tensor") for each in parameters)
+    by_default = is_plain and not any(group.get("differentiable") for group in optimizer.param_groups)
+    grouped = has_form and all(each or (each is None and by_default) for each in chosen)
+    return "optimizer.foreach" if grouped else "optimizer.one-by-one"
+
+
+def _is_capturing() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_current_stream_capturing())
+
+
+class Updates(Witness):
+    """Watches gradients that are cleared, and tensors that are changed in place one by one."""
+
+    facts: ClassVar = {
+        "gradients.zeroed": "gradients were filled with zeros, and kept",
+        "gradients.freed": "the gradients were freed, or there were none",
+        "tensor.zeroed": "one tensor was filled with zeros",
+        "tensor.updated-gpu": "one tensor on the GPU was changed in place",
+        "tensor.updated-cpu": "one tensor on the CPU was changed in place",
+    }
+
+    def calls(self) -> Iterator[tuple[Any, str, Handler]]:
+        import torch
+
+        yield torch.optim.Optimizer, "zero_grad", self._optimizer_cleared
+        yield torch.nn.Module, "zero_grad", self._module_cleared
+        yield torch.Tensor, "zero_", self._zeroed
+        for name in _IN_PLACE:
+            yield torch.Tensor, name, self._updated
+
+    def _optimizer_cleared(self, call: Call) -> None:
+        self._cleared(call, [each for group in call.args[0].param_groups for each in group["params"]])
+
+    def _module_cleared(self, call: Call) -> None:
+        self._cleared(call, list(call.args[0].parameters()))
+
+    def _cleared(self, call: Call, parameters: list[Any]) -> None:
+        kept = [each.grad for each in parameters if each.grad is not None]
+        if kept:
+            detail = f"{len(kept)} gradients"
+            self.observe("gradients.zeroed", call.where, bytes=sum(map(size_of, kept)), detail=detail)
+        else:
+            self.observe("gradients.freed", call.where)
+
+    def _zeroed(self, call: Call) -> None:
+        self.observe("tensor.zeroed", call.where, bytes=size_of(call.args[0]))
+
+    def _updated(self, call: Call) -> None:
+        tensor = call.args[0]
+        fact = "tensor.updated-gpu" if tensor.device.type == "cuda" else "tensor.updated-cpu"
+        self.observe(fact, call.where, bytes=size_of(tensor))
