@@ -265,3 +265,27 @@ def test_sites_have_one_maker(path: Path) -> None:
 def test_making_is_found() -> None:
     assert making("site = CallSite(model, call, target, None)") and making("sites.TruthSite(model, node, 'if')")
     assert not making("def f(site: CallSite) -> CallSite: return site.model.call(site.node)")
+
+
+TEXTUAL = {
+    "rules/registry.py": "tests the conditions on texts that rules declare",
+    "rules/evaluation/_regions.py": "looks at the names of functions and loops, before the file is surveyed",
+}
+"""The modules of the rules that read the text of a file, and why. Others declare `mentions`, or ask the model."""
+
+
+def texts(text: str) -> list[str]:
+    """The places where a module reads the text of a whole file."""
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr == "text")
+    return [f"line {node.lineno}" for node in nodes if _last(node.value) == "source"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.name)
+def test_rules_read_no_texts(path: Path) -> None:
+    assert bool(texts(path.read_text(encoding="utf-8"))) is (path.relative_to(ROOT).as_posix() in TEXTUAL)
+
+
+def test_reading_of_texts_is_found() -> None:
+    assert texts("def f(site): return 'norm' in site.model.source.text")
+    assert texts("def f(source): return len(source.text)")
+    assert not texts("def f(site): return site.text(site.node), site.model.says('norm')")

@@ -22,6 +22,6 @@ def running(model: Model) -> Iterator[FileText]:
 
 def is_published(model: Model) -> bool:
     """True if a file's models come with published weights, by its own words or those of a file that imports it."""
-    if has_published_weights(model.source.text):
+    if has_published_weights(model):
         return True
     return any(downloads_weights(model.view.text(file)) for file in model.view.around(model.module.name))

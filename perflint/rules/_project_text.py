@@ -9,4 +9,4 @@ from perflint.semantics.model import Model
 
 def some_file_says(model: Model, pattern: re.Pattern[str]) -> bool:
     """True if a pattern matches in a file, or in one that may run in the same process."""
-    return pattern.search(model.source.text) is not None or bool(model.view.beside(model.module, pattern))
+    return model.matches(pattern) or bool(model.view.beside(model.module, pattern))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perflint.rules._says import says
+from perflint.semantics.model import Model
 
 _PUBLISHED = re.compile(
     r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls", re.IGNORECASE
@@ -13,16 +13,16 @@ _DOWNLOADS = re.compile(r"load_state_dict_from_url|model_zoo|hf_hub_download|mod
 _LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
 
 
-def has_published_weights(text: str) -> bool:
+def has_published_weights(model: Model) -> bool:
     """True if a file's models come with weights that others trained, whose shapes are given."""
-    return says(text, _PUBLISHED)
+    return model.matches(_PUBLISHED)
 
 
 def downloads_weights(text: str) -> bool:
     """True if a file fetches weights for models, its own or those that it imports."""
-    return says(text, _DOWNLOADS)
+    return _DOWNLOADS.search(text) is not None
 
 
-def loads_weights(text: str) -> bool:
+def loads_weights(model: Model) -> bool:
     """True if a file loads weights, published or its own."""
-    return says(text, _LOADS) or has_published_weights(text)
+    return model.matches(_LOADS) or has_published_weights(model)

@@ -7,6 +7,7 @@ It holds no state. Its docstring is its page in the docs.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -27,26 +28,47 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """Listen to files whose text holds one of some words; the site is a `FileSite`.
+class Mentions:
+    """A condition on the text of a file: it contains one of `texts`, one of `also`, and none of `without`.
 
-    If `also` has words, the text holds one of these, too. It holds none of `without`.
+    The regular expression `pattern` matches somewhere, and `unlike` matches nowhere. What is empty is not required.
     """
 
     texts: tuple[str, ...]
     also: tuple[str, ...]
     without: tuple[str, ...]
+    pattern: str
+    unlike: str
 
-    def __init__(self, *texts: str, also: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *texts: str,
+        also: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
+        pattern: str = "",
+        unlike: str = "",
+    ) -> None:
         object.__setattr__(self, "texts", texts)
         object.__setattr__(self, "also", also)
         object.__setattr__(self, "without", without)
+        object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "unlike", unlike)
 
     def fits(self, text: str) -> bool:
-        """True if the text of a file is one of those."""
-        if not any(part in text for part in self.texts) or any(part in text for part in self.without):
+        """True if the text of a file meets the condition."""
+        if any(part in text for part in self.without):
             return False
-        return not self.also or any(part in text for part in self.also)
+        if not all(any(part in text for part in parts) for parts in (self.texts, self.also) if parts):
+            return False
+        if self.pattern and re.search(self.pattern, text) is None:
+            return False
+        return not self.unlike or re.search(self.unlike, text) is None
+
+
+class Files(Mentions):
+    """Listen to files whose text meets a condition; the site is a `FileSite`."""
+
+    __slots__ = ()
 
 
 Listens = Calls | Files | type[TruthSite] | type[SubscriptSite] | type[FormatSite] | type[FileSite]
@@ -70,6 +92,8 @@ class Rule(ABC):
     None if findings bring their own.
     """
     listens: ClassVar[tuple[Listens, ...]]
+    mentions: ClassVar[Mentions | None] = None
+    """A condition on the text of the file, without which the rule looks at nothing."""
     replaces: ClassVar[tuple[str, ...]] = ()
     """The codes of more general rules: if both report an expression, only this rule speaks (`rules/precedence.py`)."""
     since: ClassVar[tuple[int, int] | None] = None

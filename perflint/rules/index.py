@@ -13,15 +13,15 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perflint.findings import Effect, Finding, Severity
-from perflint.rules.base import Calls, Files, Listens, Rule
+from perflint.rules.base import Calls, Files, Listens, Mentions, Rule
 from perflint.rules.collecting import rule_of
 from perflint.semantics.sites import FileSite, FormatSite, SubscriptSite, TruthSite
 
 _SITES: dict[str, type[Any]] = {kind.__name__: kind for kind in (TruthSite, SubscriptSite, FormatSite, FileSite)}
-_MAGIC = f"perflint rules 3 {sys.implementation.cache_tag}"
+_MAGIC = f"perflint rules 4 {sys.implementation.cache_tag}"
 Stamp = tuple[tuple[str, int, int], ...]
 """The files of the package below its folder, when they were written and how long they are."""
 
@@ -37,6 +37,7 @@ class Unloaded(Rule):
         own.effect, own.severity = Effect(facts["effect"]), Severity(facts["severity"])
         own.since, own.until = facts["since"], facts["until"]
         own.replaces = facts["replaces"]
+        own.mentions = None if facts["mentions"] is None else _condition(Mentions, facts["mentions"])
         own.listens = tuple(_listen(kind, words) for kind, words in facts["listens"])
 
     @property
@@ -57,18 +58,31 @@ class Unloaded(Rule):
         return self.loaded.measured_cost()
 
 
-def _listen(kind: str, words: tuple[tuple[str, ...], ...]) -> Listens:
+Words = tuple[tuple[str, ...], ...]
+
+
+def _listen(kind: str, words: Words) -> Listens:
     if kind == "Calls":
         return Calls(*words[0])
-    return Files(*words[0], also=words[1], without=words[2]) if kind == "Files" else _SITES[kind]
+    return _condition(Files, words) if kind == "Files" else _SITES[kind]
 
 
-def _kind(listen: Listens) -> tuple[str, tuple[tuple[str, ...], ...]]:
+def _kind(listen: Listens) -> tuple[str, Words]:
     if isinstance(listen, Calls):
         return "Calls", (listen.names,)
-    if isinstance(listen, Files):
-        return "Files", (listen.texts, listen.also, listen.without)
-    return listen.__name__, ()
+    return ("Files", _words(listen)) if isinstance(listen, Files) else (listen.__name__, ())
+
+
+_Condition = TypeVar("_Condition", bound=Mentions)
+
+
+def _condition(kind: type[_Condition], words: Words) -> _Condition:
+    (pattern, unlike) = words[3]
+    return kind(*words[0], also=words[1], without=words[2], pattern=pattern, unlike=unlike)
+
+
+def _words(of: Mentions) -> Words:
+    return of.texts, of.also, of.without, (of.pattern, of.unlike)
 
 
 def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
@@ -84,6 +98,7 @@ def _facts_of(rules: Iterable[Rule]) -> list[tuple[str, dict[str, Any]]]:
                 "since": rule.since,
                 "until": rule.until,
                 "replaces": rule.replaces,
+                "mentions": None if rule.mentions is None else _words(rule.mentions),
                 "listens": tuple(map(_kind, rule.listens)),
             },
         )

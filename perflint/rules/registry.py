@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import perflint.rules
 from perflint.rules import index
-from perflint.rules.base import Calls, Files, Rule
+from perflint.rules.base import Calls, Files, Mentions, Rule
 from perflint.rules.collecting import collect
+from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 
 
@@ -21,6 +22,7 @@ class RuleSet:
         self._by_target: dict[str, list[Rule]] = {}
         self._by_site: dict[type[Site], list[Rule]] = {}
         self._by_text: list[tuple[Rule, list[Files]]] = []
+        self._limited = frozenset(rule for rule in self.rules if rule.mentions is not None)
         for rule in self.rules:
             files = [listen for listen in rule.listens if isinstance(listen, Files)]
             if files:
@@ -39,7 +41,13 @@ class RuleSet:
                 rules.append(rule)
 
     def listening(self, site: Site) -> Collection[Rule]:
-        """The rules that listen to a site, by code."""
+        """The rules that listen to a site of this file, by code."""
+        found = self._listening(site)
+        if self._limited.isdisjoint(found):
+            return found
+        return [rule for rule in found if rule.mentions is None or _fits(site.model, rule.mentions)]
+
+    def _listening(self, site: Site) -> Sequence[Rule]:
         if isinstance(site, CallSite):
             return self._by_target.get(site.target, ())
         known = self._by_site.get(type(site), [])
@@ -51,6 +59,14 @@ class RuleSet:
     def without(self, codes: Collection[str]) -> RuleSet:
         """The set without the rules of some codes."""
         return RuleSet(rule for rule in self.rules if rule.code not in codes) if codes else self
+
+
+def _fits(model: Model, mentions: Mentions) -> bool:
+    """True if the file meets a condition, which is tested once for all of its sites."""
+    known: bool | None = model.memo.get(mentions)
+    if known is None:
+        known = model.memo[mentions] = mentions.fits(model.source.text)
+    return known
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -115,6 +116,17 @@ class Model:
     @cached_property
     def _compiled(self) -> Mapping[Place, Compiled]:
         return compiled.compiled_functions(self.view, self.module, self._recorder, self.source.text)
+
+    def says(self, *words: str) -> bool:
+        """True if the text of the file contains one of some words: evidence of what code in it does."""
+        return any(word in self.source.text for word in words)
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """True if a regular expression matches somewhere in the text of the file."""
+        known: bool | None = self.memo.get(pattern)
+        if known is None:
+            known = self.memo[pattern] = pattern.search(self.source.text) is not None
+        return known
 
     @property
     def steps(self) -> int:

@@ -17,7 +17,7 @@ from perflint.rules.collecting import RegistryError, collect
 from perflint.rules.registry import RuleSet, all_rules, names
 from perflint.semantics.model import Model
 from perflint.semantics.project import Project
-from perflint.semantics.sites import FileSite
+from perflint.semantics.sites import CallSite, FileSite
 from perflint.source.text import Source
 from tests.engine.toys import Files, Picky, Toy, Truths, Zeros
 
@@ -145,3 +145,30 @@ def test_importing_the_rules_does_not_import_libcst() -> None:
         "heavy = {'libcst', 'torch', 'numpy'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+CONDITIONS = [
+    (base.Mentions("a(", "b("), ["a(1)", "x b("], ["", "c("]),
+    (base.Mentions("a(", also=("b(", "c(")), ["a( b(", "c( a("], ["a(", "b( c("]),
+    (base.Mentions(without=("a(", "b(")), ["", "c("], ["a(", "c( b("]),
+    (base.Mentions(pattern=r"\bab+\b"), ["abb", "x.ab"], ["", "abc"]),
+    (base.Mentions(unlike=r"\bab+\b"), ["", "abc"], ["abb", "x.ab"]),
+    (base.Mentions("a(", pattern="b$", unlike="c"), ["a( b"], ["a(", "b", "c a( b"]),
+]
+
+
+@pytest.mark.parametrize(("condition", "fitting", "other"), CONDITIONS)
+def test_a_condition_on_texts(condition: base.Mentions, fitting: list[str], other: list[str]) -> None:
+    assert all(map(condition.fits, fitting)) and not any(map(condition.fits, other))
+
+
+def test_a_rule_looks_only_at_files_that_it_mentions() -> None:
+    class Limited(Zeros):
+        mentions = base.Mentions("ones", without=("empty",))
+
+    limited, zeros = Limited(), Zeros()
+    text = "import torch\nx = torch.zeros(3)\n"
+    for more, expected in (("", [zeros]), ("y = torch.ones(3)\n", [limited, zeros]), ("# ones, empty\n", [zeros])):
+        model = Model(Source("a.py", text + more), Project())
+        (site,) = (each for each in model.sites() if isinstance(each, CallSite) and each.target == "torch.zeros")
+        assert list(RuleSet([limited, zeros]).listening(site)) == expected

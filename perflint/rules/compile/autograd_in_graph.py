@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Files
+from perflint.rules.base import Calls, Files, Mentions
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.semantics.sites import CallSite, FileSite
 from perflint.semantics.values import Evidence
@@ -68,12 +68,10 @@ class AutogradInGraph(BreakRule):
 
     code, name = "TPF706", "autograd-in-graph"
     severity = Severity.INFO
-    listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), Files("compile"))
+    listens = (Calls(*_BACKWARD, "torch.Tensor.requires_grad_"), Files("compile", also=(".requires_grad = ",)))
+    mentions = Mentions(without=("compiled_autograd", "trace_autograd_ops"))
 
     def at(self, site: CallSite | FileSite) -> Iterator[Break]:
-        text = site.model.source.text
-        if "compiled_autograd" in text or "trace_autograd_ops" in text:
-            return
         if isinstance(site, FileSite):
             yield from _assigned(site)
         elif site.target in _BACKWARD or _is_argument(site):
@@ -95,8 +93,6 @@ def _is_argument(site: CallSite) -> bool:
 
 
 def _assigned(site: FileSite) -> Iterator[Break]:
-    if ".requires_grad = " not in site.model.source.text:
-        return
     for node in site.model.nodes(ast.Attribute):
         if node.attr != "requires_grad" or not isinstance(node.ctx, ast.Store):
             continue

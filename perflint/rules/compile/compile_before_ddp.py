@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import path_of
 from perflint.source.quoting import quoted
@@ -71,6 +71,7 @@ class CompileBeforeDdp(Rule):
     code, name = "TPF714", "compile-before-ddp"
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(_DDP, "torch.nn.parallel.distributed.DistributedDataParallel", *_FSDP),)
+    mentions = Mentions(without=("optimize_ddp",))
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
@@ -92,8 +93,6 @@ class CompileBeforeDdp(Rule):
 
 def _compiled(site: CallSite) -> ast.Call | None:
     """The call of torch.compile that made what is wrapped."""
-    if "optimize_ddp" in site.model.source.text:
-        return None
     given = site.argument("module", 0)
     if isinstance(given, ast.Call):
         return given if site.model.target(given) == "torch.compile" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync import nonzero_family, one_hot_no_classes, repeat_interleave_no_size, unique_on_device
@@ -87,11 +87,10 @@ class DynamicShapeOp(BreakRule):
     measured = ("break-once-mask",)
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_names(), *_MORE), SubscriptSite)
+    mentions = Mentions(without=("capture_dynamic_output_shape_ops",))
     whole_graphs = True
 
     def at(self, site: CallSite | SubscriptSite) -> Iterator[Break]:
-        if "capture_dynamic_output_shape_ops" in site.model.source.text:
-            return
         confidence = _confidence(site)
         if confidence is not None:
             yield Break(

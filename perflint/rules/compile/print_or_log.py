@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, Mentions
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.rules.compile._device_blind import device_blind
 from perflint.semantics.sites import CallSite, FormatSite, device_confidence
@@ -81,10 +81,9 @@ class PrintOrLog(BreakRule):
     measured = ("break-once-print", "break-once-debug")
     costs = "one such graph break makes a compiled forward of eight small blocks {0} slower"
     listens = (Calls(*_WRITES), FormatSite)
+    mentions = Mentions(without=_SETTINGS)
 
     def at(self, site: CallSite | FormatSite) -> Iterator[Break]:
-        if any(setting in site.model.source.text for setting in _SETTINGS):
-            return
         cure = "Move it out of the compiled call, or guard it: `if not torch.compiler.is_compiling():`."
         if isinstance(site, CallSite):
             yield Break(site.node, f"{quoted(site.text(site.node))} writes output", cure,

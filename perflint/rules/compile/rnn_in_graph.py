@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, Mentions
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Instance
@@ -76,10 +76,9 @@ class RnnInGraph(BreakRule):
     code, name = "TPF707", "rnn-in-graph"
     severity = Severity.INFO
     listens = (Calls("torch.nn.Module.__call__"),)
+    mentions = Mentions(without=("allow_rnn",))
 
     def at(self, site: CallSite) -> Iterator[Break]:
-        if "allow_rnn" in site.model.source.text:
-            return
         called = site.value(site.node.func)
         if isinstance(called, Instance) and called.cls in _LAYERS:
             yield Break(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Severity
-from perflint.rules.base import Calls
+from perflint.rules.base import Calls, Mentions
 from perflint.rules.compile._breaks import Break, BreakRule
 from perflint.rules.compile._device_blind import device_blind
 from perflint.rules.sync._scalars import NUMBERS, read_at
@@ -75,11 +75,10 @@ class ScalarRead(BreakRule):
     measured = ("graph-breaks", "break-once-item")
     costs = "12 such graph breaks make a compiled GPT-2 forward {0} slower"
     listens = (Calls(*NUMBERS, *_COMPARED),)
+    mentions = Mentions(without=("capture_scalar_outputs",))
     whole_graphs = True
 
     def at(self, site: CallSite) -> Iterator[Break]:
-        if "capture_scalar_outputs" in site.model.source.text:
-            return
         cure = "Continue with the tensor: torch broadcasts a tensor of one number."
         if site.target in _COMPARED:
             tensors = [site.value(argument) for argument in site.node.args]

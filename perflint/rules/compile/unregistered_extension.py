@@ -97,7 +97,7 @@ class UnregisteredExtension(Rule):
                     span=model.source.span(call),
                     help="Build the extension ahead of time, with `CUDAExtension` in setup.py.",
                 )
-        if any(word in model.source.text for word in _REGISTERS):
+        if model.says(*_REGISTERS):
             return
         for call in model.nodes(ast.Call):
             path = path_of(call.func).rpartition(".")[0]

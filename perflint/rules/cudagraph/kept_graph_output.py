@@ -146,7 +146,7 @@ def _is_rebound(loop: ast.AST, path: str) -> bool:
 
 
 def _of_compiled(model: Model, kept: ast.expr) -> tuple[str, Confidence] | None:
-    if not isinstance(kept, ast.Call) or "cudagraph_mark_step_begin" in model.source.text:
+    if not isinstance(kept, ast.Call) or model.says("cudagraph_mark_step_begin"):
         return None
     text = ""
     value = model.value(kept.func)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._methods import in_tests
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.data._loaders import LOADERS, is_off, passed
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
@@ -126,9 +126,10 @@ class LoaderWithoutWorkers(Rule):
     measured = ("images-without-workers-resnet50",)
     costs = "images unpacked by the training process make training of a ResNet-50 {0} slower than with eight workers"
     listens = (Calls(*LOADERS),)
+    mentions = Mentions("backward(")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not is_off(site, "num_workers") or "backward(" not in site.model.source.text or in_tests(site.model):
+        if not is_off(site, "num_workers") or in_tests(site.model):
             return
         data = passed(site, "dataset")
         if data is None or _is_in_memory(site.model, site.value(data)):

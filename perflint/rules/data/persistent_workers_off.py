@@ -85,7 +85,7 @@ class PersistentWorkersOff(Rule):
         loop = loop or next(loops_in_callees(model, site.node), None)
         # A loader that is made anew in each turn has nothing to keep: TPF404.
         made_anew = next(loops_around(model, site.node), None) is not None
-        if loop is None or made_anew or "set_epoch" in model.source.text:
+        if loop is None or made_anew or model.says("set_epoch"):
             return
         kept = "the workers" if not count else "1 worker" if count == 1 else f"{count} workers"
         yield self.finding(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Safety, Severity
 from perflint.rules._methods import is_true
-from perflint.rules._says import says
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.data._loaders import LOADERS, added, is_given, is_off, loops_over, passed
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
-_GRAPHS = re.compile(r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']")
+_GRAPHS = r"make_graphed_callables|CUDAGraph\b|cuda\.graph\(|reduce-overhead|max-autotune[\"']"
 
 _PROOF = "the loader shuffles, so that other items are left out in each epoch"
 
@@ -78,13 +76,12 @@ class RaggedLastBatch(Rule):
     code, name = "TPF407", "ragged-last-batch"
     effect, severity = Effect.RECOMPILE, Severity.INFO
     listens = (Calls(*LOADERS),)
+    mentions = Mentions(pattern=_GRAPHS)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not (is_off(site, "drop_last") and is_true(passed(site, "shuffle"))):
             return
         if is_given(site, "batch_sampler") or not is_given(site, "batch_size"):
-            return
-        if not says(site.model.source.text, _GRAPHS):
             return
         size = passed(site, "batch_size")
         if size is None or site.value(size) == Const(1):

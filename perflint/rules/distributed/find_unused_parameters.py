@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
-from perflint.rules._says import says
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.sites import CallSite
 
 _WRAPPERS = (
@@ -20,7 +18,7 @@ _WRAPPERS = (
     "lightning.pytorch.strategies.DDPStrategy",
     "pytorch_lightning.strategies.DDPStrategy",
 )
-_TRAINS = re.compile(r"backward|optim|[Ss]trategy|[Aa]ccelerat|wrap")
+_TRAINS = ("backward", "optim", "Strategy", "strategy", "Accelerat", "accelerat", "wrap")
 
 
 class FindUnusedParameters(Rule):
@@ -77,10 +75,9 @@ class FindUnusedParameters(Rule):
     code, name = "TPF922", "find-unused-parameters"
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls(*_WRAPPERS),)
+    mentions = Mentions(*_TRAINS)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        if not says(site.model.source.text, _TRAINS):
-            return
         if not is_true(site.argument("find_unused_parameters")) or is_true(site.argument("static_graph")):
             return
         keyword = next(item for item in site.node.keywords if item.arg == "find_unused_parameters")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Severity
 from perflint.rules._guards import is_condition
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.source.quoting import quoted
@@ -81,11 +81,9 @@ class UnguardedCheckpoint(Rule):
     code, name = "TPF926", "unguarded-checkpoint"
     effect, severity = Effect.PIPELINE, Severity.INFO
     listens = (Calls("torch.save"),)
+    mentions = Mentions("init_process_group", "DistributedDataParallel")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if not ("init_process_group" in text or "DistributedDataParallel" in text):
-            return
         function = site.model.function(site.node)
         if not _is_distributed(site.model) or _knows_rank(site) or not any(_starts(site.model, function)):
             return

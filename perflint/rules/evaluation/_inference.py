@@ -6,7 +6,6 @@ import ast
 import re
 
 from perflint.findings import Confidence
-from perflint.rules._says import says
 from perflint.rules.evaluation._leaving import leaves
 from perflint.rules.evaluation._regions import is_named_so
 from perflint.rules.evaluation._scopes import LOOPS, Scope, Survey
@@ -34,12 +33,12 @@ def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
         if feeds or not (switched or is_named_so(scope)):
             return None
         return Confidence.LOW
-    return Confidence.LOW if says(survey.model.source.text, _COMPILES) else Confidence.HIGH
+    return Confidence.LOW if survey.model.matches(_COMPILES) else Confidence.HIGH
 
 
 def may_be_compiled(survey: Survey, within: ast.AST) -> bool:
     """True if code may be compiled or traced, which some versions of torch cannot do in inference mode."""
-    return _traces(within) or says(survey.model.source.text, _COMPILES)
+    return _traces(within) or survey.model.matches(_COMPILES)
 
 
 def _traces(within: ast.AST) -> bool:

@@ -15,6 +15,7 @@ from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
 from perflint.rules.evaluation._training import trains, wants_gradient
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
+from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, names_in
 
 SET_ELSEWHERE = re.compile(
@@ -25,17 +26,17 @@ _LEAVES_MODE = frozenset({"bfloat16", "cpu", "cuda", "double", "float", "half", 
 _PRETRAINED = re.compile(r"\bpretrained\s*=\s*True|\bweights\s*=\s*[^N\s]")
 
 
-def loads(text: str) -> bool:
+def loads(model: Model) -> bool:
     """True if a file may load the weights of a model; cheap, for a first look."""
-    return "load_state_dict(" in text or "torch.load(" in text or _PRETRAINED.search(text) is not None
+    return model.says("load_state_dict(", "torch.load(") or model.matches(_PRETRAINED)
 
 
 def runs_of_loaded(file: Survey) -> Iterator[ast.Call]:
     """The first call of each model whose weights a file loads, where nothing in it trains or switches a mode."""
-    text = file.model.source.text
-    if not loads(text) or in_tests(file.model):
+    model = file.model
+    if not loads(model) or in_tests(file.model):
         return
-    switches = SET_ELSEWHERE.search(text) or ".eval()" in text or ".train(" in text
+    switches = model.matches(SET_ELSEWHERE) or model.says(".eval()", ".train(")
     if switches or wants_gradient(file, file.model.source.tree):
         yield from _runs_of_local(file)
         return

@@ -16,6 +16,7 @@ from perflint.rules.evaluation._training import trains, wants_gradient
 from perflint.semantics.facts import conventions, rule_conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.memo import once
+from perflint.semantics.model import Model
 from perflint.semantics.structure import last_name, walk
 from perflint.semantics.values import Instance
 
@@ -167,14 +168,15 @@ _LOOPED = re.compile(r"for [^\n]* in ([^\n]*)")
 Question = Callable[[str], Entry | None]
 
 
-def defines(text: str, *questions: Question) -> bool:
+def defines(model: Model, *questions: Question) -> bool:
     """True if a file defines a function whose name answers one of some questions; cheap, for a first look."""
-    return any(question(name) for name in set(_DEFINED.findall(text)) for question in questions)
+    return any(question(name) for name in set(_DEFINED.findall(model.source.text)) for question in questions)
 
 
-def loops_over_data(text: str, question: Question = rule_conventions.names_data) -> bool:
+def loops_over_data(model: Model, question: Question = rule_conventions.names_data) -> bool:
     """True if a line of a file loops over data that answers a question; as cheap."""
-    return any(rule_conventions.names_data(source) and question(source) for source in set(_LOOPED.findall(text)))
+    looped = set(_LOOPED.findall(model.source.text))
+    return any(rule_conventions.names_data(source) and question(source) for source in looped)
 
 
 def is_other_code(survey: Survey, scope: Scope) -> bool:

@@ -25,6 +25,7 @@ from perflint.rules.evaluation._runs import Run, mode_before
 from perflint.rules.evaluation._scopes import Survey, survey
 from perflint.rules.evaluation._wasted import Wasted, Why, wasted
 from perflint.semantics.facts import rule_conventions
+from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 
 
@@ -120,7 +121,7 @@ class EvalWithoutNoGrad(Rule):
     listens = (FileSite,)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if not _may_evaluate(site.model.source.text):
+        if not _may_evaluate(site.model):
             return
         file = survey(site.model)
         lost = wasted(file)
@@ -172,14 +173,14 @@ class EvalWithoutNoGrad(Rule):
         )
 
 
-def _may_evaluate(text: str) -> bool:
+def _may_evaluate(model: Model) -> bool:
     """True if a file may call a model without a backward pass, by its text."""
-    if ".eval()" in text or ".train(False" in text or ".detach()" in text:
+    if model.says(".eval()", ".train(False", ".detach()"):
         return True
-    if "parameters()" in text and "optim" in text:
+    if model.says("parameters()") and model.says("optim"):
         return True
-    return defines(text, rule_conventions.names_evaluation, rule_conventions.names_generation) or loops_over_data(
-        text, rule_conventions.names_evaluation
+    return defines(model, rule_conventions.names_evaluation, rule_conventions.names_generation) or loops_over_data(
+        model, rule_conventions.names_evaluation
     )
 
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
-from perflint.rules._says import says
 from perflint.rules.base import Rule
 from perflint.rules.evaluation._contexts import contexts
 from perflint.rules.evaluation._layers import layers
@@ -113,11 +112,11 @@ class MissingEvalMode(Rule):
     listens = (FileSite,)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
+        model = site.model
         if not (
-            defines(text, rule_conventions.names_evaluation)
-            or loops_over_data(text, rule_conventions.names_evaluation)
-            or loads(text)
+            defines(model, rule_conventions.names_evaluation)
+            or loops_over_data(model, rule_conventions.names_evaluation)
+            or loads(model)
         ):
             return
         file = survey(site.model)
@@ -176,7 +175,7 @@ def _confidence(region: Region) -> Confidence | None:
 
 @once
 def _is_set_elsewhere(file: Survey) -> bool:
-    return says(file.model.source.text, SET_ELSEWHERE)
+    return file.model.matches(SET_ELSEWHERE)
 
 
 @once

@@ -89,11 +89,11 @@ class NoGradInsteadOfInferenceMode(Rule):
     since = (1, 9)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
+        model = site.model
         if not (
-            ".eval()" in text
-            or defines(text, rule_conventions.names_evaluation, rule_conventions.names_generation)
-            or loops_over_data(text)
+            model.says(".eval()")
+            or defines(model, rule_conventions.names_evaluation, rule_conventions.names_generation)
+            or loops_over_data(model)
         ):
             return
         file = survey(site.model)

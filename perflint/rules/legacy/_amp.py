@@ -10,8 +10,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.structure import walk
 from perflint.semantics.symbols import Symbols
 
-_AMP = re.compile(r"amp\b")
-_MENTIONED = re.compile(r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)")
+MENTIONED = r"\b(?:cuda|cpu)(?:\.amp\b|\s+import\b[^;]*?\bamp\b)"
 _DEPRECATED = re.compile(r"torch\.(cuda|cpu)\.amp(?:\.autocast_mode|\.grad_scaler)?\.(\w+)")
 _MEMBERS = {
     "cuda": frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"}),
@@ -44,11 +43,6 @@ class Reference:
     def modern(self) -> str:
         """The full name to use instead."""
         return f"torch.amp.{self.member}"
-
-
-def mentions_deprecated(text: str) -> bool:
-    """True if a file may refer to a deprecated name: a cheap look before any walk."""
-    return _AMP.search(text) is not None and _MENTIONED.search(text) is not None
 
 
 def references(tree: ast.Module, names: Symbols) -> Iterator[Reference]:

@@ -105,13 +105,11 @@ class DeprecatedAmp(Rule):
     name = "deprecated-amp"
     effect = Effect.CORRECTNESS
     severity = Severity.WARNING
-    listens = (Files("amp"),)
+    listens = (Files("amp", pattern=_amp.MENTIONED),)
     since = (2, 4)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         source = site.model.source
-        if not _amp.mentions_deprecated(source.text):
-            return
         names = site.model.symbols
         found = sorted(_amp.references(source.tree, names), key=lambda each: source.span(each.node))
         moved = _Imports(site.model, names, found)
@@ -308,7 +306,7 @@ def _with_defaults(model: Model, reference: Reference, call: cst.Call) -> cst.Ca
     if "dtype" not in given:
         dtype = _format(model, reference)
         new = None if dtype is None else with_argument(call, f"dtype={dtype.text}")
-    if new is not None and "cache_enabled" not in given and _CACHE.search(model.source.text):
+    if new is not None and "cache_enabled" not in given and model.matches(_CACHE):
         new = with_argument(new, "cache_enabled=True")
     return new
 

@@ -157,7 +157,7 @@ def _used(model: Model, names: Symbols) -> Iterator[tuple[ast.expr | ast.stmt, s
 def _is_known_to_miss(model: Model, names: Symbols, used: ast.expr | ast.stmt, full: str) -> bool:
     """True if the file asks for a name before it uses it, or puts it there."""
     name = full.rpartition(".")[2]
-    if f'"{name}"' in model.source.text or f"'{name}'" in model.source.text:
+    if model.says(f'"{name}"', f"'{name}'"):
         return True
     inner: ast.AST = used
     for outer in model.ancestors(used):

@@ -79,7 +79,7 @@ class Torchscript(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         names = model.symbols
-        saved = ".save(" in model.source.text or "torch.jit.save" in model.source.text
+        saved = model.says(".save(", "torch.jit.save")
         for use in uses(site, names, _DEPRECATED):
             yield self.finding(
                 site,

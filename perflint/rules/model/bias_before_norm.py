@@ -124,7 +124,6 @@ class BiasBeforeNorm(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        text = model.source.text
         pairs = {pair.layer.call: pair for pair in _pairs(model, model.symbols)}
         if not pairs:
             return
@@ -132,7 +131,7 @@ class BiasBeforeNorm(Rule):
         linear = Counter(_holder(model, call) for call, pair in pairs.items() if _is_linear(pair))
         for call, pair in pairs.items():
             by_hand = touches_bias(model, pair.layer.made.cls)
-            fixable = not (frozen or published or by_hand or loads_weights(text))
+            fixable = not (frozen or published or by_hand or loads_weights(model))
             yield self.finding(
                 site,
                 f"{quoted(site.text(call))} adds a bias, which the `{pair.norm.kind}` after it subtracts again",
@@ -203,7 +202,7 @@ def _cost(pair: _Pair, model: Model) -> str:
         kind = "conv1d-train"
     else:
         kind = "resnet50"
-    last = kind == "resnet50" and half and "channels_last" in model.source.text
+    last = kind == "resnet50" and half and model.says("channels_last")
     row = f"bias-before-norm-{kind}-{'bfloat16' if half else 'float32'}{'-channels-last' if last else ''}"
     network = "a ResNet-50" if kind == "resnet50" else f"a small network ({cost(row).shape})"
     return sentence(f"such biases in all layers make training of {network} {{0}} slower", row)

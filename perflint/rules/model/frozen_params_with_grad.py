@@ -17,6 +17,7 @@ from perflint.semantics.values import Evidence, Instance
 from perflint.source.quoting import quoted
 
 _TYPOS = frozenset("require_grad requires_grads require_grads required_grad requires_gradient require_gradient".split())
+_DEFINES = re.compile(r"self\.requires_grad\b|def requires_grad\b|def __setattr__")
 _FREEZES = re.compile(r"requires?_grad|no_grad|inference_mode|detach|set_grad_enabled|freeze|add_param_group|peft|lora")
 
 
@@ -82,10 +83,9 @@ class FrozenParamsWithGrad(Rule):
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        text = model.source.text
-        if "requires_grad" in text or any(typo in text for typo in _TYPOS):
+        if model.says("requires_grad", *_TYPOS):
             yield from self._spellings(model)
-        if "optim" in text and "backward(" in text and not _FREEZES.search(text):
+        if model.says("optim") and model.says("backward(") and not model.matches(_FREEZES):
             yield from self._heads(model)
 
     def _spellings(self, model: Model) -> Iterator[Finding]:
@@ -146,7 +146,7 @@ class FrozenParamsWithGrad(Rule):
 
 def _holds_gradients(model: Model, attribute: ast.Attribute) -> Confidence | None:
     """How sure it is that a misspelt attribute is one of a tensor, or of a module."""
-    if re.search(rf"self\.{attribute.attr}\b", model.source.text):
+    if model.matches(re.compile(rf"self\.{attribute.attr}\b")):
         return None
     owner = attribute.value
     value = model.value(owner)
@@ -165,7 +165,7 @@ def _is_module(model: Model, attribute: ast.Attribute) -> Confidence | None:
     value = model.value(attribute.value)
     if not isinstance(value, Instance) or not model.is_module(value):
         return None
-    if re.search(r"self\.requires_grad\b|def requires_grad\b|def __setattr__", model.source.text):
+    if model.matches(_DEFINES):
         return None
     own = all(name.startswith(("torch.", "builtins.")) for name in (value.cls, *model.lineage(value.cls)))
     return Confidence.HIGH if own and value.cls != "torch.nn.Module" else Confidence.MEDIUM

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
@@ -18,7 +17,7 @@ from perflint.semantics.sites import FileSite, Site
 from perflint.semantics.structure import last_name, walk
 from perflint.source.quoting import quoted
 
-_KEEPS_STATE = re.compile(r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph")
+_KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"
 _TAKES = frozenset({"backward", "manual_backward", "grad", "vjp", "jvp"})
 _MAY_TAKE = ("backward", "gradient", "penalty", "hessian", "jacobian")
 _SETS_UP = frozenset("gradient_clipping clip_gradients sync_gradients gradient_checkpointing_enable".split())
@@ -94,12 +93,10 @@ class NeedlessRetainGraph(Rule):
     code, name = "TPF305", "needless-retain-graph"
     effect, severity = Effect.MEMORY, Severity.INFO
     measured = ("retain-graph-step-gpt",)
-    listens = (Files("retain_graph", also=(".step(",)),)
+    listens = (Files("retain_graph", also=(".step(",), unlike=_KEEPS_STATE),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
-        if _KEEPS_STATE.search(model.source.text):
-            return
         retaining = [call for call in model.nodes(ast.Call) if _retains(call)]
         if not retaining or _a_forward_keeps(model):
             return

@@ -95,8 +95,7 @@ class UnusedAttentionWeights(Rule):
         asked = site.argument("need_weights", _NEED_WEIGHTS)
         if not (asked is None or _is(asked, True)) or not first_item_only(site.model, site.node):
             return
-        text = site.model.source.text
-        read_elsewhere = "register_forward_hook" in text or "create_graph" in text
+        read_elsewhere = site.model.says("register_forward_hook", "create_graph")
         half = region(site.model).half is not None
         row = cost(f"attention-weights-step-{'bfloat16' if half else 'float32'}")
         yield self.finding(

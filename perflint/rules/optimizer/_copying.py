@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules._says import says
 from perflint.rules.model._flow import attributes
 from perflint.semantics.model import Model
 from perflint.semantics.values import Const, DeviceValue, Dtype, Instance, Mapping, Scalar, Sequence, Tensor, Value
@@ -24,7 +23,7 @@ def copies_state(model: Model, value: Value) -> bool:
 
     These copy; a class of the file may do otherwise, and so may a class that is not in sight.
     """
-    if says(model.source.text, _OTHERWISE):
+    if model.matches(_OTHERWISE):
         return False
     members = value.members
     return bool(members) and all(isinstance(each, Instance) and _copies(model, each, _DEEPEST) for each in members)

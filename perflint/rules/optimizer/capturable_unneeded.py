@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.rules._arguments import dropped
 from perflint.rules._methods import is_true
-from perflint.rules.base import Calls, Rule
-from perflint.rules.optimizer._graphs import captures, compiles
+from perflint.rules.base import Calls, Mentions, Rule
+from perflint.rules.optimizer._graphs import CAPTURES, COMPILES
 from perflint.semantics.sites import CallSite
 
 _CAPTURABLE = tuple(
@@ -70,13 +70,11 @@ class CapturableUnneeded(Rule):
     measured = ("adamw-capturable-step-gpt",)
     costs = "`capturable=True` costs GPT-2 training {0}"
     listens = (Calls(*_CAPTURABLE),)
+    mentions = Mentions(unlike=f"{CAPTURES}|{COMPILES}")
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         if not is_true(site.argument("capturable")) or site.argument("fused") is not None:
-            return
-        text = site.model.source.text
-        if captures(text) or compiles(text):
             return
         keyword = next(item for item in site.node.keywords if item.arg == "capturable")
         edit = dropped(site.model.source, site.node, keyword)

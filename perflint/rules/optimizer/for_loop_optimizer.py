@@ -11,14 +11,13 @@ from perflint.fixes.edits import replace, with_argument
 from perflint.rules._arguments import dropped
 from perflint.rules._fused import fused_since
 from perflint.rules._methods import in_tests, is_false
-from perflint.rules._says import says
 from perflint.rules._since import FUSED
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.worth import cost, sentence
 from perflint.semantics.sites import CallSite
 from perflint.semantics.values import NONE, Const, Device, Mapping, Sequence, Value
 
-_COMPILED_STEP = re.compile(r"compile\([\w.]+\.step\b")
+_COMPILED_STEP = r"compile\([\w.]+\.step\b"
 _USES_DEVICE = re.compile(r"cuda|device|gpu|accelerat", re.IGNORECASE)
 
 _FOREACH = frozenset(FUSED) | {
@@ -91,11 +90,12 @@ class ForLoopOptimizer(Rule):
     measured = ("adamw-not-fused-gpt", "adamw-for-loop-step-gpt", "adamw-for-loop-default-step-gpt")
     costs = None
     listens = (Calls(*sorted(_FOREACH)),)
+    mentions = Mentions(unlike=_COMPILED_STEP)
     since = (2, 0)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
         confidence = _confidence(site)
-        if confidence is None or says(site.model.source.text, _COMPILED_STEP):
+        if confidence is None:
             return
         if _loops(site):
             yield self._one_by_one(site, confidence)
@@ -140,7 +140,7 @@ def _name(site: CallSite) -> str:
 
 def _is_worth_fusing(site: CallSite) -> bool:
     """True if the file uses a GPU, and the optimizer has many parameters and can be fused."""
-    if not _may_be_fused(site) or not says(site.model.source.text, _USES_DEVICE):
+    if not _may_be_fused(site) or not site.model.matches(_USES_DEVICE):
         return False
     return not (_is_small(site) or in_tests(site.model))
 

@@ -126,7 +126,7 @@ def _has_a_twin(model: Model, loop: ast.For) -> bool:
     function = model.function(loop)
     if isinstance(function, ast.FunctionDef) and "single_tensor" in function.name:
         return True
-    if "_foreach_" not in model.source.text:
+    if not model.says("_foreach_"):
         return False
     branches = (outer for outer in model.ancestors(loop) if isinstance(outer, ast.If))
     return any(

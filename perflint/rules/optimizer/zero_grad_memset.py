@@ -12,7 +12,7 @@ from perflint.rules._places import loops_around, targets
 from perflint.rules._since import GRADIENTS_DROPPED
 from perflint.rules._words import often
 from perflint.rules.base import Files, Rule
-from perflint.rules.optimizer._graphs import captures
+from perflint.rules.optimizer._graphs import CAPTURES
 from perflint.rules.optimizer._parameters import goes_over_parameters
 from perflint.semantics.facts.torch_api import is_optimizer
 from perflint.semantics.model import Model
@@ -80,12 +80,10 @@ class ZeroGradMemset(Rule):
     effect, severity = Effect.COMPUTE, Severity.WARNING
     measured = ("zero-grad-memset-step-gpt",)
     costs = "zeros written to each gradient cost GPT-2 training {0}"
-    listens = (Files("set_to_none", ".zero_()"),)
+    listens = (Files("set_to_none", ".zero_()", unlike=CAPTURES),)
     since = (2, 0)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if captures(site.model.source.text):
-            return
         needed = _are_added_to(site.model)
         for call in calls_named(site, "zero_grad", "zero_"):
             found = _looped(call) if last_name(call.node) == "zero_" else _filled(call)

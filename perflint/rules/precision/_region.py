@@ -15,8 +15,8 @@ from perflint.semantics.project import Module
 from perflint.semantics.structure import keyword, walk
 from perflint.semantics.symbols import Symbols
 
-_EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
-_WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(_EIGHT_BITS)}")
+EIGHT_BITS = tuple("int8 Int8 8bit _int_mm fp8 float8 Float8 transformer_engine modelopt pytorch_quantization".split())
+_WORDS = re.compile(rf"autocast|GradScaler|half|float16|\bfp16|\bbf16|precision|tf32|{'|'.join(EIGHT_BITS)}")
 
 
 class Format(Enum):
@@ -66,11 +66,6 @@ class Region:
         return {Format.INT8, Format.FLOAT8} <= self.formats
 
 
-def mentions_eight_bits(text: str) -> bool:
-    """True if a file may compute in INT8 or FP8: a cheap look before any walk."""
-    return any(word in text for word in _EIGHT_BITS)
-
-
 def region(model: Model) -> Region:
     """The facts in a file about the formats in which it computes."""
     return _region(model, model.source.tree)
@@ -78,7 +73,7 @@ def region(model: Model) -> Region:
 
 @once_per_node
 def _region(model: Model, tree: ast.Module) -> Region:
-    if not _WORDS.search(model.source.text):
+    if not model.matches(_WORDS):
         return Region()
     names = model.symbols
     formats = {each.format for each in (*_of_runs(tree, names), *_of_values(tree, names))}

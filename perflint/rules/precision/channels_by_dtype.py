@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._importers import is_published
 from perflint.rules.base import Files, Rule
-from perflint.rules.precision._region import Format, mentions_eight_bits, region
+from perflint.rules.precision._region import EIGHT_BITS, Format, region
 from perflint.rules.precision._sizes import Layer, Layers, Size, layers, padded
 from perflint.rules.worth import sentence
 from perflint.semantics.model import Model
@@ -80,11 +80,9 @@ class ChannelsByDtype(Rule):
     severity = Severity.WARNING
     measured = ("int8-step-1000", "int8-step-1008", "int8-step-2008")
     costs = None
-    listens = (Files("Linear", "Conv"),)
+    listens = (Files("Linear", "Conv", also=EIGHT_BITS),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if not mentions_eight_bits(site.model.source.text):
-            return
         around = region(site.model)
         if around.eight_bits is None:
             return

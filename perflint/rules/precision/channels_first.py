@@ -21,7 +21,7 @@ from perflint.semantics.values import Const, Instance, Unknown
 from perflint.source.quoting import quoted
 
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
-_SETTLED = re.compile(r"channels_last|memory_format|torch\.compile|\.compile\(|tensorrt|onnx")
+_SETTLED = ("channels_last", "memory_format", "torch.compile", ".compile(", "tensorrt", "onnx")
 """A layout was chosen, or something chooses it that is not in sight."""
 _NO_IMAGES = re.compile(r"vit|transformer|clip|bert|swin|token|caption", re.IGNORECASE)
 
@@ -107,10 +107,10 @@ class ChannelsFirst(Rule):
         "no-channels-last-resnet50-inference-1",
     )
     costs = "without channels_last, training of a ResNet-50 is {0} slower, and of a U-Net {2}"
-    listens = (Files("autocast"),)
+    listens = (Files("autocast", without=_SETTLED),)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        if _SETTLED.search(site.model.source.text) or in_tests(site.model):
+        if in_tests(site.model):
             return
         model = site.model
         said: set[tuple[ast.AST | None, str]] = set()
@@ -163,8 +163,9 @@ def _runs(model: Model, around: ast.With) -> Iterator[tuple[ast.Call, Confidence
 
 @once_per_node
 def _speaks_of_no_images(model: Model, body: FunctionNode | ast.Module) -> bool:
-    text = model.source.text if isinstance(body, ast.Module) else model.source.written(body)
-    return _NO_IMAGES.search(text) is not None
+    if isinstance(body, ast.Module):
+        return model.matches(_NO_IMAGES)
+    return _NO_IMAGES.search(model.source.written(body)) is not None
 
 
 def _may_run(model: Model, call: ast.Call) -> bool:

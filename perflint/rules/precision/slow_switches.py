@@ -134,7 +134,7 @@ class SlowSwitches(Rule):
     def check(self, site: FileSite) -> Iterator[Finding]:
         model = site.model
         # The setting that cuBLAS needs to be deterministic is present only if determinism is intended.
-        meant = "CUBLAS_WORKSPACE_CONFIG" in model.source.text
+        meant = model.says("CUBLAS_WORKSPACE_CONFIG")
         for statement, switch in _switches(model):
             if meant and switch is not _OFF:
                 continue

@@ -135,7 +135,7 @@ class VocabNotPadded(Rule):
                     confidence=_confidence(table, around, published),
                     help=_help(table),
                     cost=_cost(table, around),
-                    fix=None if published or loads_weights(model.source.text) else _fix(model, table),
+                    fix=None if published or loads_weights(model) else _fix(model, table),
                 )
 
 

@@ -12,7 +12,7 @@ from perflint.frozen import dataclass
 from perflint.rules._methods import in_tests
 from perflint.rules._since import TOTAL_NORM
 from perflint.rules._statements import block_of
-from perflint.rules.base import Files, Rule
+from perflint.rules.base import Files, Mentions, Rule
 from perflint.rules.optimizer._parameters import parameter_loops
 from perflint.rules.sync._scalars import SCALAR_READ
 from perflint.semantics.model import Model
@@ -86,14 +86,14 @@ class ManualGradientNorm(Rule):
     effect, severity = Effect.SYNC, Severity.WARNING
     measured = ("manual-gradient-norm-step-gpt",)
     costs = "reading the norm of each gradient makes GPT-2 training {0} slower"
-    listens = (Files(".grad"),)
+    listens = (Files(".grad", also=("parameters()", "params")),)
+    mentions = Mentions("norm")
     replaces = (SCALAR_READ,)
 
     def check(self, site: FileSite) -> Iterator[Finding]:
-        text = site.model.source.text
-        if "norm" not in text or not ("parameters()" in text or "params" in text) or in_tests(site.model):
-            return
         model = site.model
+        if in_tests(model):
+            return
         for loop in parameter_loops(model):
             read = next((part for part in walk(loop) if _reads_norm(part)), None)
             if not isinstance(read, ast.Call) or (isinstance(read.func, ast.Name) and _is_on_host(model, read)):

@@ -12,7 +12,6 @@ from perflint.rules._advice import uploaded
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import loops_around, targets
-from perflint.rules._says import says
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move
@@ -240,7 +239,7 @@ def _fix(site: CallSite) -> Fix | None:
     moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
     if tensor is None or not tensor.pinned or moved is None or moved.non_blocking is not None:
         return None
-    if not _is_only_read(site, receiver) or says(site.model.source.text, _STREAMS):
+    if not _is_only_read(site, receiver) or site.model.matches(_STREAMS):
         return None
     new = with_argument(site.concrete, "non_blocking=True")
     if new is None:

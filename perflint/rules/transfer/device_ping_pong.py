@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Severity, weakest
 from perflint.rules._bindings import assigned
 from perflint.rules._words import often
-from perflint.rules.base import Calls, Rule
+from perflint.rules.base import Calls, Mentions, Rule
 from perflint.rules.placement import MOVES, creation_confidence, move
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, device_confidence
@@ -80,10 +80,10 @@ class DevicePingPong(Rule):
     code, name = "TPF205", "device-ping-pong"
     effect, severity = Effect.TRANSFER, Severity.INFO
     listens = (Calls(*MOVES, *_MAKES),)
+    mentions = Mentions("numpy")
 
     def check(self, site: CallSite) -> Iterator[Finding]:
-        # NumPy has to be there to compute.
-        back = _back(site) if "numpy" in site.model.source.text else None
+        back = _back(site)
         if back is None:
             return
         confidence, left = back
