@@ -98,16 +98,22 @@ class Grid:
         """The batch for which `ratio` was measured."""
         return self.rows[-1]
 
-    def ratio(self, inner: int, outer: int) -> float | None:
-        """The ratio at these multiples, between those measured; None beyond them."""
+    def ratio(self, inner: int, outer: int, rows: int | None = None) -> float | None:
+        """The ratio at these multiples, between those measured; None beyond them.
+
+        It holds for the largest batch, or for `rows`, where a batch beyond those measured counts as the nearest.
+        """
         down, across = _between(self.inner, inner), _between(self.outer, outer)
         if down is None or across is None:
             return None
-        first = (len(self.rows) - 1) * len(self.inner)
+        most = self.most_rows
+        planes = _between(self.rows, min(max(rows or most, self.rows[0]), most)) if len(self.rows) > 1 else ((0, 1.0),)
         total = 0.0
-        for row, part in down:
-            for column, share in across:
-                total += part * share * math.log(self.ratios[(first + row) * len(self.outer) + column])
+        for plane, weight in planes or ():
+            for row, part in down:
+                for column, share in across:
+                    at = ((plane * len(self.inner)) + row) * len(self.outer) + column
+                    total += weight * part * share * math.log(self.ratios[at])
         return math.exp(total)
 
 

@@ -79,6 +79,9 @@ class AttentionByHand(Rule):
     A timeline shows two `bmm` kernels with a `softmax` between them per layer, instead of one flash or
     memory-efficient attention kernel. `benchmarks/rules/models.py attention-by-hand` times both.
 
+    A trace records the shapes of the tensors that a softmax returns: the weights of a matrix or more
+    confirm the finding, those of a vector, or over another dimension, refute it.
+
     ## References
     - [scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
     - [FlexAttention](https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html)

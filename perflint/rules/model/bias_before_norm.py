@@ -106,6 +106,9 @@ class BiasBeforeNorm(Rule):
     `aten::conv2d` gets a bias right before `aten::batch_norm`; a reduction kernel for its gradient
     runs in each backward pass. `benchmarks/rules/layers.py bias-before-norm` times both.
 
+    A trace records which module took the output of a layer. A norm that took it confirms the finding; no
+    norm, another module besides it, or a norm that subtracts a stored mean in training refutes it.
+
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """

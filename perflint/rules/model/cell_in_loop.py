@@ -82,6 +82,9 @@ class CellInLoop(Rule):
     them, while cuDNN launches a few long ones. `benchmarks/rules/models.py lstm-cell gru-cell`
     times both.
 
+    A trace counts the steps of a cell at each place. More than one in a step of the program confirms
+    the finding, one refutes it.
+
     ## References
     - [torch.nn.LSTM](https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html)
     - [Optimizing recurrent neural networks in cuDNN](https://developer.nvidia.com/blog/optimizing-recurrent-neural-networks-cudnn-5/)

@@ -80,6 +80,9 @@ class DifferencesForDistances(Rule):
     ## How a GPU shows it
     A profile shows element-wise kernels over n × m × d numbers, and a memory peak of that size.
 
+    A trace records the shape and the bytes of what is reduced. Differences of several points by several
+    others confirm the finding; a single point, or a matrix, refutes it.
+
     ## References
     - [torch.cdist](https://docs.pytorch.org/docs/stable/generated/torch.cdist.html)
     """

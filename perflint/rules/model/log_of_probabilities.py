@@ -79,6 +79,9 @@ class LogOfProbabilities(Rule):
     A timeline shows a `softmax` kernel followed by a `log` kernel, and both again in the backward pass.
     `benchmarks/rules/models.py log-of-softmax` times both.
 
+    A trace records whether the argument of a logarithm is the result of a softmax or sigmoid, by its autograd graph.
+    A logarithm on the CPU refutes the finding.
+
     ## References
     - [torch.nn.functional.log_softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html):
       "while mathematically equivalent to log(softmax(x)), doing these two operations separately is slower and

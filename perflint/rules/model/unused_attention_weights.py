@@ -73,6 +73,9 @@ class UnusedAttentionWeights(Rule):
     A timeline shows `softmax` and `bmm` kernels per layer instead of one flash or
     memory-efficient attention kernel. `benchmarks/rules/layers.py attention-weights` times both.
 
+    A trace records whether a call returned weights, and their shape. Weights confirm the finding; a
+    forward hook that gets them refutes it.
+
     ## References
     - [torch.nn.MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html)
     - [Fused attention](https://docs.pytorch.org/docs/stable/nn.functional.html#attention-mechanisms)

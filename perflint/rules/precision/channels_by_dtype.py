@@ -69,6 +69,9 @@ class ChannelsByDtype(Rule):
     The timeline shows bfloat16 kernels instead of INT8 or FP8 ones, or slower INT8 ones.
     `benchmarks/rules/layers.py matmul-` times the sizes above.
 
+    A trace records products in eight bits, and the sizes of the layers that ran. Other sizes refute the
+    finding.
+
     ## References
     - [NVIDIA: matrix multiplication background]
       (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)

@@ -91,6 +91,9 @@ class ChannelsFirst(Rule):
     A profile shows kernels named `nchwToNhwc` and `nhwcToNchw` around those of the convolutions. The
     experiment `channels-last` of `perflint trace --experiments` times the program's own layers.
 
+    A trace records the format and the layout of the convolutions that each call of a model runs.
+    Channels last, float32 or the CPU refute the finding.
+
     ## References
     - [Channels last memory format](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
     - [NVIDIA: tensor layouts in memory]

@@ -81,6 +81,9 @@ class DimsNotMultiple(Rule):
     The names of the matmul kernels contain `align1` or `align2`, or lack `tensorop`, `wgmma` or
     `s16816`. `benchmarks/rules/layers.py linear conv attention-head` times the sizes above.
 
+    A trace records the sizes, the format and the rows of each call. Other sizes, plain float32 or the
+    CPU refute the finding; the measured ratio for the sizes and rows says whether it costs anything.
+
     ## References
     - [NVIDIA: matrix multiplication background]
       (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)

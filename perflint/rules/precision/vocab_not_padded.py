@@ -98,6 +98,9 @@ class VocabNotPadded(Rule):
     The kernel of the head's matmul is named `align1`, and is the longest of the step.
     `benchmarks/rules/layers.py vocabulary` times several sizes.
 
+    A trace records the sizes and the format of the head, or of the product with the embedding. Another
+    vocabulary, plain float32 or the CPU refute the finding.
+
     ## References
     - [NVIDIA: matrix multiplication background]
       (https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)

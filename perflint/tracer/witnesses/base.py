@@ -31,8 +31,6 @@ class Call:
 
 
 Handler = Callable[[Call], None]
-
-
 Guard = Callable[[Callable[..., object]], Callable[..., None]]
 Made = Callable[[Any], Place | None]
 
@@ -100,3 +98,8 @@ def shape_of(tensor: Any) -> str:
     """A tensor in words: `64 × 3 × 224 × 224 float32`."""
     sizes = " × ".join(map(str, tensor.shape)) or "one"
     return f"{sizes} {str(tensor.dtype).removeprefix('torch.')}"
+
+
+def described(tensor: Any) -> str:
+    """A tensor in words, and where it is if that is the CPU."""
+    return shape_of(tensor) + (" on the CPU" if tensor.device.type == "cpu" else "")
