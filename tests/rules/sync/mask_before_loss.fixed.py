@@ -23,8 +23,7 @@ class Tagger(nn.Module):
         third = self.loss(logits.flatten(0, -2), labels.masked_fill(~kept, -1).flatten())
         positive = labels >= 0
         fourth = self.plain(
-            input=logits.log_softmax(-1).flatten(0, -2),
-            target=labels.masked_fill(~positive, -100).flatten(),
+            input=logits.log_softmax(-1).flatten(0, -2), target=labels.masked_fill(~positive, -100).flatten()
         )
         fifth = F.nll_loss(logits[labels > 0], labels[labels > 0])
         return first + second + third + fourth + fifth
