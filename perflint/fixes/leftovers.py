@@ -12,6 +12,7 @@ from perflint.findings import Edit, Span
 from perflint.fixes.comments import is_for_tools
 from perflint.fixes.edits import indentation
 from perflint.fixes.rewrite import Offsets, Rewrite, rewrite
+from perflint.semantics.binders import local_name
 from perflint.source.text import Source
 
 _WORD = re.compile(r"\w+")
@@ -88,7 +89,7 @@ def _local(alias: ast.alias) -> str:
     """The name that an import binds; empty if it is for others: `from m import name as name`, `import *`."""
     if alias.name in ("*", alias.asname):
         return ""
-    return alias.asname or alias.name.partition(".")[0]
+    return local_name(alias)
 
 
 def _used(tree: ast.Module) -> set[str]:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 
+from perflint.semantics.binders import How
 from perflint.semantics.model import Model
-from perflint.semantics.structure import walk
 
 
 def assigned(model: Model, use: ast.Name) -> ast.expr | None:
     """The value of a name that one statement of its function binds, before the use, to one expression."""
-    function = model.function(use)
-    bound = [
-        each
-        for each in walk(function or model.source.tree)
-        if isinstance(each, ast.Name)
-        and each.id == use.id
-        and isinstance(each.ctx, ast.Store)
-        and model.function(each) is function
-    ]
-    if len(bound) != 1 or bound[0].lineno > use.lineno:
+    variable = model.symbols.variable(use)
+    if len(variable.bindings) != 1 or variable.scope.node is not (model.function(use) or model.source.tree):
         return None
-    statement = model.parent(bound[0])
+    (binding,) = variable.bindings
+    if binding.how is not How.ASSIGNED or binding.line > use.lineno:
+        return None
+    statement = model.parent(binding.node)
     if isinstance(statement, (ast.Tuple, ast.List)):
         statement = model.parent(statement)
     return statement.value if isinstance(statement, ast.Assign) else None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from perflint.semantics.binders import imported
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
@@ -83,9 +84,7 @@ class Module:
                 for alias in statement.names:
                     found[alias.asname or alias.name] = f"{base}.{alias.name}" if base else alias.name
             elif isinstance(statement, ast.Import):
-                for alias in statement.names:
-                    top = alias.name.split(".", 1)[0]
-                    found[alias.asname or top] = alias.name if alias.asname else top
+                found.update((each.local, each.full) for each in imported(statement))
         return found
 
     @cached_property

@@ -302,15 +302,15 @@ class Symbols:
         return found
 
     def _home(self, scope: Scope, name: str) -> Scope:
-        """The scope that a name of some scope belongs to; functions do not see the names of classes around them."""
+        """The scope that a name of some scope belongs to; functions see neither names nor declarations of classes."""
         inner = scope
         while scope.outer is not None:
-            declaration = scope.declared.get(name)
-            if isinstance(declaration, ast.Global):
-                return self.module
-            is_hidden = isinstance(scope.node, ast.ClassDef) and scope is not inner
-            if declaration is None and name in scope.variables and not is_hidden:
-                return scope
+            if scope is inner or not isinstance(scope.node, ast.ClassDef):
+                declaration = scope.declared.get(name)
+                if isinstance(declaration, ast.Global):
+                    return self.module
+                if declaration is None and name in scope.variables:
+                    return scope
             scope = scope.outer
         return scope
 

@@ -114,6 +114,13 @@ class C:
     x = 1
     def g(self): return x
 ---
+def f():
+    x = 1
+    class C:
+        global x
+        y = [x for _ in range(x)]
+    return C
+---
 def f(xs):
     if any((y := x) for x in xs): return y
     return [[z := x for x in y] for y in xs]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.findings import Confidence, Effect, Finding, Fix, Heat, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._since import MODULE_COMPILE
+from perflint.rules._visible import is_private
 from perflint.rules.base import Calls, Rule
 from perflint.rules.worth import cost
 from perflint.semantics.model import Model
@@ -119,7 +120,7 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
         return None
     name = parent.targets[0].id
     function = model.function(call)
-    if function is None or isinstance(function, ast.Lambda) or _is_elsewhere(function, name):
+    if function is None or isinstance(function, ast.Lambda) or not is_private(model, parent.targets[0]):
         return None
     given = call.args[0] if call.args else None
     loop = _loop_over(model, parent, name)
@@ -135,19 +136,6 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
     if _is_read_after(model, function, name, parent):
         return None
     return f"nothing reads the local name `{name}` after this", False
-
-
-def _is_elsewhere(function: FunctionNode, name: str) -> bool:
-    """True if a name that a function assigns is another scope's, or read by a function nested in it."""
-    for node in walk(function):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("locals", "vars"):
-            return True
-        if node is not function and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            if any(isinstance(inner, ast.Name) and inner.id == name for inner in walk(node)):
-                return True
-    return False
 
 
 def _loop_over(model: Model, statement: ast.stmt, name: str) -> ast.For | ast.AsyncFor | None:
@@ -230,13 +218,5 @@ def _is_bound_in(model: Model, function: FunctionNode | None, name: str) -> bool
     """True if a name is one that a function binds; all are outside of functions."""
     if function is None:
         return True
-    arguments = function.args
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-    if any(argument is not None and argument.arg == name for argument in every):
-        return True
-    return any(
-        (isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names)
-        or (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
-        for node in walk(function)
-        if model.function(node) is function
-    )
+    scope = model.symbols.scope(function)
+    return scope.binds(name) or name in scope.declared

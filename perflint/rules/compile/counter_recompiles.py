@@ -11,7 +11,7 @@ from perflint.rules.base import Files, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
-from perflint.semantics.structure import GROWS, path_of, walk
+from perflint.semantics.structure import GROWS, path_of
 from perflint.semantics.values import Sequence, scalar_type
 from perflint.source.quoting import quoted
 
@@ -134,10 +134,7 @@ def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
     """True if a target belongs to `self`, or to the module's globals."""
     if isinstance(target, ast.Attribute):
         return is_self(target.value)
-    function = model.function(target)
-    if function is None:
-        return False
-    return any(isinstance(node, ast.Global) and target.id in node.names for node in walk(function))
+    return model.function(target) is not None and model.symbols.variable(target).scope is model.symbols.module
 
 
 def _counts(model: Model, statement: ast.AugAssign) -> bool:

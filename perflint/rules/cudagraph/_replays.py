@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.frozen import dataclass
-from perflint.semantics.model import Model
+from perflint.semantics.model import FunctionNode, Model
 from perflint.semantics.regions.captured import Capture
 from perflint.semantics.structure import path_of, walk
 
@@ -21,7 +21,7 @@ class Recorded:
     """
 
     capture: Capture
-    scope: ast.AST | None
+    scope: FunctionNode | None
     owner: ast.ClassDef | None
     reads: frozenset[str]
     makes: frozenset[str]
@@ -69,26 +69,10 @@ def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
     return False
 
 
-def is_global(model: Model, scope: ast.AST | None, name: str) -> bool:
-    """True if a name in a function is that of the file: it is declared `global`, or the function only reads it."""
-    if scope is None:
-        return True
-    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return False
-    given = scope.args
-    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-    if any(arg.arg == name for arg in named) or _outer_function(model, scope) is not None:
-        return False
-    parts = list(walk(scope))
-    if any(isinstance(part, ast.Global) and name in part.names for part in parts):
-        return True
-    return not any(
-        isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load) for part in parts
-    )
-
-
-def _outer_function(model: Model, scope: ast.AST) -> ast.AST | None:
-    return next((each for each in model.ancestors(scope) if isinstance(each, ast.FunctionDef | ast.Lambda)), None)
+def is_global(model: Model, scope: FunctionNode | None, name: str) -> bool:
+    """True if a name in a function is that of the file: it is declared `global`, or only the file binds it."""
+    symbols = model.symbols
+    return scope is None or symbols.resolve(symbols.scope(scope), name).scope is symbols.module
 
 
 def loop_around(model: Model, node: ast.AST) -> ast.AST | None:

@@ -170,10 +170,9 @@ def _is_number(model: Model, block: Recorded, path: str) -> bool:
 
 
 def _is_global(model: Model, assignment: ast.Assign, path: str) -> bool:
-    """True if a `global` statement names the input: a copy would leave that statement behind without a use."""
+    """True if a `global` or `nonlocal` statement names the input: a copy would leave it behind without a use."""
     function = model.function(assignment)
-    nodes = ast.walk(function) if function is not None else ()
-    return any(isinstance(node, ast.Global) and path in node.names for node in nodes)
+    return function is not None and model.symbols.declares(function, path)
 
 
 def _fix(model: Model, assignment: ast.Assign, path: str) -> Fix | None:

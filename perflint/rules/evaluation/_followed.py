@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.rules.evaluation._scopes import Scope, Survey
+from perflint.semantics.binders import parameters
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 
@@ -39,14 +40,17 @@ class _Dispatch:
     def _plain(self, call: ast.Call) -> Scope | None:
         name, survey = last_name(call), self._survey
         named = [scope for scope in survey.by_name.get(name, ()) if scope.owner is None]
-        if len(named) != 1 or name in survey.imported or name in survey.classes or name in self._global_names:
+        if len(named) != 1 or name in survey.imported or name in survey.classes:
+            return None
+        if survey.model.symbols.declares(None, name):
+            # Functions of the file may assign another one to it.
             return None
         return named[0] if self._sees(call, named[0]) else None
 
     def _sees(self, call: ast.Call, function: Scope) -> bool:
         """True if the name of a function means this function at a call: no variable there has the same name."""
         name = function.name
-        if any(isinstance(outer, ast.Lambda) and _has_parameter(outer, name) for outer in self._around(call)):
+        if any(isinstance(outer, ast.Lambda) and name in parameters(outer) for outer in self._around(call)):
             return False
         for around in self._survey.scope_around(call).chain:
             if name in around.names and not self._is_wrapped(around, name):
@@ -63,7 +67,7 @@ class _Dispatch:
 
     def _is_wrapped(self, scope: Scope, name: str) -> bool:
         """True if a scope assigns to a name only what keeps the function: `step = torch.compile(step)`."""
-        if not isinstance(scope.node, ast.Module) and any(name == arg.arg for arg in _parameters(scope.node.args)):
+        if not isinstance(scope.node, ast.Module) and name in parameters(scope.node):
             return False
         stores = [node for node in scope.nodes if isinstance(node, ast.Name) and node.id == name]
         return all(self._is_wrapper(node) for node in stores if isinstance(node.ctx, ast.Store))
@@ -74,12 +78,6 @@ class _Dispatch:
             return False
         given = around.value.args
         return last_name(around.value) in _KEEPS_SIGNATURE and len(given) == 1 and last_name(given[0]) == target.id
-
-    @cached_property
-    def _global_names(self) -> set[str]:
-        """The names that functions of the file may assign to outside of themselves."""
-        declared: list[ast.Global | ast.Nonlocal] = [*self._survey.all(ast.Global), *self._survey.all(ast.Nonlocal)]
-        return {name for node in declared for name in node.names}
 
     # Methods
 
@@ -200,12 +198,3 @@ def is_abstract(function: Scope) -> bool:
         isinstance(each, (ast.Pass, ast.Raise)) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
         for each in function.node.body
     )
-
-
-def _parameters(args: ast.arguments) -> list[ast.arg]:
-    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-    return [arg for arg in every if arg is not None]
-
-
-def _has_parameter(function: ast.Lambda, name: str) -> bool:
-    return any(arg.arg == name for arg in _parameters(function.args))

@@ -105,9 +105,7 @@ class Scope:
             found: set[str] = set()
             shared: set[str] = set()
             if not isinstance(self.node, ast.Module):
-                args = self.node.args
-                every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-                found.update(arg.arg for arg in every if arg is not None)
+                found.update(parameters(self.node))
             for node in self.nodes:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     found.add(node.id)
@@ -153,8 +151,7 @@ class Survey:
         self.scopes = [Scope(model.source.tree, None, None)]
         self._by_node: dict[ast.AST, Scope] = {model.source.tree: self.scopes[0]}
         self.classes = {node.name: node for node in self.all(ast.ClassDef)}
-        imports: list[ast.Import | ast.ImportFrom] = [*self.all(ast.Import), *self.all(ast.ImportFrom)]
-        self.imported = {name for node in imports for name in _bound(node)}
+        self.imported = model.symbols.imported.keys()
         definitions: list[_Definition] = [*self.all(ast.FunctionDef), *self.all(ast.AsyncFunctionDef)]
         for definition in sorted(definitions, key=_place):
             self._add(definition)
@@ -324,11 +321,6 @@ class Survey:
 def survey(model: Model) -> Survey:
     """The survey of a file; the rules of the family ask for it one after the other."""
     return Survey(model)
-
-
-def _bound(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The names that an import binds."""
-    yield from (alias.asname or alias.name.split(".", 1)[0] for alias in node.names)
 
 
 def _place(node: ast.stmt) -> tuple[int, int]:

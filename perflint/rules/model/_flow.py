@@ -157,13 +157,11 @@ def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use:
 def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, name: str) -> bool:
     """True if no later read of a name can see what it holds after a statement."""
     function = model.function(statement)
-    if function is None:
+    if function is None or model.symbols.declares(function, name):
         return False
     looped = any(isinstance(around, (ast.For, ast.AsyncFor, ast.While)) for around in model.ancestors(statement))
     end = (statement.end_lineno or statement.lineno, statement.end_col_offset or 0)
     for node in walk(function):
-        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
-            return False
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
         if looped and not _is_within(model, node, definition) and not _is_within(model, node, statement):

@@ -30,6 +30,8 @@ def is_unread(model: Model, at: ast.AST, name: str) -> bool:
     scope = _scope(model, at)
     if scope is None and name != "_":
         return False
+    if model.symbols.declares(scope, name):
+        return False
     return not any(_reads(node, name) for node in walk(scope or model.source.tree))
 
 
@@ -41,8 +43,6 @@ def _scope(model: Model, at: ast.AST) -> ast.AST | None:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    if isinstance(node, (ast.Global, ast.Nonlocal)):
-        return name in node.names
     if isinstance(node, ast.AugAssign):
         return isinstance(node.target, ast.Name) and node.target.id == name
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
@@ -55,8 +55,7 @@ def _only_its_first_is_read(model: Model, call: ast.Call, name: str) -> bool:
         return False
     uses = [node for node in walk(scope) if isinstance(node, ast.Name) and node.id == name]
     reads = [node for node in uses if isinstance(node.ctx, ast.Load)]
-    declared = any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(scope))
-    if declared or not reads or len(uses) - len(reads) != 1:
+    if model.symbols.declares(scope, name) or not reads or len(uses) - len(reads) != 1:
         return False
     return all(_is_first(model.parent(node), node) for node in reads)
 

@@ -101,8 +101,7 @@ def _is_of_comparison(node: ast.expr) -> bool:
 
 def _is_of_others(model: Model, loop: ast.stmt, name: str) -> bool:
     """True if other functions may read the name while the loop runs."""
-    scope = model.function(loop) or model.source.tree
-    return any(isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names for node in walk(scope))
+    return model.symbols.declares(model.function(loop), name)
 
 
 def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from perflint.semantics import binders
 from perflint.semantics.interpreter import control_flow, narrowed, self_attributes
 from perflint.semantics.interpreter.annotations import annotated, spelled
 from perflint.semantics.interpreter.assignments import assign
@@ -100,12 +101,8 @@ def _type_alias(frame: Frame, node: Any) -> None:
 
 
 def _import(frame: Frame, node: ast.Import) -> None:
-    for alias in node.names:
-        if alias.asname is None:
-            top = alias.name.split(".", 1)[0]
-            _bind(frame, top, Name(top))
-        else:
-            _bind(frame, alias.asname, Name(alias.name))
+    for each in binders.imported(node):
+        _bind(frame, each.local, Name(each.full))
 
 
 def _import_from(frame: Frame, node: ast.ImportFrom) -> None:
