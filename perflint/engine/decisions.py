@@ -19,7 +19,7 @@ from perflint.rules.precedence import most_precise, speaking
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
-from perflint.semantics.values import Unknown, Value
+from perflint.semantics.values import Value
 from perflint.source.quoting import quoted
 from perflint.source.suppressions import Suppressions
 
@@ -216,5 +216,4 @@ def _operands(site: Site) -> Iterable[ast.expr]:
 def _no_device_tensor(value: Value) -> str:
     if value.tensor is not None:
         return "on the CPU"
-    is_open = any(isinstance(member, Unknown) for member in value.members)
-    return "not known to be a tensor" if is_open else "no tensor"
+    return "not known to be a tensor" if value.is_open else "no tensor"

@@ -42,7 +42,8 @@ def place_confidence(value: Value) -> Confidence | None:
     Who passes a device on leaves it to others to choose one, so a device that is not known
     is probably not the host.
     """
-    found = [_place(member) for member in value.members]
+    # A device that is not known is not less so because it may be None.
+    found = [_place(member) for member in value.members if not (value.is_unknown and member == NONE)]
     places = [confidence for confidence in found if confidence is not None]
     if not places:
         return None
@@ -110,7 +111,7 @@ def operand_confidence(value: Value) -> Confidence | None:
 
     A function that takes nothing else makes a tensor of whatever it is passed.
     """
-    if isinstance(value, Unknown):
+    if value.is_unknown:
         return Confidence.LOW
     given = [member for member in value.members if member != NONE]
     return device_confidence(union(given) if 0 < len(given) < len(value.members) else value)

@@ -1,20 +1,19 @@
 """Joins of values, and the limits that keep values small.
 
-`join` and `union` give the least value that covers several values. `UNKNOWN` is the top, `NEVER` the bottom.
-
-A result does not depend on the order of the values:
+`join` and `union` give the least value that covers several values. `NEVER` is the bottom, `ANYTHING` beside a tensor
+the top. A result does not depend on the order of the values:
 
 - idempotent: `join(a, a) == a`
-- commutative: `join(a, b) == join(b, a)`, and a union of the same values in another order is equal
-- associative: `join(join(a, b), c) == join(a, join(b, c))`, for values in which nothing is unknown
+- commutative: `join(a, b) == join(b, a)`
+- associative: `join(join(a, b), c) == join(a, join(b, c)) == union([a, b, c])`
 
 Two values either merge into one (tensors, numbers of one type, objects of one class, …) or stay apart. Merging is an
 equivalence, so a union has one member of each class of values, and its members are sorted: a tensor is the first,
-something unknown the last.
+something unknown the last. Something unknown is a member like any other. A union of more than `MOST_MEMBERS` becomes
+`ANYTHING`, which replaces all members but a tensor, those that are joined later too.
 
-Associativity ends at `UNKNOWN`: `join` drops everything but a tensor beside it, `union` keeps the other members. It
-also ends at the limits, which drop parts of a value: a union keeps at most `MOST_MEMBERS`, a dict `MOST_KEYS`, and a
-value that is heavier than `HEAVIEST` loses what it holds.
+`widen`, `with_key` and the limit of weight (`HEAVIEST`) are not joins: they drop parts of one value, so that values
+stay small. Their results depend on how a value was built.
 """
 
 from __future__ import annotations
@@ -23,10 +22,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perflint.semantics.values import (
+    ANYTHING,
     BOOL,
     FLOAT,
     INT,
     NEVER,
+    NONE,
     UNKNOWN,
     Array,
     Class,
@@ -54,7 +55,7 @@ from perflint.semantics.values import (
 )
 
 MOST_MEMBERS = 6
-"""The number of members of a union; more of them are unknown, except a tensor."""
+"""The number of members of a union; more of them are `ANYTHING`, except a tensor."""
 
 
 def join(left: Value, right: Value) -> Value:
@@ -63,21 +64,10 @@ def join(left: Value, right: Value) -> Value:
         return left
     if left is NEVER:
         return right
-    kind, other = type(left), type(right)
-    if kind is Unknown or other is Unknown:
-        return _with_unknown(left, right)
-    if kind is Union or other is Union:
+    if type(left) is Union or type(right) is Union:
         return left if left == right else union((*left.members, *right.members))
     merged = _merge(left, right)
     return _sorted([left, right]) if merged is None else merged
-
-
-def _with_unknown(left: Value, right: Value) -> Value:
-    # An unknown alternative makes a tensor less certain, but it remains a tensor.
-    if isinstance(left, Unknown) and isinstance(right, Unknown):
-        return left if left == right else UNKNOWN
-    tensor = left.tensor or right.tensor
-    return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
 
 
 def union(values: Iterable[Value]) -> Value:
@@ -107,11 +97,12 @@ def _absorb(members: list[Value], value: Value) -> None:
 
 def _sorted(members: list[Value]) -> Value:
     """The union of members that do not merge."""
-    if len(members) > MOST_MEMBERS:
-        tensor = next((member for member in members if isinstance(member, Tensor)), None)
-        return UNKNOWN if tensor is None else Union((tensor, UNKNOWN))
     kinds = {type(member) for member in members}
     members.sort(key=_rank if len(kinds) == len(members) else _place_in_union)
+    last = members[-1]
+    if len(members) > MOST_MEMBERS or (type(last) is Unknown and last.absorbs):
+        first = members[0]
+        return Union((first, ANYTHING)) if type(first) is Tensor else ANYTHING
     return Union(tuple(members))
 
 
@@ -207,6 +198,11 @@ def _named_device(*values: Value) -> Const | None:
     return None
 
 
+def _merge_unknown(left: Unknown, right: Unknown) -> Unknown:
+    """Something unknown that is likely to be off the host if one of them is."""
+    return ANYTHING if left.absorbs or right.absorbs else Unknown(Device.CALLER)
+
+
 def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:
     if left.type != right.type:
         return None
@@ -221,9 +217,8 @@ def _merge_mappings(left: Mapping, right: Mapping) -> Mapping:
     # Dicts that were filled in different orders have no order.
     keys = list(ours) if list(ours) == list(theirs) else sorted(ours | theirs)
     # A key that is missing in one of them may be any of its elements.
-    held = [(key, join(ours.get(key, left.element), theirs.get(key, right.element))) for key in keys]
-    dropped = [value for _, value in held[MOST_KEYS:]]
-    return Mapping(union([left.element, right.element, *dropped]), tuple(held[:MOST_KEYS]))
+    held = tuple([(key, join(ours.get(key, left.element), theirs.get(key, right.element))) for key in keys])
+    return Mapping(join(left.element, right.element), held)
 
 
 def _merge_devices(left: DeviceValue, right: DeviceValue) -> DeviceValue:
@@ -241,11 +236,9 @@ _CHOSEN = ((Device.META, Device.CPU, Device.CUDA, Device.UNKNOWN), (Device.MODEL
 def with_key(held: Mapping, key: str, value: Value) -> Mapping:
     """A dict after `held[key] = value`."""
     others = [item for item in held.items if item[0] != key]
-    element = held.element
-    if len(others) >= MOST_KEYS:
-        # The value of a key that is dropped is among the elements still.
-        element = join(element, others.pop(0)[1])
-    return Mapping(element, (*others, (key, value)))
+    start = max(len(others) + 1 - MOST_KEYS, 0)
+    # The values of keys that are dropped are elements still.
+    return Mapping(union([held.element, *(item for _, item in others[:start])]), (*others[start:], (key, value)))
 
 
 MOST_KEYS = 64
@@ -334,6 +327,13 @@ def join_devices(left: Device, right: Device) -> Device:
     return Device.CALLER if both in ({Device.CUDA, Device.CALLER}, {Device.MODEL, Device.CALLER}) else Device.UNKNOWN
 
 
+def completed(value: Value, declared: Value) -> Value:
+    """A value with a declared type in place of its unknown alternative. It is None only if the type says so."""
+    if isinstance(declared, Unknown) and not isinstance(value, Unknown):
+        return value
+    return union(declared if isinstance(member, Unknown) else member for member in value.members if member != NONE)
+
+
 def without(value: Value, *unwanted: Value) -> Value:
     """The alternatives other than `unwanted`."""
     if not isinstance(value, Union) and value not in unwanted:
@@ -354,6 +354,7 @@ _MERGES: dict[type[Value], Callable[[Any, Any], Value | None]] = {
     ),
     Instance: _merge_instances,
     Name: _merge_names,
+    Unknown: _merge_unknown,
 }
 
 _RANKS: dict[type[Value], int] = {
@@ -387,7 +388,6 @@ _DISTINGUISHED: dict[type[Value], Callable[[Any], str]] = {
     Name: lambda value: value.name,
     Scalar: scalar_type,
     Const: scalar_type,
-    Unknown: lambda value: value.near.value,
 }
 _HOLDING = frozenset({Function, Partial, Name, TypeForm, Super})
 """Values of the same name that stay apart if they hold different values."""

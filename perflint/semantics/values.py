@@ -72,6 +72,16 @@ class Value:
         """How much there is in it: one for itself, and twice the weight of what it holds."""
         return 1
 
+    @property
+    def is_open(self) -> bool:
+        """True if something unknown is one of the alternatives."""
+        return False
+
+    @property
+    def is_unknown(self) -> bool:
+        """True if nothing is known, except that it may be None."""
+        return self.is_open and all(isinstance(member, Unknown) or member == NONE for member in self.members)
+
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Value):
@@ -82,9 +92,16 @@ class Unknown(Value):
     """
 
     near: Device = Device.UNKNOWN
+    absorbs: bool = False
+    """It stands for more alternatives than a union keeps."""
+
+    @property
+    def is_open(self) -> bool:
+        return True
 
 
 UNKNOWN = Unknown()
+ANYTHING = Unknown(absorbs=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +426,7 @@ class Partial(Value):
 
 @dataclass(frozen=True, slots=True)
 class Union(Value):
-    """One of several values."""
+    """One of several values. If one of them is unknown, it is the last."""
 
     alternatives: tuple[Value, ...]
 
@@ -422,11 +439,12 @@ class Union(Value):
         return sum([value.weight for value in self.alternatives])
 
     @property
+    def is_open(self) -> bool:
+        return isinstance(self.alternatives[-1], Unknown)
+
+    @property
     def tensor(self) -> Tensor | None:
-        for value in self.alternatives:
-            if isinstance(value, Tensor):
-                return value
-        return None
+        return next((tensor for value in self.alternatives if (tensor := value.tensor) is not None), None)
 
 
 def scalar_type(value: Value) -> str:

@@ -196,7 +196,7 @@ hasattr(host, "a")  # -> bool
 any([True])         # -> bool
 print(host)         # -> None
 getattr(host, "shape")      # -> size(int, int)
-getattr(host, name, 3)      # -> ?
+getattr(host, name, 3)      # -> 3 | ?
 type(nn.Linear(1, 2))       # -> class Linear
 open("a").read()    # -> ?
 divmod(7, 2)        # -> ?

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perflint.semantics.lattice import MOST_KEYS, MOST_MEMBERS, join, union, widen
+from perflint.semantics.lattice import MOST_KEYS, MOST_MEMBERS, join, union, widen, with_key
 from perflint.semantics.values import (
+    ANYTHING,
     HEAVIEST,
     NEVER,
     NONE,
@@ -66,7 +67,7 @@ _SIMPLE: st.SearchStrategy[Value] = st.one_of(
         st.sampled_from(["", "buffer"]),
         _PLACES,
     ),
-    st.sampled_from([NEVER, UNKNOWN, Unknown(Device.CALLER)]),
+    st.sampled_from([NEVER, UNKNOWN, Unknown(Device.CALLER), ANYTHING]),
     _CONSTANTS,
     _SCALARS,
     _DTYPES,
@@ -135,10 +136,7 @@ def test_joins_are_commutative(one: Value, other: Value) -> None:
     Instance("torch.nn.ModuleList", ()), Instance("torch.nn.ModuleList", (("x", T),)), Instance("torch.nn.ModuleList")
 )
 def test_joins_are_associative(one: Value, other: Value, third: Value) -> None:
-    expected = union([third, other, one])
-    # Something is unknown in the values, or has become unknown at a limit.
-    assume("Unknown(" not in repr((one, other, third, expected)))
-    assert join(join(one, other), third) == join(one, join(other, third)) == expected
+    assert join(join(one, other), third) == join(one, join(other, third)) == union([third, other, one])
 
 
 @settings(deadline=None)
@@ -162,19 +160,43 @@ def test_widening_is_the_same_for_equal_values(one: Value, other: Value) -> None
     assert widen(join(one, other)) == widen(join(other, one))
 
 
-def test_more_members_than_a_union_keeps_are_unknown_in_any_order() -> None:
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 9).map(lambda number: Class(str(number))) | VALUES, max_size=12), st.data())
+def test_unions_of_many_values_are_associative(values: list[Value], data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=4)))
+    parts = [union(values[start:end]) for start, end in itertools.pairwise([0, *cuts, len(values)])]
+    assert union(parts) == union(values)
+
+
+def test_more_members_than_a_union_keeps_are_anything_in_any_order() -> None:
     values = [Class(str(number)) for number in range(MOST_MEMBERS + 1)]
-    assert union(values) is union(reversed(values)) is UNKNOWN
-    assert union([*values, T]) == union([T, *values]) == union([T, UNKNOWN])
+    assert union(values) is union(reversed(values)) is ANYTHING
+    assert union([*values, T]) == union([T, *values]) == union([T, ANYTHING])
+    # Members that are joined later are among anything already, except a tensor.
+    assert join(ANYTHING, values[0]) == join(values[0], ANYTHING) == join(UNKNOWN, ANYTHING) == ANYTHING
+    assert join(join(union(values), T), CPU) == join(union(values), join(T, CPU))
 
 
-def test_limits_of_values_keep_joins_commutative() -> None:
-    """Only associativity ends where parts of a value are dropped."""
+def test_something_unknown_is_a_member_like_any_other() -> None:
+    assert join(NONE, UNKNOWN) == join(UNKNOWN, NONE) == Union((NONE, UNKNOWN))
+    assert join(Union((T, UNKNOWN)), NONE) == join(T, Union((NONE, UNKNOWN))) == Union((T, NONE, UNKNOWN))
+    assert join(UNKNOWN, Unknown(Device.CALLER)) == Unknown(Device.CALLER)
+
+
+def test_joins_keep_all_keys() -> None:
     keys = [str(number) for number in range(MOST_KEYS)]
     one, other = (Mapping(NEVER, tuple((start + key, Class(start)) for key in keys)) for start in "ab")
-    assert join(one, other) == join(other, one)
-    assert len(join(one, other).items) == MOST_KEYS  # type: ignore[attr-defined]
+    both = join(one, other)
+    assert both == join(other, one)
+    assert isinstance(both, Mapping) and len(both.items) == 2 * MOST_KEYS
+    # Only a dict that grows drops its first keys.
+    grown = with_key(both, "c", T)
+    assert len(grown.items) == MOST_KEYS
+    assert grown.get("a0") == union([Class("a"), Class("b")])
 
+
+def test_the_limit_of_weight_is_commutative() -> None:
+    """It drops parts of one value, so it is no part of the join, and associativity ends there."""
     heavy = Sequence("list", NONE, tuple(Const(number) for number in range(HEAVIEST // 3)))
     light = Sequence("tuple", heavy)
     assert heavy.items is not None

@@ -19,6 +19,24 @@ def f(x: Optional[Tensor] = None):
     else:
         x           # -> None
 
+def f(c, given):
+    x = None if c else given
+    x               # -> ? | None
+    if x is None:
+        x           # -> None
+    else:
+        x           # -> ?
+    if x is not None:
+        y = x       # -> ?
+    x               # -> ? | None
+
+def f(x: Optional[Tensor], c):
+    while x is None:
+        if c:
+            break
+        x = step()
+    x               # -> caller | ? | None
+
 def f(x: Optional[Tensor]):
     if x is None:
         return 0
@@ -334,7 +352,7 @@ def f(x: Tensor, y: nn.Parameter, z: Tensor):
         y               # -> model parameter
     if not isinstance(x, (Tensor, int)):
         x               # -> ?
-    w = 1 if isinstance(z, Tensor) else z       # -> ?
+    w = 1 if isinstance(z, Tensor) else z       # -> 1 | ?
 
 def f(x: Tensor, y: Optional[Tensor], z, g):
     if isinstance(x, Tensor):

@@ -24,7 +24,7 @@ class Net(nn.Module):
         getattr(self, f"anchor_{i}")    # -> model float 1 buffer
         getattr(self, f"layer{i}")(x)   # -> model float
         getattr(self, "proj")(x)        # -> model float
-        getattr(self, "missing", None)  # -> ?
+        getattr(self, "missing", None)  # -> ? | None
         getattr(self, name)     # -> ?
         self.other              # -> ?
 
@@ -152,7 +152,7 @@ class Net(nn.Module):
     def forward(self, x):
         self.config.size            # -> ?
         self.config["size"]         # -> ?
-        self.config.get("a")        # -> ?
+        self.config.get("a")        # -> ? | None
         self.args.n                 # -> ?
 """
 

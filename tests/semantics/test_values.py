@@ -10,6 +10,7 @@ from perflint.semantics.explain.describe import describe
 from perflint.semantics.facts.devices import operand_in_charge, same_place
 from perflint.semantics.lattice import MOST_KEYS, join, union, widen, with_key, without
 from perflint.semantics.values import (
+    ANYTHING,
     HEAVIEST,
     NEVER,
     NONE,
@@ -93,13 +94,19 @@ def test_never_is_the_bottom() -> None:
     assert [show(value) for value in SAMPLES if join(NEVER, value) != value or join(value, NEVER) != value] == []
 
 
-def test_unknown_is_the_top_but_for_tensors() -> None:
+def test_something_unknown_is_one_of_the_alternatives() -> None:
     for value in SAMPLES:
         joined = join(UNKNOWN, value)
-        if value.tensor is None:
-            assert joined is UNKNOWN
-        else:
-            assert joined.tensor == value.tensor and UNKNOWN in joined.members
+        assert joined.is_open and joined.tensor == value.tensor
+        assert joined.is_unknown is all(member in (NONE, UNKNOWN) for member in value.members)
+
+
+def test_anything_is_the_top_but_for_tensors() -> None:
+    for value in SAMPLES:
+        joined = join(ANYTHING, value)
+        # A tensor in a batch is one among other things.
+        tensor = next((member for member in value.members if isinstance(member, Tensor)), None)
+        assert joined == (ANYTHING if tensor is None else Union((tensor, ANYTHING)))
 
 
 def test_join_covers_both() -> None:

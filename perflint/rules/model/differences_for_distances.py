@@ -11,7 +11,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword, walk
-from perflint.semantics.values import Const, Unknown
+from perflint.semantics.values import Const
 from perflint.source.quoting import quoted
 
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm", "torch.Tensor.norm")
@@ -181,7 +181,7 @@ def _is_of_all_pairs(site: CallSite, node: ast.BinOp) -> bool:
     if spread not in (1, -2) or not isinstance(other, (ast.Name, ast.Attribute)):
         return False
     value = site.value(other)
-    return isinstance(value, Unknown) or (value.tensor is not None and value.tensor.rank in (None, 2))
+    return value.is_unknown or (value.tensor is not None and value.tensor.rank in (None, 2))
 
 
 def _spread(node: ast.expr) -> int | None:

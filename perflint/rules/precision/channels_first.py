@@ -17,7 +17,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import FunctionNode, keyword, last_name, path_of, walk
-from perflint.semantics.values import Const, Instance, Unknown
+from perflint.semantics.values import Const, Instance
 from perflint.source.quoting import quoted
 
 _AUTOCAST = frozenset({"torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast"})
@@ -178,7 +178,7 @@ def _may_run(model: Model, call: ast.Call) -> bool:
     value = model.value(call.func)
     if any(isinstance(member, Instance) and model.is_module(member) for member in value.members):
         return True
-    return isinstance(value, Unknown) and bool(rule_conventions.is_model_of_images(last_name(call.func)))
+    return value.is_unknown and bool(rule_conventions.is_model_of_images(last_name(call.func)))
 
 
 def _is_seen(model: Model, call: ast.Call) -> bool:

@@ -21,7 +21,7 @@ from perflint.rules.placement import (
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import NONE, Device, Unknown
+from perflint.semantics.values import NONE, Device
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
@@ -129,7 +129,7 @@ def _confidence(site: CallSite) -> Confidence | None:
             # A number or a list, where it is no tensor.
             source = Confidence.LOW
         return None if source is None else weakest(source, place)
-    if isinstance(value, Unknown) and target != "torch.tensor":
+    if value.is_unknown and target != "torch.tensor":
         # What is a tensor of the device already is taken as it is.
         return lowered(place)
     return place

@@ -136,7 +136,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
     held = site.value(site.node.value)
     receiver = device_confidence(held)
     mask = device_confidence(masks[0].value)
-    if receiver is None and mask is not None and masks[0].is_bool and isinstance(held, Unknown):
+    if receiver is None and mask is not None and masks[0].is_bool and held.is_unknown:
         # Only tensors are indexed by a mask of the device.
         receiver = mask
     if receiver is None or (mask is None and masks[0].value.tensor is not None):

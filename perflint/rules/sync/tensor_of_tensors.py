@@ -11,7 +11,7 @@ from perflint.fixes.imports import spell
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite, device_confidence
-from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
@@ -112,13 +112,9 @@ def _among(value: Value) -> Confidence | None:
     Code that tests the values before it puts them into a list gets tensors. An annotation of all values proves little.
     """
     tensor = value.tensor
-    if tensor is None or tensor.evidence < Evidence.ANNOTATION or not _may_be_anything(value):
+    if tensor is None or tensor.evidence < Evidence.ANNOTATION or not value.is_open:
         return None
     return device_confidence(tensor)
-
-
-def _may_be_anything(value: Value) -> bool:
-    return any(isinstance(member, Unknown) for member in value.members)
 
 
 def _element(value: Value) -> Confidence | None:

@@ -120,7 +120,7 @@ def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr
 def _confidence(model: Model, tensor: ast.expr) -> Confidence:
     """Rows on the CPU take only CPU time, which rarely limits a step."""
     value = model.value(tensor)
-    if isinstance(value, Unknown) and value.near is Device.CALLER:
+    if value.is_unknown and Unknown(Device.CALLER) in value.members:
         return Confidence.MEDIUM
     return device_confidence(value) or Confidence.LOW
 
@@ -167,7 +167,7 @@ def _rows(model: Model, target: ast.expr, source: ast.expr) -> Iterator[tuple[st
             if known:
                 # What goes along with rows of a tensor, and is not known, is rows as well.
                 names = [(part, each) for part, each in pairs if isinstance(part, ast.Name)]
-                yield from ((part.id, each) for part, each in names if isinstance(model.value(each), Unknown))
+                yield from ((part.id, each) for part, each in names if model.value(each).is_unknown)
         elif called == "builtins.enumerate" and source.args and len(target.elts) == 2:
             yield from _rows(model, target.elts[1], source.args[0])
     elif isinstance(target, ast.Name):
@@ -411,7 +411,7 @@ def _is_at(node: ast.Subscript, index: str) -> bool:
 def _holds_rows(model: Model, turns: _Turns, filled: ast.expr) -> bool:
     """True if what is filled is a tensor, not a list."""
     value = model.value(filled)
-    return isinstance(value, Tensor) or (isinstance(value, Unknown) and bool(names_in(filled) & set(turns.rows)))
+    return isinstance(value, Tensor) or (value.is_unknown and bool(names_in(filled) & set(turns.rows)))
 
 
 def _work(body: list[ast.stmt]) -> Iterator[ast.AST]:

@@ -16,7 +16,7 @@ from perflint.frozen import dataclass
 from perflint.semantics.binders import Binding, How, binding_of, own_nodes, parameters
 from perflint.semantics.explain.phrases import why
 from perflint.semantics.structure import FunctionNode, last_name, path_of
-from perflint.semantics.values import Instance, Tensor, Unknown
+from perflint.semantics.values import Instance, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -167,7 +167,7 @@ class Origins:
         if not isinstance(node, ast.Attribute):
             return None
         value = self._model.value(node.value)
-        is_open = isinstance(value, Unknown) and path_of(node.value) not in ("", "self", "cls")
+        is_open = value.is_unknown and path_of(node.value) not in ("", "self", "cls")
         return node.value if isinstance(value, Tensor) or is_open else None
 
     # Bindings

@@ -309,12 +309,12 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
             elif isinstance(member, DeviceValue) or scalar_type(member) in ("str", "int") or _is_elsewhere(member):
                 device, place, moved = device_of(member), place_of(member), True
     first = arguments.at(0)
-    unknown = isinstance(first, Unknown) or (isinstance(first, Name) and not moved and not _is_dtype(first))
+    unknown = first.is_unknown or (isinstance(first, Name) and not moved and not _is_dtype(first))
     if unknown and arguments.positional and arguments.keyword("device") is None:
         # A device or a dtype: nothing is known of the place any more.
         device = Device.UNKNOWN if tensor.device is Device.CPU else tensor.device
     keyword = arguments.keyword("device")
-    if isinstance(keyword, Unknown):
+    if keyword is not None and keyword.is_unknown:
         device, place = Device.UNKNOWN, ""
     pinned = tensor.pinned and device is tensor.device
     if moved and device in (Device.CUDA, Device.MODEL, Device.CALLER):

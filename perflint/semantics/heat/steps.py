@@ -13,7 +13,7 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.guards import fails, turns_once
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.structure import children, last_name, names_in, path_of, walk
-from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor, Unknown
+from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mapping, Scalar, Sequence, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -145,7 +145,7 @@ class WorkMap:
     def _runs_by_name(self, call: ast.Call) -> Entry | None:
         """The convention by which a method, or an unknown callable, runs a model."""
         method = conventions.runs_model(call.func.attr) if isinstance(call.func, ast.Attribute) else None
-        if method is not None or not isinstance(self._model.value(call.func), Unknown):
+        if method is not None or not self._model.value(call.func).is_unknown:
             return method
         return _named_model(call.func)
 

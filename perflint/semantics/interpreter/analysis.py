@@ -25,7 +25,6 @@ from perflint.semantics.values import (
     Kind,
     Sequence,
     Tensor,
-    Unknown,
     Value,
     scalar_type,
 )
@@ -225,7 +224,7 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
             _number_or_not(inner, arg, passed)
             _on_host(inner, info, arg, passed)
             continue
-        known = [value for value in passed if value is not None and not isinstance(value, Unknown)]
+        known = [value for value in passed if value is not None and not value.is_unknown]
         if known and len(known) == len([value for value in passed if value is not None]):
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
@@ -300,7 +299,7 @@ def _refine(inner: Frame, arg: ast.arg, value: Value, may_default: bool) -> None
     assert inner.names is not None
     assumed = inner.names[arg.arg]
     tensor = assumed.tensor
-    is_guess = isinstance(assumed, Unknown) or (tensor is not None and tensor.evidence <= Evidence.USE)
+    is_guess = assumed.is_unknown or (tensor is not None and tensor.evidence <= Evidence.USE)
     # Loaders by their names, and lists of anything.
     is_guess = is_guess or (assumed == LOADER and _yields_batches(value)) or says_nothing(assumed)
     # The name of a device by default, where the file passes devices.

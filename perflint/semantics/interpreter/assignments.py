@@ -35,8 +35,8 @@ def assign(frame: Frame, target: ast.expr, value: Value) -> None:
         frame.forget_paths(names, target.id)
         if (frame.function, target.id) in frame.module.structure.losses:
             value = as_loss(value)
-        elif isinstance(value, Unknown):
-            value = named.by_name(target.id, value)
+        elif value.is_unknown:
+            value = union(named.by_name(target.id, m) if isinstance(m, Unknown) else m for m in value.members)
         value = named.placed(target.id, value)
         if isinstance(value, DeviceValue) and not value.place and value.device in (Device.UNKNOWN, Device.CALLER):
             value = DeviceValue(value.device, f"{target.id}:{target.lineno}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, lineage
-from perflint.semantics.lattice import union
+from perflint.semantics.lattice import completed, union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
     BOOL,
@@ -18,7 +18,6 @@ from perflint.semantics.values import (
     Instance,
     Sequence,
     Tensor,
-    Unknown,
     Value,
 )
 
@@ -38,7 +37,7 @@ def is_function(frame: Frame, name: str) -> bool:
 
 def parameter(frame: Frame, info: FunctionInfo, position: int, value: Value) -> Value:
     """A parameter of a method of a function of autograd, if nothing else is known of it."""
-    if not isinstance(value, Unknown) or info.name not in (*_FILLS, "backward") or not is_function(frame, frame.owner):
+    if not value.is_unknown or info.name not in (*_FILLS, "backward") or not is_function(frame, frame.owner):
         return value
     if position == 0:
         return Instance(CONTEXT, (("function", Class(frame.owner)),))
@@ -60,7 +59,7 @@ def _key(name: str) -> str:
 
 def save(frame: Frame, context: Instance, arguments: Arguments) -> Value:
     """`ctx.save_for_backward(x, y)`, which takes tensors alone."""
-    saved = tuple([_TENSOR if isinstance(value, Unknown) else value for value in arguments.positional])
+    saved = tuple([completed(value, _TENSOR) for value in arguments.positional])
     items = None if arguments.unpacked else saved
     note(frame, context, _SAVED, Sequence("tuple", union([*saved, _TENSOR] if items is None else saved), items))
     return NONE

@@ -7,7 +7,7 @@ import ast
 from perflint.semantics.facts import conventions
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionNode, Structure, last_name, names_in, root_of
-from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Unknown, Value
+from perflint.semantics.values import Device, Evidence, Sequence, Tensor, Value
 
 Moves = dict[ast.AST, set[str]]
 """The names that loops move to a device and run a model on."""
@@ -24,7 +24,7 @@ def element(structure: Structure, loop: ast.For | ast.AsyncFor, value: Value) ->
 
 
 def _element(target: ast.expr, value: Value, moved: set[str]) -> Value:
-    if isinstance(value, Unknown):
+    if value.is_unknown:
         return value if moved.isdisjoint(names_in(target)) else _BATCH
     if isinstance(target, ast.Tuple) and isinstance(value, Sequence) and value.items is not None:
         if len(value.items) == len(target.elts):

@@ -67,10 +67,14 @@ def call(frame: Frame, node: ast.Call) -> Value:
         target, value = _by_name_alone(frame, node, callee, arguments, value)
     if target and frame.recorder is not None:
         frame.recorder.targets[node] = target
-    if not isinstance(value, Unknown):
+    if not value.is_unknown:
         return value
-    made = value if target.startswith("torch.") else named.made_by(last_name(node.func), value)
-    return made_of((callee, *arguments.values())) if made == UNKNOWN else made
+    *known, made = value.members
+    if isinstance(made, Unknown) and not target.startswith("torch."):
+        made = named.made_by(last_name(node.func), made)
+    if isinstance(made, Unknown) and made.near is Device.UNKNOWN:
+        made = made_of((callee, *arguments.values()))
+    return union([*known, made])
 
 
 _NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {
@@ -198,7 +202,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
     """A method that only tensors, or only modules, answer, called on something unknown."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    if name in torch_api.tensor_only_methods() or (isinstance(value, Unknown) and _shows_tensor(frame, node, callee)):
+    if name in torch_api.tensor_only_methods() or (value.is_unknown and _shows_tensor(frame, node, callee)):
         used = Tensor(made_of((callee,)).near, evidence=Evidence.USE)
         return f"torch.Tensor.{name}", tensors.method(name, used, arguments)
     if name in by_use.ACCELERATOR_ONLY:
@@ -212,7 +216,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
 
 def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:
     module = frame.module
-    if isinstance(callee, Unknown) and callee.near is not Device.UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
+    if callee.is_unknown and made_of((callee,)) != UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
         # Of what unknown code made of tensors, whatever else the file imports.
         return True
     return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)

@@ -17,7 +17,7 @@ from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
-from perflint.semantics.values import NONE, Unknown, Value
+from perflint.semantics.values import NONE, Value
 
 
 def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments) -> None:
@@ -56,7 +56,7 @@ def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> A
     found: list[tuple[str, Value]] = []
     for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made else ():
         values = [given[arg.arg] for given in made if arg.arg in given]
-        known = [any_such(value) for value in values if not isinstance(value, Unknown)]
+        known = [any_such(value) for value in values if not value.is_unknown]
         if len(known) < len(values) or not known or known == [NONE] * len(known):
             continue
         if _declares_tensor(frame, module, arg.annotation):

@@ -53,7 +53,7 @@ def _forget_test(names: Names, before: Names, told: list[Names], after: list[Nam
         if (
             was is not None
             and name in names
-            and _told_types(names[name], was) <= len(was.members)
+            and not _tells_type(names[name], was)
             and all(
                 branch is not None and branch.get(name) is known.get(name, was)
                 for branch, known in zip(after, told, strict=True)
@@ -62,11 +62,11 @@ def _forget_test(names: Names, before: Names, told: list[Names], after: list[Nam
             names[name] = was
 
 
-def _told_types(value: Value, was: Value) -> int:
-    """How many types a value has after a test, without the unknown one of `x` where it is not the tensor it was."""
-    told = [member for member in value.members if not isinstance(member, Unknown)]
-    is_open = any(isinstance(member, Unknown) for member in was.members)
-    return len(value.members) if is_open else len(told)
+def _tells_type(value: Value, was: Value) -> bool:
+    """True if a test has shown a type that a value was not known to have."""
+    if was.is_open:
+        return was.tensor is None and value.tensor is not None
+    return sum(not isinstance(member, Unknown) for member in value.members) > len(was.members)
 
 
 def _truth(value: Value) -> bool | None:
@@ -75,7 +75,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def _loop(
-    frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt], endless: bool = False
+    frame: Frame, enter: Callable[[], None], body: list[ast.stmt], orelse: list[ast.stmt], test: ast.expr | None = None
 ) -> None:
     outer_breaks, outer_continues = frame.breaks, frame.continues
     frame.loops += 1
@@ -98,8 +98,10 @@ def _loop(
         before = frame.names
     frame.loops -= 1
     frame.breaks, frame.continues = outer_breaks, outer_continues
-    if endless and breaks:
-        frame.names = None
+    if isinstance(test, ast.Constant) and test.value:
+        frame.names = None if breaks else frame.names
+    elif test is not None:
+        frame.names = narrow(frame, test, frame.names, False)
     parts.run(frame, orelse)
     for names in breaks:
         frame.names = join_names(frame.names, names)
@@ -130,8 +132,7 @@ def _while(frame: Frame, node: ast.While) -> None:
         evaluate(frame, node.test)
         frame.names = narrow(frame, node.test, frame.names, True)
 
-    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-    _loop(frame, enter, node.body, node.orelse, endless)
+    _loop(frame, enter, node.body, node.orelse, node.test)
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:

@@ -9,7 +9,7 @@ from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.lattice import widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, last_name
-from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Unknown, Value
+from perflint.semantics.values import UNKNOWN, Function, Instance, Partial, Value
 
 _KEEPING = frozenset(
     """property cached_property staticmethod classmethod abstractmethod overload override final contextmanager
@@ -36,7 +36,7 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
     asker.constructs = frame.constructs
     value = asker.apply(made, arguments)
     # The function itself has what a wrapper hides.
-    return UNKNOWN if any(isinstance(member, Unknown) for member in value.members) else value
+    return UNKNOWN if value.is_open else value
 
 
 def is_wrapped(info: FunctionInfo) -> bool:

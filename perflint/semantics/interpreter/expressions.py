@@ -159,7 +159,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
             )
         if isinstance(left, Array) or isinstance(right, Array):
             return Array(Kind.BOOL, arrays.combined(left, right, ast.BitAnd).rank)
-        if isinstance(left, Unknown) or isinstance(right, Unknown):
+        if left.is_open or right.is_open:
             return made_of(values)
     if len(node.ops) == 1 and values[1] == NONE and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         is_none = _is_none(values[0])

@@ -15,7 +15,7 @@ from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
 from perflint.semantics.interpreter.memory import CallKey, Running
 from perflint.semantics.interpreter.questions import WHOLE
-from perflint.semantics.lattice import union, widen
+from perflint.semantics.lattice import completed, union, widen
 from perflint.semantics.project import Module
 from perflint.semantics.structure import CONSTRUCTORS, FunctionInfo
 from perflint.semantics.values import (
@@ -59,7 +59,7 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         return declared
     if not function.plain and decorators.is_wrapped(info):
         value = decorators.call(frame, module, info, function, arguments)
-        if not isinstance(value, Unknown) and value is not NEVER:
+        if not value.is_unknown and value is not NEVER:
             return refine(value, declared)
     memory = frame.view.memory
     arguments = Arguments(
@@ -99,8 +99,10 @@ def invoke(frame: Frame, function: Function, arguments: Arguments) -> Value:
         value = _followed(frame, function, arguments, key, info.size)
     finally:
         rests_on = memory.end(key, start)
-    if isinstance(value, Unknown) or value is NEVER or _contradicts(value, declared):
+    if value is NEVER or _contradicts(value, declared):
         value = declared
+    elif value.is_unknown:
+        value = refine(value, declared)
     value = widen(value)
     if rests_on != WHOLE:
         memory.keep(mark, value, rests_on)
@@ -198,6 +200,8 @@ def refine(value: Value, declared: Value) -> Value:
         # The annotation settles that it is a tensor, the body where it is.
         tensor = value.tensor
         return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
+    if value.is_unknown:
+        return completed(value, declared)
     if isinstance(declared, Sequence) and isinstance(value, Sequence) and declared.items is not None:
         known = value.items if value.items is not None else (value.element,) * len(declared.items)
         if len(known) == len(declared.items):
@@ -313,13 +317,15 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
         if passed is None and arguments is not None and arg in node.args and arg.arg not in defaults:
             passed = arguments.rest if arguments.unpacked else None
         default = inner.evaluate(defaults[arg.arg]) if arg.arg in defaults else None
-        if passed is not None and not isinstance(passed, Unknown):
+        if passed is not None and not passed.is_unknown:
             names[arg.arg] = passed
         elif arguments is not None and not arguments.unpacked and passed is None and default is not None:
             names[arg.arg] = default
         else:
             near = Device.CALLER if is_on_cpu(arg.arg) else device
             names[arg.arg] = parameter(inner, info, arg, default, near)
+            if passed is not None:
+                names[arg.arg] = refine(passed, names[arg.arg])
             if arguments is not None and arguments.spread is not None and arg.arg in filled:
                 names[arg.arg] = _spread(names[arg.arg], arguments.spread, default, device)
         names[arg.arg] = parameter_placed(info, arg.arg, names[arg.arg])

@@ -21,7 +21,6 @@ from perflint.semantics.values import (
     Mapping,
     Sequence,
     Tensor,
-    Unknown,
     Value,
     scalar_type,
 )
@@ -75,7 +74,7 @@ def _entry(tensordict: Instance) -> Tensor:
 def element(frame: Frame, dataset: Instance, index: Value) -> Value | None:
     """The item of one of torch's own datasets, or the entry of a TensorDict; None for other objects."""
     if libraries.kind_of(dataset.cls) == "tensordict":
-        return _entry(dataset) if _is_key(index) else UNKNOWN if isinstance(index, Unknown) else dataset
+        return _entry(dataset) if _is_key(index) else UNKNOWN if index.is_unknown else dataset
     if dataset.cls == "torch.utils.data.TensorDataset":
         held = tuple([frame.item(value, INT) for _, value in dataset.arguments or ()])
         return Sequence("tuple", union(held), held)

@@ -82,7 +82,7 @@ def _own_attribute(frame: Frame, facts: ClassFacts, value: Instance, name: str, 
     if known in info.assigned_in:
         _run_methods(frame, module, facts, info, known)
         held = facts.held(known)
-        if held is not None and not isinstance(held, Unknown):
+        if held is not None and not held.is_unknown:
             return _anywhere(held) if _moves(frame, value.cls, known) else held
     inner = module.klass(f"{facts.qualname}.{name}")
     if inner is not None:

@@ -22,7 +22,6 @@ from perflint.semantics.values import (
     Sequence,
     Tensor,
     Union,
-    Unknown,
     Value,
 )
 
@@ -64,7 +63,7 @@ def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
     value: Value = _output(arguments)
     for index, step in enumerate(steps):
         value = frame.apply(step, arguments if index == 0 else Arguments((value,)))
-        if isinstance(value, Unknown):
+        if value.is_unknown:
             return _output(arguments)
     return value
 

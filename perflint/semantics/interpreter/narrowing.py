@@ -151,8 +151,7 @@ def _is_tensor(value: Value, truth: bool) -> Value:
     tensor = value.tensor
     if tensor is not None:
         return tensor if tensor.evidence >= Evidence.ANNOTATION else tensor.with_(evidence=Evidence.ANNOTATION)
-    is_unknown = any(isinstance(member, Unknown) for member in value.members)
-    return Tensor(Device.CALLER, evidence=Evidence.ANNOTATION) if is_unknown else value
+    return Tensor(Device.CALLER, evidence=Evidence.ANNOTATION) if value.is_open else value
 
 
 def _isinstance(frame: Frame, node: ast.expr, types: ast.expr, names: Names, truth: bool) -> None:
@@ -202,7 +201,7 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
     if truth:
         value = union(_as_wanted(member, wanted) for member in value.members)
     kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
-    if truth and any(isinstance(member, Unknown) for member in value.members):
+    if truth and value.is_open:
         kept = [member for member in kept if not isinstance(member, Unknown)]
         present = {type(member) for member in kept}
         for new in wanted:

@@ -9,7 +9,7 @@ from typing import Any
 
 from perflint.semantics.facts import arrays, ranks
 from perflint.semantics.facts.devices import made_of, operand_that_meets
-from perflint.semantics.lattice import join, union
+from perflint.semantics.lattice import join, join_devices, union
 from perflint.semantics.values import (
     FLOAT,
     INT,
@@ -86,8 +86,8 @@ def _where(left: Value, right: Value, tensors: list[Tensor]) -> tuple[Device, st
     assert charge is not None
     sure = [value.tensor for value in (left, right) if value.tensor is not None and len(value.members) == 1]
     if len(tensors) == 2 and len(sure) == 1 and sure[0].device is not charge.device:
-        # The operand that would decide may be no tensor at all.
-        return Device.UNKNOWN, ""
+        # The operand that would decide may be no tensor at all: the result is at one place or the other.
+        return join_devices(sure[0].device, charge.device), ""
     return charge.device, charge.place
 
 

@@ -15,8 +15,9 @@ from perflint.semantics.interpreter.expressions import close_over, evaluate
 from perflint.semantics.interpreter.frame import Frame, parts
 from perflint.semantics.interpreter.operators import binary
 from perflint.semantics.interpreter.resolve import class_value, function_value, imported
+from perflint.semantics.lattice import completed
 from perflint.semantics.structure import path_of
-from perflint.semantics.values import Mapping, Name, Tensor, Unknown, Value
+from perflint.semantics.values import Mapping, Name, Tensor, Value
 
 
 def run(frame: Frame, body: Iterable[ast.stmt]) -> None:
@@ -43,8 +44,8 @@ def _ann_assign(frame: Frame, node: ast.AnnAssign) -> None:
         value = self_attributes.assigned(frame, node.target) or declared
     else:
         value = evaluate(frame, node.value)
-        if isinstance(value, Unknown):
-            value = declared
+        if value.is_unknown:
+            value = completed(value, declared)
         elif isinstance(declared, Tensor) and value.tensor is not None:
             value = value.tensor
     assign(frame, node.target, value)
