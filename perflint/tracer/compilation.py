@@ -36,6 +36,8 @@ class CompilationWatch:
         self._kept: tuple[GraphBreak | Recompile | CudagraphSkip, ...] | None = None
         self._had_compiled = False
         self._was_called = False
+        self.on_use: Callable[[], None] = lambda: None
+        """Called before each call of `torch.compile`."""
         self._undo: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -48,6 +50,7 @@ class CompilationWatch:
         @functools.wraps(original)
         def noted(*arguments: Any, **named: Any) -> Any:
             self._was_called = True
+            self.on_use()
             return original(*arguments, **named)
 
         def undo() -> None:
@@ -67,7 +70,9 @@ class CompilationWatch:
     @property
     def is_used(self) -> bool:
         """True if the program has called `torch.compile`."""
-        return self._was_called or self.has_compiled
+        backends = getattr(sys.modules.get("torch._dynamo.eval_frame"), "cached_backends", {})
+        # Functions that are kept from the compiler have entries that are not callable.
+        return self._was_called or self.has_compiled or any(map(callable, backends.values()))
 
     def keep(self, locator: Locator) -> None:
         """Keep the records so far: later compilations are not the program's."""

@@ -93,6 +93,8 @@ class Session:
             self._finder.on_optimizer = self._guarded(self._live.stepped)
         self._compilation = CompilationWatch()
         self._witnesses = Witnesses(self._recording, self._guarded, self._made.get, options.simulate)
+        if not options.simulate:
+            self._compilation.on_use = self._witnesses.leave_builtins
         self._allocator = AllocatorWatch()
         self._churn: tuple[Record, ...] = ()
         self._timeline = Timeline()
@@ -118,11 +120,12 @@ class Session:
         if self.options.simulate:
             simulation.start(self._fail)
         syncs.arm()
+        # Before the finder, which may end the session: witnesses see the step that ended.
+        self._witnesses.start()
         self._finder.start()
         self._modules.start()
         self._made.start()
         self._compilation.start()
-        self._witnesses.start()
         if self._stage is Stage.RECORDING:
             self._watch_steps()
 

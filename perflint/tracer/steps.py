@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from enum import IntEnum
 from typing import Any
 
+from perflint.tracer.optimizer_steps import listen
+
 SWITCH_AFTER = 8
 """Steps of another optimizer without one of the first, after which that one sets the pace."""
 
@@ -47,10 +49,9 @@ class StepFinder:
 
     def start(self) -> None:
         """Watch from here on. Needs torch."""
-        from torch.optim.optimizer import register_optimizer_step_post_hook
         from torch.utils.data import dataloader
 
-        self._undo.callback(register_optimizer_step_post_hook(self._optimizer_stepped).remove)
+        self._undo.callback(listen(self._optimizer_stepped))
         base = dataloader._BaseDataLoaderIter
         self._undo.callback(setattr, base, "__next__", base.__next__)
         base.__next__ = self._batches(base.__next__)  # type: ignore[method-assign, assignment]
@@ -87,7 +88,7 @@ class StepFinder:
         if thread == self._thread:
             self._ended()
 
-    def _optimizer_stepped(self, optimizer: Any, *_: object) -> None:
+    def _optimizer_stepped(self, optimizer: Any) -> None:
         if self.on_optimizer is not None:
             self.on_optimizer(optimizer)
         this = id(optimizer)

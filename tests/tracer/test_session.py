@@ -95,8 +95,9 @@ def test_marks_silence_the_rest(finder: tuple[StepFinder, list[str]]) -> None:
 
 def test_nothing_of_a_finder_is_left() -> None:
     from torch.nn.modules import module
-    from torch.optim import optimizer
     from torch.utils.data import dataloader
+
+    from perflint.tracer import optimizer_steps
 
     before = dataloader._BaseDataLoaderIter.__next__
     found = StepFinder(lambda: None, lambda: None)
@@ -105,7 +106,7 @@ def test_nothing_of_a_finder_is_left() -> None:
     found.stop()
     assert dataloader._BaseDataLoaderIter.__next__ is before
     assert not module._global_forward_hooks and not module._global_forward_pre_hooks
-    assert not optimizer._global_optimizer_post_hooks
+    assert not optimizer_steps._listeners
 
 
 def training(steps: int, each: Callable[[int], object] = lambda step: None) -> nn.Module:

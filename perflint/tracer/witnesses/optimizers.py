@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any, ClassVar
 
+from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
 
@@ -27,15 +27,12 @@ class Optimizers(Witness):
     }
 
     def start(self) -> None:
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
-        self._undo = ExitStack()
-        self._undo.callback(register_optimizer_step_post_hook(self._guarded(self._stepped)).remove)
+        self._end = listen(self._guarded(self._stepped))
 
     def stop(self) -> None:
-        self._undo.close()
+        self._end()
 
-    def _stepped(self, optimizer: Any, *_: object) -> None:
+    def _stepped(self, optimizer: Any) -> None:
         where = self.made(optimizer)
         if where is None:
             return

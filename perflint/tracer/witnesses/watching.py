@@ -37,8 +37,12 @@ class Witnesses:
             self._watch.start_builtins()
 
     def begin_steps(self) -> None:
-        """Recorded steps begin. Not for programs that compile: the compiler guards on the modes of torch."""
+        """Recorded steps begin, in a program that does not compile."""
         self._watch.start_builtins()
+
+    def leave_builtins(self) -> None:
+        """Watch the built-in functions no longer: the program compiles, and the compiler guards on modes."""
+        self._watch.stop_builtins()
 
     def end_step(self) -> None:
         """A recorded step ended."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perflint.findings import Ruling
-from tests.tracer.witnesses.running import observed, traced, verdicts
+from tests.tracer.device import python
+from tests.tracer.witnesses.running import HEAD, observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 PROGRAM = """
@@ -90,3 +91,21 @@ def test_counters_of_a_loaded_state(tmp_path: Path, device: str, ruling: Ruling)
     traced(tmp_path, LOADED.replace("DEVICE", device))
     found = verdicts(tmp_path, "TPF608")
     assert found['optimizer.load_state_dict(torch.load("state.pt", map_location="cuda"))'] is ruling
+
+
+ENDED = """
+model = nn.Linear(8, 8)
+optimizer = torch.optim.Adam(model.parameters())
+from torch.optim.optimizer import register_optimizer_step_post_hook
+register_optimizer_step_post_hook(lambda *_: None)
+for step in range(6):
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+print("went on")
+"""
+
+
+def test_a_session_may_end_within_a_hook(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(HEAD + ENDED)
+    done = python(tmp_path, "-m", "perflint", "trace", "--warmup", "1", "--steps", "2", "--window", "0", "program.py")
+    assert (done.code, done.out) == (0, "went on\n"), done.err
