@@ -32,13 +32,13 @@ class _Tally:
     total_bytes: int = 0
     ms: float = 0.0
 
-    def add(self, window: int | None) -> None:
+    def add(self, window: int | None, count: int = 1) -> None:
         if window is None:
-            self.outside += 1
+            self.outside += count
             return
-        self.steps += 1
+        self.steps += count
         self.windows.extend([0] * (window + 1 - len(self.windows)))
-        self.windows[window] += 1
+        self.windows[window] += count
 
     def halve(self) -> None:
         """Make one window of two."""
@@ -119,24 +119,31 @@ class Recording:
         """A place, or None for the whole process, at this time."""
         return Where(place, self.step if self.records else None)
 
-    def observe(self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "") -> None:
+    def observe(
+        self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "", count: int = 1
+    ) -> None:
         """A witness saw an outcome of a call, now or later. The detail of the first one is kept."""
         key = (where.place, fact)
         facts = {"place": where.place, "fact": fact, "detail": detail, "sampled": where.sampled}
-        if tally := self._add(self._observations, key, lambda: facts, where.step):
+        if tally := self._add(self._observations, key, lambda: facts, where.step, count):
             tally.bytes = max(tally.bytes, bytes)
             tally.total_bytes += bytes
             tally.ms += ms
 
     def _add(
-        self, into: dict[Hashable, _Tally], key: Hashable, facts: Callable[[], dict[str, Any]], step: int | None
+        self,
+        into: dict[Hashable, _Tally],
+        key: Hashable,
+        facts: Callable[[], dict[str, Any]],
+        step: int | None,
+        count: int = 1,
     ) -> _Tally | None:
         tally = into.get(key)
         if tally is None:
             if len(into) >= PLACE_LIMIT:
                 return None
             tally = into[key] = _Tally(facts())
-        tally.add(None if step is None else step // self.per_window)
+        tally.add(None if step is None else step // self.per_window, count)
         return tally
 
     @property

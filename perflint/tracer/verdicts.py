@@ -27,7 +27,7 @@ from perflint.tracer.events import (
     SourceFile,
     Sync,
 )
-from perflint.tracer.judges.base import Case, times
+from perflint.tracer.judges.base import FREE, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.trace import Trace
@@ -35,8 +35,6 @@ from perflint.tracer.trace import Trace
 EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
 """The rules whose findings experiments give a verdict on."""
 _WORD = re.compile(r"[^\W\d]\w*")
-FREE = 0.005
-"""The share of a step below which a cost counts as none: less cannot be distinguished from noise."""
 
 
 class Evidence:

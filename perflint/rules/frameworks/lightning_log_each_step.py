@@ -75,8 +75,9 @@ class LightningLogEachStep(Rule):
     epoch is computed in float32 on the GPU instead of in double precision.
 
     ## How a GPU shows it
-    `torch.cuda.set_sync_debug_mode("warn")` warns at the line, or in Lightning's `result.py` for the
-    progress bar and the logger.
+    A trace confirms the finding if the CPU waited at the line, or in the code of Lightning for the
+    progress bar and the logger, in at least half of the steps. `torch.cuda.set_sync_debug_mode("warn")`
+    warns at the line, or in Lightning's `result.py`.
 
     ## References
     - [LightningModule.log](https://lightning.ai/docs/pytorch/stable/extensions/logging.html)

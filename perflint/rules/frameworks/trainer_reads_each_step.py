@@ -60,7 +60,8 @@ class TrainerReadsEachStep(Rule):
     into the average loss of the log. No fix is offered in tests.
 
     ## How a GPU shows it
-    `torch.cuda.set_sync_debug_mode("warn")` warns in `transformers/trainer.py` in each step.
+    A trace confirms the finding if the CPU waited in `transformers/trainer.py` in at least half of the
+    steps, and refutes it otherwise; `torch.cuda.set_sync_debug_mode("warn")` warns there.
 
     ## References
     - [TrainingArguments](https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments)

@@ -69,8 +69,9 @@ class StatisticsEachStep(Rule):
     No fix: the source does not show how often the numbers are needed.
 
     ## How a GPU shows it
-    A profile shows a `Memcpy DtoH` as large as each parameter between two steps, and no kernels while
-    the CPU counts.
+    A trace confirms the finding if the CPU waited here, or in wandb for `wandb.watch`, and refutes it
+    if nothing was read from the GPU. A profile shows a `Memcpy DtoH` as large as each parameter between
+    two steps, and no kernels while the CPU counts.
 
     ## References
     - [torch.utils.tensorboard](https://docs.pytorch.org/docs/stable/tensorboard.html)

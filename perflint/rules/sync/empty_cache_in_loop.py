@@ -79,7 +79,8 @@ class EmptyCacheInLoop(Rule):
     served the call, are removed with it.
 
     ## How a GPU shows it
-    A profile shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in
+    A trace records the waits of `empty_cache`, and the time of full garbage collections. A profile
+    shows `cudaFree` and `cudaMalloc` each step; `torch.cuda.memory_stats()` counts them in
     `num_device_free` and `num_device_alloc`.
 
     ## References

@@ -62,8 +62,8 @@ class MetricEachStep(Rule):
     would miss it.
 
     ## How a GPU shows it
-    A profile shows the kernels of the metric twice in each step, and `cudaStreamSynchronize` if it
-    checks values.
+    A trace counts the steps in which the line ran: fewer than half refute the finding. A profile shows
+    the kernels of the metric twice in each step, and `cudaStreamSynchronize` if it checks values.
 
     ## References
     - [Implementing a metric: forward and

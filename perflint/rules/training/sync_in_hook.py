@@ -78,8 +78,9 @@ class SyncInHook(Rule):
     No fix: the code that reads the stored values would then have to read them from the GPU.
 
     ## How a GPU shows it
-    `torch.cuda.set_sync_debug_mode("warn")` warns in the hook; a profile shows a gap at the end of each
-    module that has it.
+    A trace confirms the finding if the CPU waited in the function that is registered, and refutes it if
+    that function made nothing wait. `torch.cuda.set_sync_debug_mode("warn")` warns in the hook; a
+    profile shows a gap at the end of each module that has it.
 
     ## References
     - [torch.nn.Module.register_forward_hook](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook)

@@ -75,7 +75,9 @@ class AccidentalFloat64(Rule):
     precision of float32. `torch.from_numpy` has no dtype argument, and gets no fix.
 
     ## How a GPU shows it
-    Kernels with `double` in their names, `dgemm` among them, and copies of eight bytes per element.
+    A trace records the dtype of each tensor that comes to a GPU: float64 confirms the finding, another
+    dtype or a tensor that stays on the CPU refutes it. A profile shows kernels with `double` in their
+    names, `dgemm` among them, and copies of eight bytes per element.
 
     ## References
     - [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)

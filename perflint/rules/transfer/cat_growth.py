@@ -84,8 +84,10 @@ class CatGrowth(Rule):
     `out`.
 
     ## How a GPU shows it
-    A profile shows `CatArrayBatchedCopy` kernels that take longer on each iteration, and the
-    caching allocator asks for ever larger blocks.
+    A trace records whether an input of `cat` is the result of an earlier call at the same place, and
+    how many bytes were copied again; it refutes the finding if no call extended an earlier result. A
+    profile shows `CatArrayBatchedCopy` kernels that take longer on each iteration, and the caching
+    allocator asks for ever larger blocks.
 
     ## References
     - [torch.cat](https://docs.pytorch.org/docs/stable/generated/torch.cat.html)

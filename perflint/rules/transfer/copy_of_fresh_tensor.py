@@ -62,8 +62,9 @@ class CopyOfFreshTensor(Rule):
     return an object that it holds itself.
 
     ## How a GPU shows it
-    A profile shows `aten::clone` with a copy kernel right after the kernel that computed the
-    tensor.
+    A trace confirms the finding if the memory of the copied tensor was freed in the same expression,
+    and refutes it if something else held that memory. A profile shows `aten::clone` with a copy kernel
+    right after the kernel that computed the tensor.
 
     ## References
     - [torch.clone](https://docs.pytorch.org/docs/stable/generated/torch.clone.html)

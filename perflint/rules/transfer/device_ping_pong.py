@@ -69,8 +69,10 @@ class DevicePingPong(Rule):
     No fix: the equivalent torch operations depend on the code between the two copies.
 
     ## How a GPU shows it
-    A profile shows a `Memcpy DtoH` and later a `Memcpy HtoD` of about as many bytes, with no kernels in
-    between.
+    A trace records data that leaves the GPU (`.cpu()`, `.tolist()`) and tensors that come to it. It
+    confirms the finding if both happened in one function, and refutes it if the data had been on the
+    CPU. A profile shows a `Memcpy DtoH` and later a `Memcpy HtoD` of about as many bytes, with no
+    kernels in between.
 
     ## References
     - [Performance tuning guide: avoid unnecessary CPU-GPU

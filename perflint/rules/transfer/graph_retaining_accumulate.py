@@ -74,8 +74,10 @@ class GraphRetainingAccumulate(Rule):
     it teaches the model nothing.
 
     ## How a GPU shows it
-    `torch.cuda.memory_allocated()` and the CPU's memory grow from step to step; a memory snapshot
-    shows tensors of old steps that nodes of the graph hold.
+    A trace confirms the finding if the sum has a graph, or if the losses of earlier steps are still
+    there two steps later; it refutes it if they are gone. `torch.cuda.memory_allocated()` and the CPU's
+    memory grow from step to step; a memory snapshot shows tensors of old steps that nodes of the graph
+    hold.
 
     ## References
     - [FAQ: don't accumulate history across your training

@@ -71,7 +71,9 @@ class IndexLoop(Rule):
     No fix: the operation for all rows depends on the body.
 
     ## How a GPU shows it
-    A profile repeats the same short list of operators, `aten::select` first, once for each row.
+    A trace counts the parts of tensors that the loop reads and stores in a step. It refutes the finding
+    if they are on the CPU, and up to two rows a step count as no cost. A profile repeats the same short
+    list of operators, `aten::select` first, once for each row.
 
     ## References
     - [torch.func.vmap](https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html)

@@ -68,8 +68,9 @@ class LegacyType(Rule):
     moving to the CPU.
 
     ## How a GPU shows it
-    A profile shows a `Memcpy DtoH` with a `cudaStreamSynchronize` below `aten::to`, and a `Memcpy HtoD`
-    soon after it.
+    A trace confirms the finding if the cast copied to the CPU, and refutes it if the tensor was there
+    already. A profile shows a `Memcpy DtoH` with a `cudaStreamSynchronize` below `aten::to`, and a
+    `Memcpy HtoD` soon after it.
 
     ## References
     - [torch.Tensor](https://docs.pytorch.org/docs/stable/tensors.html): data types

@@ -110,7 +110,10 @@ class RepeatInsteadOfExpand(Rule):
     in the result. No fix is offered if such a write, or a call that gets the tensor, is found.
 
     ## How a GPU shows it
-    A profile shows `aten::repeat` with a copy kernel, and the memory of the result.
+    A trace confirms the finding if neither the result nor its source was written to while the result
+    lived, and refutes it if one of them was. Torch does not count the writes of inference mode, of
+    NumPy and through `.data`: then the trace cannot decide. A profile shows `aten::repeat` with a copy
+    kernel, and the memory of the result.
 
     ## References
     - [torch.Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)

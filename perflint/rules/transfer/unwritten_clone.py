@@ -82,7 +82,10 @@ class UnwrittenClone(Rule):
     caller writes to it before `backward()`, that raises an error.
 
     ## How a GPU shows it
-    A profile shows `aten::clone` with a copy kernel.
+    A trace confirms the finding if neither the copy nor its source was written to while the copy lived,
+    and refutes it if one of them was, or if `.contiguous()` returned its argument. Torch does not count
+    the writes of inference mode, of NumPy and through `.data`: then the trace cannot decide. A profile
+    shows `aten::clone` with a copy kernel.
 
     ## References
     - [torch.clone](https://docs.pytorch.org/docs/stable/generated/torch.clone.html)

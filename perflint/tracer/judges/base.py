@@ -34,6 +34,11 @@ class Case:
         span = within or self.finding.span
         return [seen for at, seen in self.observed if seen.fact in names and at.overlaps(span)]
 
+    def at_call(self, *names: str) -> list[Observation]:
+        """The observations of some facts at the very call of the finding, else those that overlap it."""
+        exact = [seen for at, seen in self.observed if seen.fact in names and at == self.finding.span]
+        return exact or self.facts(*names)
+
     def of_process(self, *names: str) -> list[Observation]:
         """The observations of some facts about the whole process."""
         return [seen for seen in self.trace.of(Observation) if seen.place is None and seen.fact in names]
@@ -64,6 +69,9 @@ class Case:
         return sum(each.hits.steps / (sampled if each.sampled else self.steps) for each in seen)
 
 
+FREE = 0.005
+"""The share of a step below which a cost counts as none: less cannot be distinguished from noise."""
+NO_GPU = Verdict(Ruling.UNDECIDED, "the run used no GPU; trace on one, or with `perflint trace --simulate`")
 Judge = Callable[[Case], Verdict | None]
 """Gives the verdict on a finding, or None if the trace holds no evidence for or against it."""
 
@@ -93,6 +101,27 @@ def confirmed(case: Case, texts: Mapping[str, str], seen: Sequence[Observation],
     count = sum(map(total, seen))
     share = f" ({count} of {of} calls)" if of > count else ""
     return Verdict(Ruling.CONFIRMED, f"{what}, {times(per_step)} a step{share}", per_step=per_step)
+
+
+def timed(case: Case, seen: Sequence[Observation], what: str) -> Verdict:
+    """It happened, and took time on the CPU: at no cost if that is too short to be measured in a step."""
+    per_step = case.per_step(seen)
+    if not per_step:
+        return Verdict(Ruling.NO_COST, f"{what}, but in no recorded step")
+    ms = sum(each.ms for each in seen) / sum(map(total, seen)) * per_step
+    why = f"{what}, {times(per_step)} a step, in {ms:.3g} ms of the CPU"
+    step_ms = case.trace.step_ms
+    # A simulated step takes the time of a CPU.
+    if not step_ms or case.trace.header.simulated or not case.trace.header.devices:
+        return Verdict(Ruling.CONFIRMED, why, ms, per_step=per_step)
+    share = ms / step_ms
+    why += f"; a step takes {step_ms:.3g} ms"
+    return Verdict(Ruling.NO_COST if share < FREE else Ruling.CONFIRMED, why, ms, share, per_step)
+
+
+def on_gpu(judge: Judge) -> Judge:
+    """A judge of claims about a GPU, on which a run without one decides nothing."""
+    return lambda case: judge(case) if case.has_gpu or not case.ran else NO_GPU
 
 
 def refuted(texts: Mapping[str, str], seen: Sequence[Observation]) -> Verdict:

@@ -25,6 +25,8 @@ from perflint.tracer.witnesses.base import Call, Handler
 CALL_LIMIT = 10_000
 """Calls of one place that are handled: each takes some microseconds."""
 _PERFLINT = str(Path(__file__).parents[2])
+_OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_"}
+"""Operators that a mode sees as the methods that compute them."""
 _DISPATCHERS = ("handle_torch_function", "__torch_function__")
 Watched = tuple[Any, str, Handler]
 """The owner of a function, its name there, and a handler of its calls."""
@@ -48,13 +50,13 @@ class CallWatch:
         for owner, name, handler in watched:
             by_name.setdefault((id(owner), name), (owner, []))[1].append(handler)
         for (_, name), (owner, handlers) in by_name.items():
-            function = getattr(owner, name)
+            function = getattr(owner, _OPERATORS.get(name, name))
             # A wrapper of a special method would slow down all operators of that kind.
             is_method = isinstance(owner, type) and not name.startswith("__")
             if is_method or hasattr(function, "__code__"):
                 self._wrap(owner, name, handlers)
             else:
-                self._builtin[function] = handlers
+                self._builtin.setdefault(function, []).extend(handlers)
 
     def start_builtins(self) -> None:
         """Watch the built-in functions, too, on this thread."""

@@ -69,10 +69,12 @@ class Witness:
     def stop(self) -> None:
         """Watch no longer; record the outcomes that are still open."""
 
-    def observe(self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "") -> None:
-        """Record one outcome. `where` is the place and time of the call, which may be long past."""
+    def observe(
+        self, fact: str, where: Where, *, bytes: int = 0, ms: float = 0.0, detail: str = "", count: int = 1
+    ) -> None:
+        """Record one outcome, or some equal ones. `where` is the place and time of the call, which may be long past."""
         assert fact in self.facts, fact
-        self._recording.observe(fact, where, bytes=bytes, ms=ms, detail=detail)
+        self._recording.observe(fact, where, bytes=bytes, ms=ms, detail=detail, count=count)
 
     def made(self, thing: Any) -> Where | None:
         """The place where a module, an optimizer or a loader was constructed; None if that was not seen."""

@@ -1,4 +1,4 @@
-"""Calls of `.to` and its like: whether they copied, and from which device to which."""
+"""Calls of `.to` and its like: whether they copied, from which device to which, and in which dtype."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
+
+_METHODS = """to cuda cpu float half bfloat16 double long int short bool char byte type type_as""".split()
 
 
 class Conversions(Witness):
@@ -15,21 +17,39 @@ class Conversions(Witness):
         "to.same-tensor": "the conversion returned its argument",
         "to.same-device": "the conversion copied within one device, to another dtype or layout",
         "to.other-device": "the conversion copied to another device",
+        "arrived.float64": "a float64 tensor was copied from the CPU to a device",
+        "arrived.other-dtype": "a tensor of another dtype was copied from the CPU to a device",
+        "left.device": "data was copied from a device to the CPU",
+        "left.cpu": "the data was on the CPU already",
     }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch
 
-        for name in ("to", "cuda", "cpu", "float", "half", "bfloat16", "double", "long", "int", "type", "type_as"):
+        for name in _METHODS:
             yield torch.Tensor, name, self._converted
+        yield torch.Tensor, "tolist", self._listed
 
     def _converted(self, call: Call) -> None:
+        import torch
+
         before, after = call.args[0], call.result
-        if not hasattr(after, "device"):
+        if not isinstance(after, torch.Tensor):
             return
+        at, to = before.device.type, after.device.type
         if after is before:
             fact = "to.same-tensor"
         else:
             fact = "to.same-device" if after.device == before.device else "to.other-device"
-        detail = f"{shape_of(before)} on {before.device.type}"
-        self.observe(fact, call.where, bytes=size_of(after), detail=detail)
+        size, detail = size_of(after), f"{shape_of(before)} on {at}"
+        self.observe(fact, call.where, bytes=size, detail=detail)
+        if at == "cpu" and to not in ("cpu", "meta"):
+            fact = "arrived.float64" if after.dtype is torch.float64 else "arrived.other-dtype"
+            self.observe(fact, call.where, bytes=size, detail=shape_of(after))
+        elif to == "cpu" and (at != "cpu" or after is before):
+            self.observe("left.cpu" if at == "cpu" else "left.device", call.where, bytes=size, detail=shape_of(after))
+
+    def _listed(self, call: Call) -> None:
+        tensor = call.args[0]
+        fact = "left.cpu" if tensor.device.type == "cpu" else "left.device"
+        self.observe(fact, call.where, bytes=size_of(tensor), detail=shape_of(tensor))

@@ -1,0 +1,95 @@
+"""What grows from one turn of a loop to the next: tensors that `cat` extends, and sums that keep their graphs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from perflint.tracer.events import Place
+from perflint.tracer.recording import Where
+from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
+
+LOSS_LIMIT = 1000
+"""Losses that are followed at the same time."""
+LATER = 2
+"""Steps after which a loop that does not collect losses has dropped the loss of a step."""
+
+
+class Growth(Witness):
+    """Watches `torch.cat`, sums of single numbers and `backward`."""
+
+    facts: ClassVar = {
+        "cat.grew": "an input was the result of an earlier call here: its bytes were copied again",
+        "cat.apart": "no input was the result of an earlier call here",
+        "sum.with-graph": "a number was added to a sum that has a graph",
+        "sum.without-graph": "a number was added to a sum without a graph",
+        "loss.kept": "the loss was still there, with its graph, two steps after its backward pass",
+        "loss.dropped": "the loss, or its graph, was gone two steps after its backward pass",
+    }
+
+    def calls(self) -> Iterator[tuple[Any, str, Handler]]:
+        import torch
+
+        for name in ("cat", "concat", "concatenate"):
+            if hasattr(torch, name):
+                yield torch, name, self._joined
+        for name in ("__iadd__", "__radd__"):
+            yield torch.Tensor, name, self._added
+        yield torch.Tensor, "backward", self._passed_back
+
+    def start(self) -> None:
+        self._last: dict[Place | None, tuple[Any, Any]] = {}
+        self._losses: list[tuple[Any, Where]] = []
+        self._step = 0
+
+    def restart(self) -> None:
+        self._losses.clear()
+        self._step = 0
+
+    def end_step(self) -> None:
+        self._step += 1
+        while self._losses and _step_of(self._losses[0][1]) + LATER < self._step:
+            loss, where = self._losses.pop(0)
+            alive = loss()
+            is_kept = alive is not None and alive.grad_fn is not None
+            self.observe("loss.kept" if is_kept else "loss.dropped", where)
+
+    def _joined(self, call: Call) -> None:
+        import torch
+
+        tensors = call.argument(0, "tensors")
+        if not isinstance(tensors, (list, tuple)) or not isinstance(call.result, torch.Tensor):
+            return
+        last = self._last.get(call.where.place)
+        grown = next((each for each in tensors if last is not None and _is_same(last, each)), None)
+        if grown is None:
+            self.observe("cat.apart", call.where, bytes=size_of(call.result), detail=shape_of(call.result))
+        else:
+            self.observe("cat.grew", call.where, bytes=size_of(grown), detail=shape_of(grown))
+        self._last[call.where.place] = weakref.ref(call.result), weakref.ref(call.result.untyped_storage())
+
+    def _added(self, call: Call) -> None:
+        import torch
+
+        if isinstance(call.result, torch.Tensor) and call.result.numel() == 1:
+            fact = "sum.without-graph" if call.result.grad_fn is None else "sum.with-graph"
+            self.observe(fact, call.where)
+
+    def _passed_back(self, call: Call) -> None:
+        if call.where.step is not None and len(self._losses) < LOSS_LIMIT:
+            self._losses.append((weakref.ref(call.args[0]), call.where))
+
+
+def _step_of(where: Where) -> int:
+    return where.step or 0
+
+
+def _is_same(last: tuple[Any, Any], tensor: Any) -> bool:
+    """True if a tensor is the one that was remembered, or has its memory."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        return False
+    of_tensor, of_memory = last
+    return of_tensor() is tensor or (tensor.layout is torch.strided and of_memory() is tensor.untyped_storage())

@@ -1,0 +1,273 @@
+"""Copies within a device, growing tensors, rows and data of NumPy: what a run says of the findings."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.findings import Ruling
+from tests.tracer.witnesses.running import observed, traced, verdicts
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+YES, NO, FREE = Ruling.CONFIRMED, Ruling.REFUTED, Ruling.NO_COST
+COPIES = """
+import copy
+import sys
+
+class Keeper:
+    kept = torch.ones(2, 4).cuda()
+
+    def __radd__(self, other):
+        return self.kept
+
+class Copies(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, change, keeper):
+        needless = x.clone()
+        total = needless + y
+        before = y.clone()
+        y.add_(1)
+        total = total + before
+        fresh = (x + y).clone()
+        held = (x + keeper).clone()
+        row = x[:1].repeat(2, 1)
+        total = total + row
+        changed = change(x[:1].repeat(2, 1))
+        slice = x[:, :2].contiguous() + 1
+        whole = x[:, :width].contiguous() + 1
+        deep = copy.deepcopy(x.detach()) + 1
+        written = torch.tensor(x.detach())
+        change(written)
+        array = torch.tensor(y.detach())
+        change(array.cpu().numpy())
+        return self.net(total + fresh + held + changed)
+
+width = 4
+model = Copies().cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+before = torch.zeros(2, device="cuda")
+same, counts = [], []
+for step in range(3):
+    x = torch.ones(2, 4, device="cuda", requires_grad=True)
+    y = torch.ones(2, 4, device="cuda", requires_grad=True) * 2
+    out = model(x, y, lambda tensor: tensor.__iadd__(1), eval('Keeper()'))
+    kept = before.clone()
+    version = kept._version
+    out.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    x = y = None
+    counts.append(sys.getrefcount(out))
+    same.append((version, kept._version, before._version))
+with torch.inference_mode():
+    uncounted = before.clone() + 1
+array = before.cpu().clone()
+array.numpy()[0] = 1
+del array
+assert same == [(0, 0, 0)] * 3 and len(set(counts)) == 1, (same, counts)
+"""
+GROWTH = """
+def gathered(parts):
+    out = torch.zeros(64, 8, device="cuda")
+    for part in parts:
+        out = torch.cat([out, part])
+    return out
+
+def one(parts):
+    only = torch.zeros(64, 8, device="cuda")
+    for part in parts:
+        only = torch.cat([only, part])
+    return only
+
+def few(parts):
+    small = torch.zeros(1, 8, device="cuda")
+    for part in parts:
+        small = torch.cat([small, part])
+    return small
+
+def rows(x: torch.Tensor):
+    out = torch.empty_like(x)
+    for i in range(x.shape[0]):
+        out[i] = x[i] / x[i].norm()
+    return out
+
+def rows_on_cpu(x: torch.Tensor):
+    host = torch.empty_like(x)
+    for i in range(x.size(0)):
+        host[i] = x[i] / x[i].norm()
+    return host
+
+def two(x: torch.Tensor):
+    pair = torch.empty_like(x)
+    for i in range(len(x)):
+        pair[i] = x[i] * 2
+    return pair
+
+def numbers(values, count):
+    buffer = torch.zeros(count)
+    for i in range(count):
+        buffer[i] = values[i]
+    return buffer
+
+def losses(model, optimizer, loader, training):
+    running, kept, gone, off = 0.0, [], [], torch.zeros(())
+    for step, x in enumerate(loader):
+        loss = model(x).sum()
+        running += loss
+        kept.append(loss)
+        with torch.set_grad_enabled(step < 0):
+            off += loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        gathered([torch.ones(2048, 8, device="cuda")] * 12)
+        one([torch.ones(1, 8, device="cuda")])
+        few([torch.ones(1, 8, device="cuda")] * 2)
+        rows(torch.ones(16, 4, device="cuda"))
+        rows_on_cpu(torch.ones(16, 4))
+        two(torch.ones(2, 4, device="cuda"))
+        numbers([1.0] * 32, 32)
+
+def dropped(model, optimizer, loader):
+    values = []
+    for x in loader:
+        loss = model(x).sum()
+        values.append(loss)
+        loss.backward()
+        optimizer.step()
+        values.clear()
+        x = loss = None
+
+model = nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+losses(model, optimizer, [torch.ones(2, 4, device="cuda")] * 5, True)
+dropped(model, optimizer, [torch.ones(2, 4, device="cuda")] * 5)
+"""
+DATA = """
+import gc
+import numpy as np
+
+def spectrum(x: torch.Tensor, device):
+    found = np.abs(np.fft.rfft(x.cpu().numpy()))
+    return torch.from_numpy(found).to(device)
+
+def of_host(x: torch.Tensor, device):
+    found = np.abs(np.fft.rfft(x.cpu().numpy()))
+    moved = torch.from_numpy(found).to(device)
+    return moved
+
+def cast(x: torch.Tensor):
+    there = x.type(torch.LongTensor)
+    return there
+
+def cast_host(x: torch.Tensor):
+    here = x.type(torch.LongTensor)
+    return here
+
+def double(device):
+    return torch.from_numpy(np.random.randn(2, 4)).to(device)
+
+def stays(device):
+    made = torch.from_numpy(np.random.randn(2, 4)).to(device)
+    return made
+
+def listed(shape):
+    return torch.tensor([np.zeros(shape) for _ in range(64)])
+
+def once(shape):
+    return torch.tensor([np.ones(shape) for _ in range(64)])
+
+model = nn.Linear(4, 4).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+once(4)
+for step in range(5):
+    x = torch.ones(2, 4, device="cuda")
+    model(x).sum().backward()
+    optimizer.step()
+    spectrum(x, "cuda")
+    of_host(x.cpu(), "cuda")
+    cast(x)
+    cast_host(x.cpu())
+    double("cuda")
+    stays("cpu")
+    listed(4)
+    torch.save(model.state_dict(), "each.pt")
+    gc.collect()
+    if step != 2:
+        continue
+    torch.save(model.state_dict(), "once.pt")
+"""
+
+
+def test_copies(tmp_path: Path) -> None:
+    trace = traced(tmp_path, COPIES)
+    assert observed(trace, "needless = ")["copy.unwritten"] == 3
+    assert observed(trace, "before = y") == {"copy.source-written": 3, "copy.of-kept": 3}
+    assert observed(trace, "fresh = ")["copy.of-temporary"] == 3
+    assert observed(trace, "deep = ")["copy.unwritten"] == 3
+    assert observed(trace, "kept = before") == {"copy.unwritten": 2, "copy.kept": 1, "copy.of-kept": 3}
+    assert observed(trace, "uncounted = ") == {"copy.unknown": 1}
+    assert observed(trace, "array = before")["copy.unknown"] == 1
+    assert verdicts(tmp_path, "TPF211") == {"fresh = (x + y).clone()": YES, "held = (x + keeper).clone()": NO}
+    assert verdicts(tmp_path, "TPF212") == {
+        "row = x[:1].repeat(2, 1)": YES,
+        "changed = change(x[:1].repeat(2, 1))": NO,
+    }
+    unwritten = verdicts(tmp_path, "TPF213")
+    assert unwritten["needless = x.clone()"] is YES
+    assert unwritten["slice = x[:, :2].contiguous() + 1"] is YES
+    assert unwritten["whole = x[:, :width].contiguous() + 1"] is NO
+    assert unwritten["written = torch.tensor(x.detach())"] is NO
+
+
+def test_growth_and_rows(tmp_path: Path) -> None:
+    trace = traced(tmp_path, GROWTH)
+    assert observed(trace, "out = torch.cat") == {"cat.apart": 5, "cat.grew": 55}
+    assert observed(trace, "buffer[i] = ") == {"number.stored-on-cpu": 160}
+    assert verdicts(tmp_path, "TPF207") == {
+        "out = torch.cat([out, part])": YES,
+        "only = torch.cat([only, part])": NO,
+        "small = torch.cat([small, part])": FREE,
+    }
+    assert verdicts(tmp_path, "TPF208") == {
+        "for i in range(x.shape[0]):": YES,
+        "for i in range(x.size(0)):": NO,
+        "for i in range(len(x)):": FREE,
+        "for i in range(count):": YES,
+    }
+    assert verdicts(tmp_path, "TPF210") == {
+        "running += loss": YES,
+        "kept.append(loss)": YES,
+        "off += loss": NO,
+        "values.append(loss)": NO,
+    }
+
+
+def test_data(tmp_path: Path) -> None:
+    traced(tmp_path, DATA, "--warmup", "1")
+    assert verdicts(tmp_path, "TPF205") == {
+        "return torch.from_numpy(found).to(device)": YES,
+        "moved = torch.from_numpy(found).to(device)": NO,
+    }
+    assert verdicts(tmp_path, "TPF206") == {
+        "there = x.type(torch.LongTensor)": YES,
+        "here = x.type(torch.LongTensor)": NO,
+    }
+    assert verdicts(tmp_path, "TPF209") == {
+        "return torch.from_numpy(np.random.randn(2, 4)).to(device)": YES,
+        "made = torch.from_numpy(np.random.randn(2, 4)).to(device)": NO,
+    }
+    assert verdicts(tmp_path, "TPF214") == {
+        "return torch.tensor([np.zeros(shape) for _ in range(64)])": YES,
+        "return torch.tensor([np.ones(shape) for _ in range(64)])": FREE,
+    }
+    assert verdicts(tmp_path, "TPF963") == {
+        'torch.save(model.state_dict(), "each.pt")': YES,
+        'torch.save(model.state_dict(), "once.pt")': NO,
+    }
+    assert verdicts(tmp_path, "TPF123") == {"gc.collect()": YES}
