@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ def _watched(method: Callable[..., Any], into: bool, note: Note) -> Callable[...
     @functools.wraps(method)
     def watched(tensor: torch.Tensor, *arguments: Any, **named: Any) -> Any:
         result = method(tensor, *arguments, **named)
-        if not is_compiling() and _is_non_blocking(arguments, named):
+        if not is_compiling() and is_non_blocking(arguments, named):
             other = (arguments[0] if arguments else named.get("src")) if into else result
             source: Any = other if into else tensor
             target: Any = tensor if into else other
@@ -52,7 +52,8 @@ def _watched(method: Callable[..., Any], into: bool, note: Note) -> Callable[...
     return watched
 
 
-def _is_non_blocking(arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def is_non_blocking(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    """True if the arguments of a conversion ask for a copy that the CPU does not wait for."""
     # Positional: to(device, dtype, non_blocking), to(other, dtype, non_blocking), cuda(device, non_blocking)
     return bool(named.get("non_blocking")) or any(argument is True for argument in arguments[1:])
 

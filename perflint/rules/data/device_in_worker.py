@@ -74,6 +74,10 @@ class DeviceInWorker(Rule):
     A trace shows many small `Memcpy HtoD` with gaps between them instead of one copy per batch, or
     several processes on one GPU.
 
+    A trace records tensors that code of a data set puts on the GPU in the process that trains. Tensors
+    that stay on the CPU, or data that no loader with workers reads, refute the finding. Workers
+    themselves are not traced.
+
     ## References
     - [CUDA in multiprocessing](https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing)
     - [torch.utils.data](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading): "not

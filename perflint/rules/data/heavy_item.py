@@ -76,6 +76,9 @@ class HeavyItem(Rule):
     A trace shows the GPU idle while the loop waits for the loader; a profile of a worker shows where
     the time goes.
 
+    A trace records whether the process that trains runs the line, and how long the loop waits for its
+    batches. Workers themselves are not traced.
+
     ## References
     - [torch.utils.data: multi-process data
       loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)

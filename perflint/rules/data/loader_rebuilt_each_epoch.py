@@ -60,6 +60,9 @@ class LoaderRebuiltEachEpoch(Rule):
     ## How a GPU shows it
     A trace shows idle time of the GPU at the start of each epoch, in `DataLoader.__iter__`.
 
+    A trace counts the loaders that are made at this place and iterated over, and the time until the
+    first batch. One loader that is iterated over several times refutes the finding.
+
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """

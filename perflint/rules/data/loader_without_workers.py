@@ -115,6 +115,9 @@ class LoaderWithoutWorkers(Rule):
     ## How a GPU shows it
     A trace shows idle time of the GPU between steps, caused by the loader.
 
+    A trace records the number of workers in force and the time that the loop waited for each batch.
+    Workers refute the finding; if the GPU had work meanwhile, it cost nothing.
+
     ## References
     - [torch.utils.data: multi-process data
       loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)

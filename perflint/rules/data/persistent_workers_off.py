@@ -67,6 +67,9 @@ class PersistentWorkersOff(Rule):
     ## How a GPU shows it
     A trace shows idle time of the GPU at the start of each epoch, in `DataLoader.__iter__`.
 
+    A trace counts how often the workers of the loader start, and the time until the first batch. Workers
+    that stay, or none, refute the finding.
+
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     - [mmhuman3d#233](https://github.com/open-mmlab/mmhuman3d/pull/233): 7 minutes became 35 seconds

@@ -67,6 +67,9 @@ class RaggedLastBatch(Rule):
     ## How a GPU shows it
     `TORCH_LOGS=recompiles` reports a changed size at the end of the first epoch.
 
+    A trace records the sizes of the first and the last batch of each epoch that ends. Equal sizes refute
+    the finding.
+
     ## References
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader):
       `drop_last`

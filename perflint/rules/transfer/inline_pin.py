@@ -51,6 +51,9 @@ class InlinePin(Rule):
     ## How a GPU shows it
     A trace shows `cudaHostAlloc` and a copy on the CPU before the `Memcpy HtoD (Pinned -> Device)`.
 
+    A trace records how many bytes are pinned. A tensor that was pinned already refutes the finding;
+    otherwise the measurements above say that it costs nothing.
+
     ## References
     - [A guide on good usage of non_blocking and
       pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)

@@ -56,6 +56,9 @@ class PageableNonblocking(Rule):
     The copy is `Memcpy HtoD (Pageable -> Device)` in a trace, and the CPU spends it in
     `cudaMemcpyAsync`.
 
+    A trace records the bytes of the copy, and whether its memory is pinned. Pinned memory, or a tensor
+    that stays on its device, refutes the finding; small copies lose nothing by the measured rate.
+
     ## References
     - [A guide on good usage of non_blocking and
       pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
