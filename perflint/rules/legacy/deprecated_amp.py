@@ -94,6 +94,8 @@ class DeprecatedAmp(Rule):
     instance of the old class, and a test for the new class also accepts scalers of the old one.
 
     ## How a GPU shows it
+    A trace confirms the finding if the line ran under a torch that deprecates the name.
+
     It does not: the same kernels run. The warning shows on the CPU.
 
     ## References

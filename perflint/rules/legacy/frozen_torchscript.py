@@ -49,6 +49,8 @@ class FrozenTorchscript(Rule):
     No fix: the result is another kind of object.
 
     ## How a GPU shows it
+    A trace confirms the finding if the line ran under a torch that deprecates TorchScript.
+
     A profile shows `prim::` operators and kernels of TorchScript's fuser instead of `triton_…`.
 
     ## References

@@ -81,7 +81,8 @@ class MissingApi(Rule):
     No fix: the intended function may take other arguments.
 
     ## How a GPU shows it
-    It does not: the line raises AttributeError.
+    The line raises AttributeError. A trace confirms the finding if the program ended with that error; it is refuted
+    if the next statement ran, too.
 
     ## References
     - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)

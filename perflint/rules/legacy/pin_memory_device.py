@@ -47,6 +47,8 @@ class PinMemoryDevice(Rule):
     are the same.
 
     ## How a GPU shows it
+    A trace confirms the finding if the line ran under a torch that deprecates the name.
+
     It does not: "pin_memory_device is deprecated" shows on the CPU.
 
     ## References

@@ -64,6 +64,8 @@ class SdpKernelContext(Rule):
     torch 2.5.
 
     ## How a GPU shows it
+    A trace confirms the finding if the line ran under a torch that deprecates the name.
+
     It does not: the same kernels run. The warning shows on the CPU.
 
     ## References

@@ -62,6 +62,8 @@ class Torchscript(Rule):
     nothing.
 
     ## How a GPU shows it
+    A trace confirms the finding if the line ran under a torch that deprecates TorchScript.
+
     A profile names the fused kernels of TorchScript's fuser (`fused_mul_add…`, `nvfuser…`); those of
     `torch.compile` are named `triton_…`. `TORCH_LOGS=graph_breaks` prints GB4695 for scripted modules.
 

@@ -64,6 +64,9 @@ class DebugLeftOn(Rule):
     Unsafe: the fix removes the statement. A NaN in the backward pass no longer raises an error.
 
     ## How a GPU shows it
+    A trace counts the backward passes that ran under anomaly detection, by the place that switched it on, and times
+    them. Such passes confirm the finding; it is refuted if all passes ran without.
+
     A profile shows `aten::isnan`, `aten::any` and `aten::item` with a `cudaStreamSynchronize` after each
     backward operation; `torch.cuda.set_sync_debug_mode("warn")` warns in `loss.backward()`.
 

@@ -106,6 +106,9 @@ class SlowSwitches(Rule):
     No fix: the result of a run may depend on the switch.
 
     ## How a GPU shows it
+    A trace reads the switches at the end of each recorded step. A switch that was on there confirms the finding; one
+    that was off in all steps refutes it.
+
     A timeline shows kernels such as `im2col` and `sgemm` instead of cuDNN's, or a
     `cudaDeviceSynchronize` after each launch.
     `benchmarks/rules/models.py cudnn deterministic launch-blocking` times them.

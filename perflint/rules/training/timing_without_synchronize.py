@@ -80,6 +80,8 @@ class TimingWithoutSynchronize(Rule):
     is timed in each step; `torch.cuda.Event(enable_timing=True)` does not.
 
     ## How a GPU shows it
+    A trace refutes the finding if the statement before the reading waited for the GPU.
+
     A profile shows kernels that run after the clock was read.
 
     ## References

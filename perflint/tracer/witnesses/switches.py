@@ -1,0 +1,176 @@
+"""Switches of the whole process: the state in which the recorded steps ran, and debugging that was on in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+from perflint.tracer.events import Place
+from perflint.tracer.recording import Where
+from perflint.tracer.witnesses.base import Call, Handler, Witness
+
+_BLOCKING = "CUDA_LAUNCH_BLOCKING"
+
+
+class Switches(Witness):
+    """Reads the slow switches at the end of each recorded step. The facts are about the whole process."""
+
+    facts: ClassVar = {
+        "cudnn.off": "cuDNN was off at the end of a step",
+        "cudnn.on": "cuDNN was on at the end of a step",
+        "algorithms.deterministic": "only deterministic algorithms were allowed at the end of a step",
+        "algorithms.any": "all algorithms were allowed at the end of a step",
+        "launches.blocking": "each launch waits for its kernel: the switch was set before CUDA started",
+        "launches.not-blocking": "CUDA started without the switch, or the switch was off",
+        "float32.exact": "matrix products of float32 did not use TF32 at the end of a step",
+        "float32.tf32": "matrix products of float32 could use TF32 at the end of a step",
+        "cudnn.benchmark": "cuDNN measured its algorithms at the end of a step",
+        "convolution.called": "the program called a convolution of `torch` or of `torch.nn.functional`",
+    }
+    _blocks: bool | None = None
+    """Whether launches block; None until CUDA has started."""
+    _called_cudnn = False
+
+    def calls(self) -> Iterator[tuple[Any, str, Handler]]:
+        import torch
+
+        for name in ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"):
+            yield torch, name, self._convolved
+
+    def start(self) -> None:
+        import torch
+
+        self._undo = ExitStack()
+        self._states: Counter[str] = Counter()
+        cuda: Any = torch.cuda
+        if cuda.is_initialized():
+            self._blocks = _is_set()
+            return
+        original = cuda._lazy_init
+
+        def noted() -> None:
+            original()
+            if self._blocks is None and cuda.is_initialized():
+                self._blocks = _is_set()
+
+        def undo() -> None:
+            # A later replacement by another library stays.
+            if cuda._lazy_init is noted:
+                cuda._lazy_init = original
+
+        cuda._lazy_init = noted
+        self._undo.callback(undo)
+
+    def end_step(self) -> None:
+        self._states.update(self._now())
+
+    def restart(self) -> None:
+        self._states.clear()
+
+    def stop(self) -> None:
+        self._undo.close()
+        for fact, steps in self._states.items():
+            for _ in range(steps):
+                self.observe(fact, Where(None, 0))
+        if self._called_cudnn:
+            self.observe("convolution.called", Where(None, None))
+
+    def _now(self) -> Iterator[str]:
+        import torch
+
+        cudnn = torch.backends.cudnn
+        yield "cudnn.on" if cudnn.enabled else "cudnn.off"
+        is_deterministic = torch.are_deterministic_algorithms_enabled()
+        yield "algorithms.deterministic" if is_deterministic else "algorithms.any"
+        if cudnn.benchmark:
+            yield "cudnn.benchmark"
+        if self._blocks is not None:
+            yield "launches.blocking" if self._blocks else "launches.not-blocking"
+        yield "float32.exact" if torch.get_float32_matmul_precision() == "highest" else "float32.tf32"
+
+    def _convolved(self, call: Call) -> None:
+        self._called_cudnn = True
+
+
+def _is_set() -> bool:
+    return os.environ.get(_BLOCKING, "") not in ("", "0")
+
+
+class Debugging(Witness):
+    """Watches debugging of autograd: backward passes under anomaly detection, checks of gradients, ranges."""
+
+    facts: ClassVar = {
+        "anomaly.backward": "a backward pass kept stacks and looked for NaN, because of this switch",
+        "anomaly.unchecked": "a backward pass kept stacks, but did not look for NaN",
+        "backward.plain": "a backward pass ran without anomaly detection",
+        "gradients.checked": "gradients were compared with finite differences",
+        "ranges.recorded": "an event was recorded for each operation",
+    }
+    _switch: Place | None = None
+    """Where anomaly detection was switched on last."""
+
+    def start(self) -> None:
+        from torch.autograd import anomaly_mode, profiler
+
+        self._undo = ExitStack()
+        for switch in (anomaly_mode.set_detect_anomaly, anomaly_mode.detect_anomaly):
+            self._note_construction(switch, self._guarded(self._switched))
+        for ranges in (profiler.emit_nvtx, profiler.emit_itt):
+            self._note_construction(ranges, self._guarded(self._ranged))
+
+    def calls(self) -> Iterator[tuple[Any, str, Handler]]:
+        import torch
+
+        yield torch.Tensor, "backward", self._differentiated
+        yield torch.autograd, "backward", self._differentiated
+        yield torch.autograd, "grad", self._differentiated
+        for name in ("gradcheck", "gradgradcheck"):
+            yield torch.autograd, name, self._checked
+
+    def stop(self) -> None:
+        self._undo.close()
+
+    def _note_construction(self, owner: Any, handle: Callable[..., None]) -> None:
+        original = owner.__init__
+
+        def noted(thing: Any, *arguments: Any, **named: Any) -> None:
+            original(thing, *arguments, **named)
+            handle(thing, sys._getframe(1))
+
+        def undo() -> None:
+            # A later replacement by another library stays.
+            if owner.__init__ is noted:
+                owner.__init__ = original
+
+        noted.__wrapped__ = original  # type: ignore[attr-defined]
+        owner.__init__ = noted
+        self._undo.callback(undo)
+
+    def _switched(self, _: Any, frame: Any) -> None:
+        import torch
+
+        where = self.where(frame)
+        if where is not None and torch.is_anomaly_enabled():
+            self._switch = where.place
+
+    def _ranged(self, ranges: Any, frame: Any) -> None:
+        if ranges.enabled and (where := self.where(frame)) is not None:
+            self.observe("ranges.recorded", where)
+
+    def _differentiated(self, call: Call) -> None:
+        import torch
+
+        now = self._recording.now(None)
+        if not torch.is_anomaly_enabled():
+            self.observe("backward.plain", now)
+        elif torch.is_anomaly_check_nan_enabled():
+            self.observe("anomaly.backward", Where(self._switch, now.step), ms=call.ms)
+        else:
+            self.observe("anomaly.unchecked", Where(self._switch, now.step))
+
+    def _checked(self, call: Call) -> None:
+        self.observe("gradients.checked", call.where, ms=call.ms)
