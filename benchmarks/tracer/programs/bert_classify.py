@@ -5,8 +5,14 @@ from transformers import BertConfig, BertForSequenceClassification, get_linear_s
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CONFIG = BertConfig(
-    hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256, vocab_size=500,
-    max_position_embeddings=64, num_labels=3, problem_type="single_label_classification",
+    hidden_size=128,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=256,
+    vocab_size=500,
+    max_position_embeddings=64,
+    num_labels=3,
+    problem_type="single_label_classification",
 )
 
 

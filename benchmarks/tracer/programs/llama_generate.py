@@ -5,8 +5,16 @@ from transformers import LlamaConfig, LlamaForCausalLM, StoppingCriteria, Stoppi
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CONFIG = LlamaConfig(
-    hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-    vocab_size=500, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    hidden_size=128,
+    intermediate_size=256,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    vocab_size=500,
+    max_position_embeddings=256,
+    pad_token_id=0,
+    bos_token_id=1,
+    eos_token_id=2,
 )
 
 
@@ -26,8 +34,14 @@ def main():
     prompt[0, :4] = 0
     common = {"attention_mask": mask, "max_new_tokens": 12}
     sampled = model.generate(
-        prompt, do_sample=True, top_k=20, top_p=0.9, temperature=0.8, repetition_penalty=1.1,
-        stopping_criteria=StoppingCriteriaList([Repeats()]), **common,
+        prompt,
+        do_sample=True,
+        top_k=20,
+        top_p=0.9,
+        temperature=0.8,
+        repetition_penalty=1.1,
+        stopping_criteria=StoppingCriteriaList([Repeats()]),
+        **common,
     )
     print(sampled[:, 12:].tolist())
     print(model.generate(prompt, do_sample=False, **common)[0].cpu().numpy())

@@ -5,8 +5,15 @@ from transformers import MixtralConfig, MixtralForCausalLM
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CONFIG = MixtralConfig(
-    hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-    vocab_size=500, num_local_experts=4, num_experts_per_tok=2, output_router_logits=True,
+    hidden_size=128,
+    intermediate_size=256,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    vocab_size=500,
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    output_router_logits=True,
 )
 
 

@@ -4,9 +4,7 @@ import torch
 from transformers import T5Config, T5ForConditionalGeneration
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-CONFIG = T5Config(
-    d_model=128, d_kv=32, d_ff=256, num_layers=2, num_heads=4, vocab_size=500, decoder_start_token_id=0
-)
+CONFIG = T5Config(d_model=128, d_kv=32, d_ff=256, num_layers=2, num_heads=4, vocab_size=500, decoder_start_token_id=0)
 
 
 def main():

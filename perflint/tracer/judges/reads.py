@@ -48,7 +48,12 @@ def _by_frequency(case: Case, what: str) -> Verdict | None:
 
 def _computes(case: Case) -> Verdict | None:
     """The judge of metrics that are computed in each step."""
-    return _by_frequency(case, "the metric was computed")
+    judged = _by_frequency(case, "the metric was computed")
+    if judged is None and case.ran:
+        return Verdict(
+            Ruling.UNDECIDED, "in no recorded step were the runs of lines counted; trace with more `--steps`"
+        )
+    return judged
 
 
 def _copies_statistics(case: Case) -> Verdict | None:

@@ -14,6 +14,11 @@ from collections.abc import Callable
 _is_on = False
 
 
+def is_on() -> bool:
+    """True if a GPU is simulated in this process."""
+    return _is_on
+
+
 def start(note: Callable[[str, str], None]) -> None:
     """Simulate one GPU in this process from here on, until it ends. Needs torch.
 

@@ -81,7 +81,12 @@ def moved(copy: Method, tensor: Any, target: At, non_blocking: bool) -> Any:
 def _to(original: Method) -> Method:
     import torch
 
-    real_device = torch._C.TensorBase.device.__get__
+    getter = torch._C.TensorBase.device.__get__
+
+    def real_device(tensor: Any) -> Any:
+        # Modes and subclasses would ask for the device that the tensor would be on.
+        with torch._C.DisableTorchFunction():
+            return getter(tensor)
 
     def to(tensor: Any, *args: Any, **named: Any) -> Any:
         wanted, rest = _wanted(args, named)

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from perflint.tracer import simulation
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
 
@@ -138,7 +139,7 @@ class Duplicates(Witness):
 
     def _follow(self, source: Any, result: Any, where: Where) -> None:
         """Follow a copy until its memory is freed."""
-        if not (_is_plain(source) and _is_plain(result)) or len(self._open) >= OPEN_LIMIT:
+        if not (_is_plain(source) and _is_plain(result)) or len(self._open) >= OPEN_LIMIT or _is_watched():
             return
         memory, of_source = result.untyped_storage(), source.untyped_storage()
         if source.is_inference() or result.is_inference() or not of_source.resizable():
@@ -195,6 +196,13 @@ class Duplicates(Witness):
         self.observe(fact, copy.where, bytes=copy.size, detail=copy.detail)
         if not copy.was_temporary:
             self.observe("copy.of-kept", copy.where, bytes=copy.size, detail=copy.detail)
+
+
+def _is_watched() -> bool:
+    """True if the program sees each operator, as selective checkpoints do: it must not see those of the tracer."""
+    import torch
+
+    return torch._C._len_torch_dispatch_stack() > int(simulation.is_on())
 
 
 def _is_plain(tensor: Any) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perflint.findings import Ruling
+from tests.tracer.device import python
 from tests.tracer.witnesses.running import observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-YES, NO, FREE = Ruling.CONFIRMED, Ruling.REFUTED, Ruling.NO_COST
+YES, NO, FREE, OPEN = Ruling.CONFIRMED, Ruling.REFUTED, Ruling.NO_COST, Ruling.UNDECIDED
 COPIES = """
 import copy
 import sys
@@ -271,3 +273,113 @@ def test_data(tmp_path: Path) -> None:
         'torch.save(model.state_dict(), "once.pt")': NO,
     }
     assert verdicts(tmp_path, "TPF123") == {"gc.collect()": YES}
+
+
+PLAIN = """
+import weakref
+
+def total(parts):
+    out = torch.zeros(64, 8)
+    for part in parts:
+        out = torch.cat([out, part])
+    return out
+
+def rows(x: torch.Tensor):
+    out = torch.empty_like(x)
+    for i in range(x.shape[0]):
+        out[i] = x[i] / x[i].norm()
+    return out
+
+def cast(x: torch.Tensor):
+    return x.type(torch.LongTensor)
+
+def unused(x: torch.Tensor):
+    return x.type(torch.IntTensor)
+
+def copied(x: torch.Tensor):
+    needless = x.clone()
+    return needless + 1
+
+model = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+seen = []
+for step in range(6):
+    x = torch.ones(16, 4)
+    model(x).sum().backward()
+    optimizer.step()
+    total([torch.ones(2048, 8)] * 3)
+    rows(x)
+    cast(x)
+    copied(x)
+    x.data_ptr()
+    dead = x.clone()
+    storage = weakref.ref(dead.untyped_storage())
+    del dead
+    seen.append((storage() is None, x._version, x.clone()._version))
+assert seen == [(True, 0, 0)] * 6, seen
+"""
+AFTER = """
+import torch
+from torch import nn
+from perflint.tracer.session import trace
+import copy, gc
+
+before = torch.Tensor.__deepcopy__, nn.Parameter.__deepcopy__, list(gc.callbacks), torch.Tensor.__dict__.get("clone")
+with trace():
+    assert torch.Tensor.__deepcopy__ is not before[0]
+    kept = torch.ones(2).clone()
+    other = copy.deepcopy(nn.Parameter(kept))
+after = torch.Tensor.__deepcopy__, nn.Parameter.__deepcopy__, list(gc.callbacks), torch.Tensor.__dict__.get("clone")
+assert before == after
+"""
+
+
+def test_without_a_gpu(tmp_path: Path) -> None:
+    trace = traced(tmp_path, PLAIN, simulate=False)
+    # Built-in functions are watched in two steps, of which the first ends before the call; methods in all of them.
+    assert trace.header.call_steps == 2
+    assert observed(trace, "out = torch.cat") == {"cat.apart": 1, "cat.grew": 2}
+    assert observed(trace, "needless = ")["copy.unwritten"] == 6
+    assert verdicts(tmp_path, "TPF207") == {"out = torch.cat([out, part])": FREE}
+    assert verdicts(tmp_path, "TPF208") == {"for i in range(x.shape[0]):": OPEN}
+    assert verdicts(tmp_path, "TPF213")["needless = x.clone()"] is YES
+    assert verdicts(tmp_path, "TPF206")["return x.type(torch.LongTensor)"] is OPEN
+    assert verdicts(tmp_path, "TPF206")["return x.type(torch.IntTensor)"] is not OPEN
+
+
+def test_nothing_stays(tmp_path: Path) -> None:
+    (tmp_path / "after.py").write_text(AFTER)
+    done = python(tmp_path, "after.py")
+    assert done.code == 0, done.err
+
+
+def test_copies_that_the_program_sees_are_not_followed() -> None:
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from perflint.tracer.places import Locator
+    from perflint.tracer.recording import Recording
+    from perflint.tracer.witnesses.base import Call
+    from perflint.tracer.witnesses.duplicates import Duplicates
+
+    operators: list[str] = []
+
+    class Logged(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            operators.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    recording = Recording(Locator(Path.cwd()))
+    witness = Duplicates(recording, lambda do: do, lambda thing: None)
+    witness.start()
+    try:
+        follow = next(handle for owner, name, handle in witness.calls() if name == "clone")
+        x = torch.ones(2)
+        with Logged():
+            y = x.clone()
+            follow(Call(torch.Tensor.clone, (x,), {}, y, recording.now(None)))
+        assert operators == ["aten.clone.default"]
+        follow(Call(torch.Tensor.clone, (x,), {}, x.clone(), recording.now(None)))
+    finally:
+        witness.stop()
+    assert [seen.fact for seen in recording.observations()] == ["copy.unwritten", "copy.of-kept"]
