@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from perflint.tracer.recording import Recording, Where
@@ -78,12 +78,14 @@ class CallWatch:
         from torch.compiler import is_compiling
 
         original = getattr(owner, name)
+        called, frame = self._called, sys._getframe
 
-        @functools.wraps(original)
-        def watched(*args: Any, **named: Any) -> Any:
+        def wrapper(*args: Any, **named: Any) -> Any:
             if is_compiling():
                 return original(*args, **named)
-            return self._called(original, handlers, args, named, sys._getframe(1))
+            return called(original, handlers, args, named, frame(1))
+
+        watched = functools.wraps(original)(_with_globals_of(original, wrapper))
 
         if name in vars(owner):
             self._undo.callback(setattr, owner, name, original)
@@ -132,6 +134,16 @@ class CallWatch:
         if where is not None and self._samples and function in self._builtin:
             return replace(where, sampled=True)
         return where
+
+
+def _with_globals_of(original: Any, wrapper: Any) -> Any:
+    """A wrapper that uses no global names of its own, with the global names of the function in it.
+
+    TorchScript compiles the source of the function, and looks up its names in the wrapper.
+    """
+    if not isinstance(original, FunctionType):
+        return wrapper
+    return FunctionType(wrapper.__code__, original.__globals__, wrapper.__name__, None, wrapper.__closure__)
 
 
 def _is_wrapper(code: CodeType) -> bool:

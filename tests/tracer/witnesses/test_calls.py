@@ -113,3 +113,16 @@ def test_each_witness_describes_its_facts() -> None:
     names = [name for witness in witness_classes() for name in witness.facts]
     assert names and len(names) == len(set(names))
     assert all(meaning for witness in witness_classes() for meaning in witness.facts.values())
+
+
+def test_torchscript_compiles_functions_that_are_watched() -> None:
+    import torch
+    from torch.nn import functional
+
+    def weighed(x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return torch.norm(functional.softmax(x, dim=-1), dim=-1) + x.sum(-1)
+
+    with watching((functional, "softmax"), (torch, "norm"), (torch.Tensor, "sum")):
+        scripted = torch.jit.script(weighed)
+        result = scripted(torch.ones(2, 4))
+    assert result.tolist() == weighed(torch.ones(2, 4)).tolist()
