@@ -58,6 +58,9 @@ class AutogradInGraph(BreakRule):
     No fix: `torch.func.grad` needs the energy as a function.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.backward() call" (GB0123), "Unsupported
     Tensor.requires_grad_() call" (GB0125) or "using `torch.autograd.grad`" (GB9186).
 

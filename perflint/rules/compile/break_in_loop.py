@@ -95,6 +95,9 @@ class BreakInLoop(BreakRule):
     No fix: see the rule for the kind of break.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints the break with "Skipping the frame"; `torch._dynamo.explain(f)(x)`
     finds no graph of the function. A profile has no region of it, and no kernel named `triton_…`.
 

@@ -66,6 +66,9 @@ class CompileInHotPath(Rule):
     No fix: only the author can say where the compiled object should be kept.
 
     ## How a GPU shows it
+    A trace counts the calls of `torch.compile` in each step. Calls in several steps confirm the finding; one call in
+    all steps refutes it.
+
     A profile shows `torch/__init__.py: compile` and `OptimizedModule.__init__` on the CPU in each step.
 
     ## References

@@ -71,6 +71,8 @@ class CompileResultDropped(Rule):
     would make it local.
 
     ## How a GPU shows it
+    A trace confirms the finding if the result was freed before anything was compiled.
+
     A profile has no `CompiledFxGraph`, no `Torch-Compiled Region` and no kernel named `triton_…`;
     `torch._dynamo.utils.counters["stats"]` is empty.
 

@@ -73,6 +73,9 @@ class DynamicShapeOp(BreakRule):
     No fix: keeping the size changes the order of sums, and the result for an empty mask.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Dynamic shape operator" (GB0036), or "Attempted to use
     `torch.nn.functional.one_hot` with data-dependent output shape" (GB0246).
 

@@ -66,6 +66,9 @@ class HiddenCompileErrors(Rule):
     No fix: without the setting the failure becomes visible.
 
     ## How a GPU shows it
+    A trace confirms the finding if an error of the compiler was hidden, or if a function was compiled again more often
+    than the default permits. It is refuted if functions were compiled, and nothing of this happened.
+
     `TORCH_LOGS=recompiles` prints each compilation with the guard that failed; a trace of perflint
     records them. A profile of a function that failed has no compiled region.
 

@@ -69,6 +69,9 @@ class PrintOrLog(BreakRule):
     No fix: only the author can say whether the text is still needed.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Failed to trace builtin operator `print`" (GB0059) or
     "logging.Logger method not supported for non-export cases" (GB0291).
 

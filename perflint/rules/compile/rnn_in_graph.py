@@ -67,6 +67,9 @@ class RnnInGraph(BreakRule):
     No fix: a model with another layer is another model.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Attempted to wrap RNN, GRU, or LSTM" (GB0014).
 
     ## References

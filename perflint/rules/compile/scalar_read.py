@@ -61,6 +61,9 @@ class ScalarRead(BreakRule):
     No fix: the use of the number decides whether a tensor can replace it.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Unsupported Tensor.item() call with capture_scalar_outputs=False"
     (GB0124), or "Data dependent operator" (GB0033); `torch._dynamo.explain(f)(x)` counts it. A trace
     of perflint records it with its line.

@@ -56,6 +56,9 @@ class SizeFromTensor(BreakRule):
     No fix: only the author can say where the CPU knows the number.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Data dependent operator" (GB0033) or "Unsupported Tensor.item()
     call" (GB0124).
 

@@ -60,6 +60,9 @@ class TensorBranch(BreakRule):
     No fix: `torch.where` computes both branches, and `torch.cond` needs them as functions.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Data-dependent branching" (GB0170); with `fullgraph=True` that is
     an error. `torch._dynamo.explain(f)(x)` counts the graphs.
 

@@ -78,6 +78,9 @@ class UntraceableCall(BreakRule):
     No fix: only the author can say where the call belongs.
 
     ## How a GPU shows it
+    A trace confirms the finding if a graph ended at this line, or if torch.compile gave up on the function here. It is
+    refuted if torch.compile traced the line and no graph ended there.
+
     `TORCH_LOGS=graph_breaks` prints "Attempted to call function marked as skipped" (GB0007), "Attempted
     to copy.deepcopy a tensor" (GB4198), "torch.Generator method" (GB7650) and the like.
 

@@ -62,6 +62,9 @@ class MutatedGraphInput(Rule):
     No fix: only the author can say who owns the tensor.
 
     ## How a GPU shows it
+    A trace confirms the finding if the compiler names this line as the reason for a skipped CUDA graph. It is refuted
+    if the line was compiled and no CUDA graph was skipped.
+
     `TORCH_LOGS=perf_hints` prints "skipping cudagraphs due to mutated inputs" with the line; a trace of
     perflint has a `cudagraph-skip` record. A profile shows no `cudaGraphLaunch`.
 

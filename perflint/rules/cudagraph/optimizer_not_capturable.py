@@ -66,6 +66,8 @@ class OptimizerNotCapturable(Rule):
     steps outside of graphs become slower.
 
     ## How a GPU shows it
+    A trace confirms the finding if the capture ended with an error here, and refutes it if the capture ended well.
+
     The capture raises the error above.
 
     ## References

@@ -68,6 +68,8 @@ class UncapturableCall(Rule):
     No fix of its own: the rule that reports the wait may have one.
 
     ## How a GPU shows it
+    A trace confirms the finding if the capture ended with an error here, and refutes it if the capture ended well.
+
     The capture raises "CUDA error: operation not permitted when stream is capturing". An eager run of the
     same code under `torch.cuda.set_sync_debug_mode("error")` raises at the line.
 

@@ -159,8 +159,6 @@ JUDGES: dict[str, Judge] = {
     **{code: partial(_deprecated, code=code) for code in ("TPF377", "TPF901", "TPF902", "TPF903", "TPF904")},
 }
 UNDECIDED: dict[str, str] = {
-    "TPF375": "a trace does not show whether the call compiled the extension or found it built; "
-    "`load(..., verbose=True)` prints it",
     "TPF378": "the run does not show whether the name is there; `python -c 'import torch; …'` does",
     "TPF962": "no wait came right before the clock was read; `torch.cuda.synchronize()` there shows the difference",
     **dict.fromkeys(

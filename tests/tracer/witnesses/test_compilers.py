@@ -1,0 +1,116 @@
+"""torch.compile and captures of CUDA graphs in real runs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.findings import Ruling
+from tests.tracer.witnesses.running import observed, traced, verdicts
+
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+COMPILED = """
+import torch._dynamo
+
+torch._dynamo.config.suppress_errors = True
+torch._dynamo.config.cache_size_limit = 10**4
+permitted = getattr(torch._dynamo.config, "reorderable_logging_" + "functions")
+
+
+@torch.compile(backend="eager")
+def plain(x):
+    if x.shape[0] > 100:
+        print("never")
+    if x.dim() == 1:
+        print("broken")
+    y = x * 2
+    return y
+
+
+@torch.compile(backend="eager")
+def loop(x):
+    for i in range(2):
+        print("in a loop")
+        x = x + 1
+    return x
+
+
+@torch.compile(backend="eager")
+def whole(x, mode):
+    if mode:
+        print("here")
+    return x.sum() + 1
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return torch.compile(lambda t: t * 2, backend="eager")(x)
+
+
+net = Net()
+torch.compile(net, backend="eager")
+for step in range(4):
+    y = plain(torch.ones(3)) + loop(torch.ones(3))
+    permitted.add(print)
+    whole(torch.ones(3), True)
+    permitted.discard(print)
+    net(torch.ones(2))
+"""
+CAPTURED = """
+def fake(self):
+    return self
+
+
+torch.cuda.graph = type("graph", (), {"__enter__": fake, "__exit__": lambda self, *error: False})
+from perflint.tracer import session
+from perflint.tracer.witnesses.compilers import Captures
+
+for witness in session._current._witnesses._all:
+    if isinstance(witness, Captures):
+        witness.start()
+x = torch.ones(3, device="cuda")
+with torch.cuda.graph():
+    y = x.sum().cpu()
+
+
+def fails(x):
+    raise RuntimeError("not permitted")
+
+
+try:
+    with torch.cuda.graph():
+        z = fails(x)
+except RuntimeError:
+    pass
+"""
+
+
+def test_compiled_functions(tmp_path: Path) -> None:
+    trace = traced(tmp_path, COMPILED, simulate=False)
+    assert "compile.traced" in observed(trace, "y = x * 2")
+    assert observed(trace, 'print("broken') == observed(trace, 'print("never') == {}
+    assert "compile.gave-up" in observed(trace, 'print("in a loop")')
+    assert observed(trace, "torch.compile(lambda")["compile.called"] >= 4
+    assert observed(trace, "torch.compile(net")["compile.unused"] == 1
+    found = verdicts(tmp_path, "TPF702,TPF703,TPF705,TPF710,TPF711,TPF713")
+    confirmed = {text for text, ruling in found.items() if ruling is Ruling.CONFIRMED}
+    assert confirmed == {
+        'print("broken")',
+        'print("in a loop")',
+        'return torch.compile(lambda t: t * 2, backend="eager")(x)',
+        'torch.compile(net, backend="eager")',
+    }
+    assert found['print("never")'] is None
+    assert {text for text, ruling in found.items() if ruling is Ruling.REFUTED} == {
+        "torch._dynamo.config.suppress_errors = True",
+        "torch._dynamo.config.cache_size_limit = 10**4",
+        'print("here")',
+    }
+
+
+def test_captures(tmp_path: Path) -> None:
+    trace = traced(tmp_path, CAPTURED)
+    assert observed(trace, "with torch.cuda.graph") == {"capture.done": 1, "capture.failed": 1}
+    assert observed(trace, "raise RuntimeError") == {"capture.raised": 1}
