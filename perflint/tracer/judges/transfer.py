@@ -32,7 +32,7 @@ _WRITTEN = {
     "copy.written": "the copy was written to",
     "copy.source-written": "the source was written to while the copy lived",
 }
-_NONE = {"copy.none": "the call copied nothing: it returned its argument"}
+_NONE = {"copy.returned": "the call copied nothing: it returned its argument"}
 _DATA = re.compile(r"(?<!\butils)(?<!\bself)\.data\b(?!\s*import)")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

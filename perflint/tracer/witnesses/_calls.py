@@ -56,7 +56,8 @@ class CallWatch:
             if is_method or hasattr(function, "__code__"):
                 self._wrap(owner, name, handlers)
             else:
-                self._builtin.setdefault(function, []).extend(handlers)
+                # The method may be wrapped for another handler.
+                self._builtin.setdefault(_unwrapped(function), []).extend(handlers)
 
     def start_builtins(self) -> None:
         """Watch the built-in functions, too, on this thread."""
@@ -98,7 +99,7 @@ class CallWatch:
         if caller.f_code.co_filename.startswith(_PERFLINT):
             # A wrapper of ours is at work: to call it once more would do its work twice.
             return _unwrapped(function)(*args, **named)
-        handlers = self._builtin.get(function)
+        handlers = self._builtin.get(_unwrapped(function))
         if not handlers:
             return function(*args, **named)
         return self._called(function, handlers, args, named, caller)
@@ -131,7 +132,7 @@ class CallWatch:
         key = (frame.f_code, frame.f_lasti)
         self._seen[key] += 1
         where = self._recording.where(frame) if self._seen[key] <= CALL_LIMIT else None
-        if where is not None and self._samples and function in self._builtin:
+        if where is not None and self._samples and _unwrapped(function) in self._builtin:
             return replace(where, sampled=True)
         return where
 

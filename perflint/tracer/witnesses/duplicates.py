@@ -56,7 +56,7 @@ class Duplicates(Witness):
         "copy.unknown": "torch did not count the writes to the copy or its source",
         "copy.of-temporary": "nothing but the expression held the copied tensor",
         "copy.of-kept": "the copied tensor was held by something else, too",
-        "copy.none": "the call copied nothing: it returned its argument",
+        "copy.returned": "the call copied nothing: it returned its argument",
     }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
@@ -128,7 +128,7 @@ class Duplicates(Witness):
         if not isinstance(source, torch.Tensor) or not isinstance(call.result, torch.Tensor):
             return
         if call.result is source:
-            self.observe("copy.none", call.where, detail=shape_of(source))
+            self.observe("copy.returned", call.where, detail=shape_of(source))
         else:
             self._follow(source, call.result, call.where)
 

@@ -126,3 +126,18 @@ def test_torchscript_compiles_functions_that_are_watched() -> None:
         scripted = torch.jit.script(weighed)
         result = scripted(torch.ones(2, 4))
     assert result.tolist() == weighed(torch.ones(2, 4)).tolist()
+
+
+def test_an_operator_is_seen_although_its_method_is_wrapped() -> None:
+    import torch
+
+    x = torch.ones(2)
+    with watching((torch.Tensor, "add_"), (torch.Tensor, "__iadd__")) as calls:
+        x += 1
+        assert len(calls) == 1
+        x.add_(1)
+        assert len(calls) == 2
+    with watching((torch.Tensor, "__iadd__"), (torch.Tensor, "add_")) as calls:
+        x += 1
+        x.add_(1)
+    assert len(calls) == 2

@@ -23,7 +23,7 @@ for step in range(3):
 
 def test_conversions(tmp_path: Path) -> None:
     trace = traced(tmp_path, PROGRAM)
-    assert observed(trace, "there = ") == {"to.other-device": 3}
+    assert observed(trace, "there = ") == {"to.other-device": 3, "arrived.other-dtype": 3}
     assert observed(trace, "stays = ") == {"to.same-tensor": 3}
     assert observed(trace, "half = ") == {"to.same-device": 3}
     assert trace.header.line_steps == 3

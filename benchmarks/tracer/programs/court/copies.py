@@ -38,7 +38,7 @@ for _ in range(12):
     held.add_(1)
     fresh = (x + y).clone()  # fact: copy.of-temporary
     wide = held.repeat(64, 1)  # fact: copy.of-kept
-    same = x.contiguous()  # fact: copy.none
+    same = x.contiguous()  # fact: copy.returned
     deep = copy.deepcopy(x)  # fact: copy.unwritten
     pointed = x.clone()  # fact: copy.unknown
     pointed.data_ptr()
