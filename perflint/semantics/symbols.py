@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from perflint.frozen import dataclass
@@ -46,6 +47,13 @@ class Variable:
     """The scopes with code that binds, reads or declares it."""
 
     @property
+    def assigned(self) -> Iterator[ast.expr]:
+        """The values of its assignments, without those of which it gets only a part."""
+        for binding in self.bindings:
+            if binding.how is How.ASSIGNED and binding.whole and binding.value is not None:
+                yield binding.value
+
+    @property
     def is_shared(self) -> bool:
         """True if a function or class declares it `global` or `nonlocal`."""
         return any(self.name in scope.declared for scope in self.seen_in)
@@ -55,6 +63,15 @@ class Variable:
         """True if it belongs to a function, and only the code of that function, not of those inside it, mentions it."""
         home = self.scope.frame
         return isinstance(home.node, _FUNCTIONS) and all(scope.frame is home for scope in self.seen_in)
+
+    @property
+    def is_captured(self) -> bool:
+        """True if a function or lambda inside its scope binds, reads or declares it."""
+        return any(
+            isinstance(inner.node, _FUNCTIONS)
+            for scope in self.seen_in
+            for inner in takewhile(lambda inner: inner is not self.scope, scope.chain)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

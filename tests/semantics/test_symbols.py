@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflint.semantics.structure import scan
-from perflint.semantics.symbols import Scope, Symbols
+from perflint.semantics.symbols import Scope, Symbols, Variable
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 KINDS = {ast.ListComp: "listcomp", ast.SetComp: "setcomp", ast.DictComp: "dictcomp", ast.GeneratorExp: "genexpr"}
@@ -237,3 +237,53 @@ def test_scopes_of_any_program_agree_with_the_compiler(random: Random) -> None:
     except SyntaxError:
         return
     agree(text)
+
+
+def variable(symbols: Symbols, name: str) -> Variable:
+    """The only variable of that name."""
+    (found,) = (each for each in symbols.variables if each.name == name)
+    return found
+
+
+def test_calls_belong_to_the_function_whose_code_makes_them() -> None:
+    symbols = table(
+        """
+a()
+@b()
+def outer(x=c()):
+    d()
+    class Inner(e()):
+        f()
+        def method(self):
+            g(lambda: h())
+    return [i() for _ in j()]
+"""
+    )
+    by_function = {getattr(scope.node, "name", ""): calls for scope, calls in symbols.calls.items()}
+    names = {name: "".join(sorted(ast.unparse(call.func) for call in calls)) for name, calls in by_function.items()}
+    assert names == {"": "abc", "outer": "defij", "method": "gh"}
+
+
+def test_captured_variables_are_those_that_inner_functions_mention() -> None:
+    symbols = table(
+        """
+def outer(read, kept):
+    bound, of_class, part = 0, 1, 2
+    def inner():
+        nonlocal bound
+        bound = read
+    class Held:
+        use = of_class
+    [kept for _ in part]
+    return lambda: by_lambda
+by_lambda = 3
+"""
+    )
+    captured = {each.name for each in symbols.variables if each.is_captured and each.bindings}
+    assert captured == {"read", "bound", "by_lambda"}
+
+
+def test_assigned_values_are_whole() -> None:
+    symbols = table("x = 1\nx, y = 2, 3\nx += 4\nx: int = 5\nfor x in z: pass\n")
+    assert [ast.unparse(value) for value in variable(symbols, "x").assigned] == ["1", "5"]
+    assert not list(variable(symbols, "y").assigned)

@@ -95,7 +95,7 @@ class Carriers:
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found.append((node, self._attribute(node)))
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
-                if node.id not in self._survey.imported and node.id not in self._survey.by_name:
+                if not self._survey.is_code(node):
                     found.append((node, Carry.UNSEEN))
         return [(place, carry) for place, carry in found if carry is not Carry.NONE]
 

@@ -94,23 +94,17 @@ class Contexts:
     def _suspends(self, outer: ast.AST) -> bool:
         known = self._suspending.get(outer)
         if known is None:
-            scope = self._survey.scope_around(outer)
-            known = any(self._is_suspending(scope, context) for context in _contexts_of(outer))
-            self._suspending[outer] = known
+            known = self._suspending[outer] = any(map(self._is_suspending, _contexts_of(outer)))
         return known
 
-    def _is_suspending(self, scope: Scope, expression: ast.expr) -> bool:
+    def _is_suspending(self, expression: ast.expr) -> bool:
         if speaks_of_autograd(expression):
             return True
         name = last_name(expression)
         if isinstance(expression, ast.Call) or not isinstance(expression, ast.Name):
             return self._is_suspending_name(name)
-        assigned = (value for value in self._survey.assigned.get(name, ()) if self._is_around(value, scope))
-        return any(speaks_of_autograd(value) for value in assigned) or self._is_suspending_name(name)
-
-    def _is_around(self, value: ast.expr, scope: Scope) -> bool:
-        home = self._survey.scope_around(value)
-        return any(around is home for around in scope.chain)
+        assigned = self._survey.model.symbols.variable(expression).assigned
+        return any(map(speaks_of_autograd, assigned)) or self._is_suspending_name(name)
 
     def _is_suspending_name(self, name: str) -> bool:
         """A context manager or decorator of the project: by what it does, or by its name if it is not seen."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.rules.evaluation._scopes import Scope, Survey
-from perflint.semantics.binders import parameters
+from perflint.semantics.binders import How
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name
 
@@ -38,46 +38,23 @@ class _Dispatch:
     # Functions
 
     def _plain(self, call: ast.Call) -> Scope | None:
-        name, survey = last_name(call), self._survey
-        named = [scope for scope in survey.by_name.get(name, ()) if scope.owner is None]
-        if len(named) != 1 or name in survey.imported or name in survey.classes:
+        """The function that a name stands for, if all other bindings of the name keep it: `step = compile(step)`."""
+        if not isinstance(call.func, ast.Name):
             return None
-        if survey.model.symbols.declares(None, name):
-            # Functions of the file may assign another one to it.
+        bindings = self._survey.model.symbols.variable(call.func).bindings
+        defined = [binding.node for binding in bindings if binding.how is How.DEFINITION]
+        if len(defined) != 1 or not all(self._is_wrapper(each.node) for each in bindings if each.node not in defined):
             return None
-        return named[0] if self._sees(call, named[0]) else None
+        named = self._survey.by_name.get(call.func.id, ())
+        return next((scope for scope in named if scope.node is defined[0] and scope.owner is None), None)
 
-    def _sees(self, call: ast.Call, function: Scope) -> bool:
-        """True if the name of a function means this function at a call: no variable there has the same name."""
-        name = function.name
-        if any(isinstance(outer, ast.Lambda) and name in parameters(outer) for outer in self._around(call)):
-            return False
-        for around in self._survey.scope_around(call).chain:
-            if name in around.names and not self._is_wrapped(around, name):
-                return False
-            if around is function.outer:
-                return True
-        return False
-
-    def _around(self, call: ast.Call) -> Iterator[ast.AST]:
-        for outer in self._survey.model.ancestors(call):
-            if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                return
-            yield outer
-
-    def _is_wrapped(self, scope: Scope, name: str) -> bool:
-        """True if a scope assigns to a name only what keeps the function: `step = torch.compile(step)`."""
-        if not isinstance(scope.node, ast.Module) and name in parameters(scope.node):
-            return False
-        stores = [node for node in scope.nodes if isinstance(node, ast.Name) and node.id == name]
-        return all(self._is_wrapper(node) for node in stores if isinstance(node.ctx, ast.Store))
-
-    def _is_wrapper(self, target: ast.Name) -> bool:
+    def _is_wrapper(self, target: ast.AST) -> bool:
         around = self._survey.model.parent(target)
         if not isinstance(around, ast.Assign) or not isinstance(around.value, ast.Call):
             return False
-        given = around.value.args
-        return last_name(around.value) in _KEEPS_SIGNATURE and len(given) == 1 and last_name(given[0]) == target.id
+        if last_name(around.value) not in _KEEPS_SIGNATURE or len(around.value.args) != 1:
+            return False
+        return last_name(around.value.args[0]) == last_name(target)
 
     # Methods
 

@@ -80,7 +80,7 @@ def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[a
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in loads:
             around = survey.model.parent(node)
             is_callee = isinstance(around, ast.Call) and around.func is node
-            if not is_callee and node.id not in survey.imported and node.id not in survey.by_name:
+            if not is_callee and not survey.is_code(node):
                 yield node
 
 

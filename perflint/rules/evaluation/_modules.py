@@ -9,7 +9,8 @@ from functools import cached_property
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_false
 from perflint.rules._statements import statement_of
-from perflint.rules.evaluation._scopes import PARAMETERS, Scope, Survey, dotted
+from perflint.rules.evaluation._scopes import PARAMETERS, Survey, dotted
+from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.structure import last_name, walk
@@ -57,10 +58,8 @@ class Modules:
         root = path.partition(".")[0]
         if root in ("self", "cls") and scope.klass is not None:
             return Holder(scope.klass, path)
-        for around in scope.chain:
-            if not isinstance(around.node, ast.Module) and root in around.names:
-                return Holder(around.node, path)
-        return Holder(survey.model.source.tree, path)
+        symbols = survey.model.symbols
+        return Holder(symbols.resolve(symbols.scope_around(node), root).scope.function.node, path)
 
     def _note(self, call: ast.Call) -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr in PARAMETERS:
@@ -79,27 +78,16 @@ class Modules:
             path = dotted(node.value)
             self.trained.add(self.holder(call, path))
         elif isinstance(node, ast.Name) and path:
-            for value in self._assigned(call, path):
+            for value in self._assigned(node):
                 for inner in walk(value):
                     if isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS:
                         self.trained.add(self.holder(call, dotted(inner.value)))
 
-    def _assigned(self, node: ast.AST, name: str) -> list[ast.expr]:
-        """The values that are assigned or added to a name, in the function around a node and those around that."""
-        found: list[ast.expr] = []
-        for around in self._survey.scope_around(node).chain:
-            found += self._assignments.get((around, name), ())
-        return found
-
-    @cached_property
-    def _assignments(self) -> dict[tuple[Scope, str], list[ast.expr]]:
-        found: dict[tuple[Scope, str], list[ast.expr]] = {}
-        statements: list[ast.Assign | ast.AugAssign] = [*self._survey.all(ast.Assign), *self._survey.all(ast.AugAssign)]
-        for node in statements:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(target, ast.Name):
-                    found.setdefault((self._survey.scope_around(node), target.id), []).append(node.value)
-        return found
+    def _assigned(self, name: ast.Name) -> list[ast.expr]:
+        """The values that are assigned or added to the variable of a name."""
+        variable = self._survey.model.symbols.variable(name)
+        added = (each.value for each in variable.bindings if each.how is How.AUGMENTED)
+        return [*variable.assigned, *filter(None, added)]
 
     @cached_property
     def _by_path(self) -> dict[str, list[ast.expr]]:

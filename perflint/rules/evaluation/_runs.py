@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from perflint.frozen import dataclass
 from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
+from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
 from perflint.semantics.project import Module
@@ -168,14 +169,16 @@ def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
     name = last_name(callee)
     if isinstance(survey.model.value(callee), (Class, Function)) or not name.islower() or name in survey.by_name:
         return False
-    if name in survey.imported and not _is_rebound(survey, callee):
+    if name in survey.model.symbols.imported and not _is_rebound(survey, callee):
         return False
     return bool(rule_conventions.is_called_as_model(name))
 
 
 def _is_rebound(survey: Survey, name: ast.expr) -> bool:
     """True if an imported name is assigned to as well: `model = model.Transformer()`."""
-    return isinstance(name, ast.Name) and any(name.id in scope.names for scope in survey.scope_around(name).chain)
+    if not isinstance(name, ast.Name):
+        return False
+    return any(binding.how is not How.IMPORT for binding in survey.model.symbols.variable(name).bindings)
 
 
 def _passed(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:

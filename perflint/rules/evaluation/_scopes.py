@@ -1,21 +1,21 @@
-"""The functions of a file for the evaluation rules: their calls, names, and train/eval switches."""
+"""The functions of a file for the evaluation rules: their calls, and the switches of models to evaluation and back."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TypeVar
 
 from perflint.frozen import dataclass
 from perflint.rules._methods import is_self_or_cls
-from perflint.semantics.binders import parameters
+from perflint.semantics import symbols
+from perflint.semantics.binders import How
 from perflint.semantics.dataflow.reaching import Reaching, reaching
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import Memo, once
 from perflint.semantics.model import Model
-from perflint.semantics.structure import children, last_name, walk
+from perflint.semantics.structure import children, last_name
 
 Loop = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -25,7 +25,7 @@ PARAMETERS = frozenset({"parameters", "named_parameters"})
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _MOST_OF_A_NAME = 8
-"""A method that so many classes of a file define may be any of them; a call of more is followed nowhere."""
+"""A method that so many classes of a file define may be any of them; a call of more is not followed."""
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -44,7 +44,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A switch of a module between training and evaluation; None where a variable decides."""
+    """A switch of a module between training and evaluation; `evaluating` is None if a variable decides."""
 
     line: int
     receiver: str
@@ -71,56 +71,40 @@ class Switched:
         )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scope:
     """A function, or the top level of a file, without the functions that are nested in it."""
 
     node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
     outer: Scope | None
     owner: ast.ClassDef | None
-    calls: list[ast.Call] = field(default_factory=list)
-    modes: list[Mode] = field(default_factory=list)
-    _nodes: list[ast.AST] = field(default_factory=list)
-    _names: frozenset[str] | None = None
-    _modes_by_receiver: dict[str, list[Mode]] | None = None
+    calls: Sequence[ast.Call]
+    modes: Sequence[Mode]
 
-    @property
+    @cached_property
     def nodes(self) -> list[ast.AST]:
-        """Its own nodes, outer ones first; gathered when first asked for."""
-        if not self._nodes:
-            stack: list[ast.AST] = list(reversed(self.node.body))
-            while stack:
-                node = stack.pop()
-                if isinstance(node, ast.ClassDef):
-                    stack.extend(reversed(node.body))
-                elif not isinstance(node, _DEFINITIONS):
-                    self._nodes.append(node)
-                    stack.extend(reversed(children(node)))
-        return self._nodes
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that it binds for itself."""
-        if self._names is None:
-            found: set[str] = set()
-            shared: set[str] = set()
-            if not isinstance(self.node, ast.Module):
-                found.update(parameters(self.node))
-            for node in self.nodes:
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    found.add(node.id)
-                elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                    shared.update(node.names)
-            self._names = frozenset(found - shared)
-        return self._names
+        """Its own nodes, outer ones first."""
+        found: list[ast.AST] = []
+        stack: list[ast.AST] = list(reversed(self.node.body))
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.ClassDef):
+                stack.extend(reversed(node.body))
+            elif not isinstance(node, _DEFINITIONS):
+                found.append(node)
+                stack.extend(reversed(children(node)))
+        return found
 
     def modes_of(self, receiver: str) -> list[Mode]:
         """The switches of one module, by line."""
-        if self._modes_by_receiver is None:
-            self._modes_by_receiver = {}
-            for mode in sorted(self.modes, key=lambda mode: mode.line):
-                self._modes_by_receiver.setdefault(mode.receiver, []).append(mode)
         return self._modes_by_receiver.get(receiver, [])
+
+    @cached_property
+    def _modes_by_receiver(self) -> Mapping[str, list[Mode]]:
+        found: dict[str, list[Mode]] = {}
+        for mode in sorted(self.modes, key=lambda mode: mode.line):
+            found.setdefault(mode.receiver, []).append(mode)
+        return found
 
     @property
     def name(self) -> str:
@@ -148,17 +132,12 @@ class Survey:
         self.model = model
         self._reaching: dict[Scope, Reaching] = {}
         self._switched: dict[Scope | ast.ClassDef, Switched] = {}
-        self.scopes = [Scope(model.source.tree, None, None)]
-        self._by_node: dict[ast.AST, Scope] = {model.source.tree: self.scopes[0]}
+        self.scopes: list[Scope] = []
+        self._by_node: dict[ast.AST, Scope] = {}
         self.classes = {node.name: node for node in self.all(ast.ClassDef)}
-        self.imported = model.symbols.imported.keys()
-        definitions: list[_Definition] = [*self.all(ast.FunctionDef), *self.all(ast.AsyncFunctionDef)]
-        for definition in sorted(definitions, key=_place):
-            self._add(definition)
-        for call in self.all(ast.Call):
-            scope = self.scope_around(call)
-            scope.calls.append(call)
-            scope.modes.extend(_switches(model, call))
+        for names in model.symbols.scopes:
+            if isinstance(names.node, (ast.Module, *_DEFINITIONS)):
+                self._add(names, names.node)
         self.by_name: dict[str, list[Scope]] = {}
         for scope in self.scopes[1:]:
             self.by_name.setdefault(scope.name, []).append(scope)
@@ -177,23 +156,18 @@ class Survey:
         """All nodes of a type in the file, in source order."""
         return self.model.module.structure.nodes.get(kind, [])  # type: ignore[return-value]
 
-    def _add(self, definition: _Definition) -> None:
-        around = self.model.parent(definition)
-        while isinstance(around, ast.stmt) and not isinstance(around, (ast.ClassDef, *_DEFINITIONS)):
-            around = self.model.parent(around)
-        owner = around if isinstance(around, ast.ClassDef) else None
-        scope = Scope(definition, self.scope_around(definition), owner)
-        self._by_node[definition] = scope
+    def _add(self, names: symbols.Scope, node: ast.Module | _Definition) -> None:
+        around = names.outer
+        outer = self._by_node[around.function.node] if around is not None else None
+        owner = around.node if around is not None and isinstance(around.node, ast.ClassDef) else None
+        calls = self.model.symbols.calls.get(names, ())
+        modes = [mode for call in calls for mode in _switches(self.model, call)]
+        self._by_node[node] = scope = Scope(node, outer, owner, calls, modes)
         self.scopes.append(scope)
 
     def scope_around(self, node: ast.AST) -> Scope:
-        """The scope that a node runs in: decorators, defaults and bases run outside of what they belong to."""
-        inner, around = node, self.model.parent(node)
-        while around is not None:
-            if isinstance(around, _DEFINITIONS) and inner in around.body:
-                break
-            inner, around = around, self.model.parent(around)
-        return self._by_node.get(around or self.model.source.tree, self.scopes[0])
+        """The function, or the top level, whose code a node is part of."""
+        return self._by_node[self.model.symbols.scope_around(node).function.node]
 
     def called(self, call: ast.Call) -> list[Scope]:
         """The functions of the file that a call may run: methods by attribute, others by their plain name."""
@@ -201,7 +175,7 @@ class Survey:
         if not named or _switch(call) is not None:
             return []
         is_method = isinstance(call.func, ast.Attribute)
-        if is_method and dotted(call.func).split(".", 1)[0] in self.imported:
+        if is_method and self.is_imported(call.func):
             return []
         if len(named) > _MOST_OF_A_NAME:
             own = self.own_method(call)
@@ -209,12 +183,23 @@ class Survey:
         if is_method:
             return [scope for scope in named if scope.owner is not None]
         plain = [scope for scope in named if scope.owner is None]
-        for around in self.scope_around(call).chain:
-            defined = [scope for scope in plain if scope.outer is around]
-            if defined:
-                return defined
+        bindings = self.model.symbols.variable(call.func).bindings
+        defining = {binding.node for binding in bindings if binding.how is How.DEFINITION}
         # A function that another one returns may get its name again: `step = make_step()`.
-        return plain
+        return [scope for scope in plain if scope.node in defining] or plain
+
+    def is_imported(self, node: ast.expr) -> bool:
+        """True if an import binds the name that a chain of attributes begins with."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and self._is_bound_by(node, How.IMPORT)
+
+    def is_code(self, name: ast.Name) -> bool:
+        """True if a name is bound by an import, or by the definition of a function or class."""
+        return self._is_bound_by(name, How.IMPORT, How.DEFINITION)
+
+    def _is_bound_by(self, name: ast.Name, *ways: How) -> bool:
+        return any(binding.how in ways for binding in self.model.symbols.variable(name).bindings)
 
     def own_method(self, call: ast.Call) -> Scope | None:
         """The method of its own class that `self.name(…)` calls."""
@@ -241,21 +226,12 @@ class Survey:
 
     @cached_property
     def captured(self) -> Mapping[Scope, Set[str]]:
-        """The names of each function that functions and lambdas inside it read."""
+        """The names of each function that functions and lambdas inside it bind or read."""
         found: dict[Scope, set[str]] = {}
-        for scope in self.scopes:
-            inner: set[ast.AST] = set()
-            for node in scope.nodes:
-                if isinstance(node, ast.Lambda) and node not in inner:
-                    bound = set(parameters(node))
-                    for each in walk(node.body):
-                        inner.add(each)
-                        if isinstance(each, ast.Name) and each.id not in bound and each.id in scope.names:
-                            found.setdefault(scope, set()).add(each.id)
-                elif isinstance(node, ast.Name) and node.id not in scope.names:
-                    home = next((each for each in scope.chain if node.id in each.names), None)
-                    if home is not None:
-                        found.setdefault(home, set()).add(node.id)
+        for names in self.model.symbols.scopes:
+            for variable in names.variables.values():
+                if variable.is_captured:
+                    found.setdefault(self._by_node[names.function.node], set()).add(variable.name)
         return found
 
     def is_module_class(self, node: ast.ClassDef | None, depth: int = 5) -> bool:
@@ -321,10 +297,6 @@ class Survey:
 def survey(model: Model) -> Survey:
     """The survey of a file; the rules of the family ask for it one after the other."""
     return Survey(model)
-
-
-def _place(node: ast.stmt) -> tuple[int, int]:
-    return node.lineno, node.col_offset
 
 
 def _switches(model: Model, call: ast.Call) -> Iterator[Mode]:
