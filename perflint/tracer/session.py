@@ -278,7 +278,7 @@ class Session:
         if self._finder.is_final:
             self._finder.stop()
             self._made.stop()
-            self._witnesses.stop()
+            self._witnesses.rest()
         else:
             self._finder.rest()
         self._experiment()

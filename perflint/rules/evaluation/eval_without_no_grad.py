@@ -106,7 +106,11 @@ class EvalWithoutNoGrad(Rule):
     unknown class that computes gradients in its own `forward` fails.
 
     ## How a GPU shows it
-    The output of the model has a `grad_fn` that is released without a backward pass, and
+    A trace watches the output of each call of a module. It confirms the finding if the graph is freed, or still
+    there at the end, without a backward pass through it, and shows the memory that the call left allocated. It also
+    confirms it if a backward pass came, but no input required a gradient and no optimizer read those of the module.
+    The finding is refuted if any other backward pass came, if autograd was off, or if nothing required a gradient.
+    What happens outside of the recorded steps counts as well, because evaluations have no steps of an optimizer.
     `torch.cuda.max_memory_allocated()` drops when the fix is applied.
 
     ## References

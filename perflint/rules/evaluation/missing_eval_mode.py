@@ -100,7 +100,9 @@ class MissingEvalMode(Rule):
 
     ## How a GPU shows it
     Kernels of dropout and of batch normalisation's training path run during the evaluation, and
-    `num_batches_tracked` grows.
+    `num_batches_tracked` grows. A trace reads the mode of dropout, batch normalisation and torch's other layers that
+    the mode changes at each call of a model. It confirms the finding if one of them was in training mode and no
+    backward pass followed. It refutes it if all were in evaluation mode, or if there are none.
 
     ## References
     - https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval

@@ -74,7 +74,9 @@ class NoGradInsteadOfInferenceMode(Rule):
     never enter autograd, and the code that uses it may be far away.
 
     ## How a GPU shows it
-    It does not: the CPU time between launches shrinks by well under a microsecond each.
+    The CPU time between launches shrinks by well under a microsecond each. A trace sees the calls of modules under
+    the context. It refutes the finding if inference mode was already on, or if autograd recorded a call that took one
+    of the results. It confirms it without cost if the GPU was still at work when most of the calls returned.
 
     ## References
     - https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html

@@ -67,7 +67,9 @@ class FrozenParamsWithGrad(Rule):
 
     ## How a GPU shows it
     A timeline shows the backward kernels of the frozen layers. `benchmarks/rules/models.py frozen-body` times a
-    ResNet-50 whose last layer is trained, with the body frozen and without.
+    ResNet-50 whose last layer is trained, with the body frozen and without. When an optimizer steps, a trace looks at
+    the parameters of the models that were called. Gradients that no optimizer reads confirm the finding, and so does
+    a gradient of a parameter with a misspelt attribute.
 
     ## References
     - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disable-grad-doc)

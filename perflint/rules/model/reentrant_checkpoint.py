@@ -75,7 +75,10 @@ class ReentrantCheckpoint(Rule):
 
     ## How a GPU shows it
     A timeline shows `CheckpointFunctionBackward` with a whole forward pass in it.
-    `benchmarks/rules/models.py reentrant` times both.
+    `benchmarks/rules/models.py reentrant` times both. A trace looks for that node in the
+    graph of the result, and confirms the finding if it is there: without cost if all calls were under autocast,
+    where the new form was slower when measured. The finding is refuted if autograd was off or nothing inside
+    required a gradient.
 
     ## References
     - [torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html), which lists the differences

@@ -74,8 +74,8 @@ class GraphRetainingAccumulate(Rule):
     it teaches the model nothing.
 
     ## How a GPU shows it
-    A trace confirms the finding if the sum has a graph, or if the losses of earlier steps are still
-    there two steps later; it refutes it if they are gone. `torch.cuda.memory_allocated()` and the CPU's
+    A trace confirms the finding if the sum has a graph, or if the graph of a loss is still there two
+    steps after its backward pass; it refutes it if it is gone. `torch.cuda.memory_allocated()` and the CPU's
     memory grow from step to step; a memory snapshot shows tensors of old steps that nodes of the graph
     hold.
 

@@ -161,12 +161,12 @@ def _keeps_graph(case: Case) -> Verdict | None:
     if without := case.facts("sum.without-graph"):
         return refuted({"sum.without-graph": "the sum has no graph"}, without)
     for loop in _loops(case):
-        if kept := case.facts("loss.kept", within=loop):
-            why = "the losses of earlier steps were still there, with their graphs"
+        if kept := case.facts("backward.graph-kept", within=loop):
+            why = "the graphs of the losses of earlier steps were still there"
             in_steps = case.per_step(kept) > 0
             return Verdict(Ruling.CONFIRMED if in_steps else Ruling.NO_COST, why, per_step=case.per_step(kept))
-        if dropped := case.facts("loss.dropped", within=loop):
-            return refuted({"loss.dropped": "the graph of a loss was gone two steps later"}, dropped)
+        if freed := case.facts("backward.graph-freed", within=loop):
+            return refuted({"backward.graph-freed": "the graph of a loss was gone two steps later"}, freed)
     return None
 
 
@@ -219,7 +219,6 @@ UNDECIDED: dict[str, str] = {
     "TPF208": f"{_CALLS}, and in all steps with `perflint trace --simulate`",
     "TPF209": "no tensor of this expression came to a GPU in the steps that were watched; "
     "`perflint trace --simulate` watches all",
-    "TPF210": "a loss that another object scales or that ended its last step is not followed; "
-    "`perflint verify` compares the memory",
+    "TPF210": "`backward` ran too rarely to see whether graphs of earlier steps stay; record more steps",
     "TPF214": f"{_CALLS}, and types such as `torch.FloatTensor` are not watched",
 }

@@ -40,6 +40,9 @@ class Witness:
 
     facts: ClassVar[Mapping[str, str]] = {}
     """The facts that it may record, with their meaning."""
+    stays: ClassVar[bool] = False
+    """True to watch until the program ends, because what it watches often comes after the recorded steps. Handlers
+    of `calls` are called until the last recorded step only."""
 
     def __init__(self, recording: Recording, guarded: Guard, made: Made) -> None:
         self._recording = recording

@@ -1,4 +1,7 @@
-"""What grows from one turn of a loop to the next: tensors that `cat` extends, and sums that keep their graphs."""
+"""What grows from one turn of a loop to the next: tensors that `cat` extends, and sums that keep their graphs.
+
+`backwards` watches whether the graphs of losses stay.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,17 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from perflint.tracer.events import Place
-from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
-
-LOSS_LIMIT = 1000
-"""Losses that are followed at the same time."""
-LATER = 2
-"""Steps after which a loop that does not collect losses has dropped the loss of a step."""
 
 
 class Growth(Witness):
-    """Watches `torch.cat`, sums of single numbers and `backward`."""
+    """Watches `torch.cat` and sums of single numbers."""
 
     facts: ClassVar = {
         "cat.grew": "an input was the result of an earlier call here: its bytes were copied again",
         "cat.apart": "no input was the result of an earlier call here",
         "sum.with-graph": "a number was added to a sum that has a graph",
         "sum.without-graph": "a number was added to a sum without a graph",
-        "loss.kept": "the loss was still there, with its graph, two steps after its backward pass",
-        "loss.dropped": "the loss, or its graph, was gone two steps after its backward pass",
     }
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
@@ -36,24 +31,9 @@ class Growth(Witness):
                 yield torch, name, self._joined
         for name in ("__iadd__", "__radd__"):
             yield torch.Tensor, name, self._added
-        yield torch.Tensor, "backward", self._passed_back
 
     def start(self) -> None:
         self._last: dict[Place | None, tuple[Any, Any]] = {}
-        self._losses: list[tuple[Any, Where]] = []
-        self._step = 0
-
-    def restart(self) -> None:
-        self._losses.clear()
-        self._step = 0
-
-    def end_step(self) -> None:
-        self._step += 1
-        while self._losses and _step_of(self._losses[0][1]) + LATER < self._step:
-            loss, where = self._losses.pop(0)
-            alive = loss()
-            is_kept = alive is not None and alive.grad_fn is not None
-            self.observe("loss.kept" if is_kept else "loss.dropped", where)
 
     def _joined(self, call: Call) -> None:
         import torch
@@ -75,14 +55,6 @@ class Growth(Witness):
         if isinstance(call.result, torch.Tensor) and call.result.numel() == 1:
             fact = "sum.without-graph" if call.result.grad_fn is None else "sum.with-graph"
             self.observe(fact, call.where)
-
-    def _passed_back(self, call: Call) -> None:
-        if call.where.step is not None and len(self._losses) < LOSS_LIMIT:
-            self._losses.append((weakref.ref(call.args[0]), call.where))
-
-
-def _step_of(where: Where) -> int:
-    return where.step or 0
 
 
 def _is_same(last: tuple[Any, Any], tensor: Any) -> bool:

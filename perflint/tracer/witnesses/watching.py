@@ -63,6 +63,15 @@ class Witnesses:
         """The number of recorded steps, from the first on, in which built-in functions were watched."""
         return self._steps if self._every_call else min(self._steps, STEPS)
 
+    def rest(self) -> None:
+        """The recorded steps are over: only some witnesses stay."""
+        self._watch.stop()
+        staying = [witness for witness in self._all if witness.stays]
+        for witness in self._all:
+            if witness not in staying:
+                witness.stop()
+        self._all = staying
+
     def stop(self) -> None:
         """Watch no longer. A second call changes nothing."""
         self._watch.stop()

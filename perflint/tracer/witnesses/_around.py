@@ -1,0 +1,61 @@
+"""Sees calls of torch's functions before they run and after they have returned."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from types import CodeType, FrameType
+from typing import Any
+
+Begin = Callable[[tuple[Any, ...], Mapping[str, Any], FrameType], Any]
+"""Gets the arguments and the caller of a call; gives what `End` needs, or None if the call is not watched."""
+End = Callable[[Any, Any], None]
+"""Gets what `Begin` gave, and the result; None if the call raised an error."""
+
+
+def wrap(undo: ExitStack, owner: Any, name: str, begin: Begin, end: End) -> None:
+    """Watch the calls of a method or a Python function that the program makes, but none in compiled code."""
+    from torch.compiler import is_compiling
+
+    original = getattr(owner, name)
+
+    def watched(*args: Any, **named: Any) -> Any:
+        if is_compiling():
+            return original(*args, **named)
+        begun = begin(args, named, sys._getframe(1))
+        if begun is None:
+            return original(*args, **named)
+        result = None
+        try:
+            result = original(*args, **named)
+        finally:
+            end(begun, result)
+        return result
+
+    _let_through(watched.__code__)
+    functools.update_wrapper(watched, original)
+
+    def restore() -> None:
+        # Another library's later wrapper stays.
+        if getattr(owner, name) is not watched:
+            return
+        if was_own:
+            setattr(owner, name, original)
+        else:
+            delattr(owner, name)
+
+    was_own = name in vars(owner)
+    setattr(owner, name, watched)
+    undo.callback(restore)
+
+
+def _let_through(code: CodeType) -> None:
+    """Have the compiler skip a frame, so that it begins with the function that is called there, as without it."""
+    import torch
+
+    dynamo = getattr(torch._C, "_dynamo", None)
+    skip = getattr(getattr(dynamo, "eval_frame", None), "skip_code", None)
+    if skip is not None:
+        skip(code)
