@@ -46,44 +46,61 @@ class Judged:
     why: str
 
 
-def judged(folder: Path, program: str, arguments: Sequence[str], gpu: bool, limit: float) -> list[Judged]:
-    """The findings in the files of one program. Raises CalledProcessError if the program or perflint fails."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program, where and how it runs, and the files whose findings are judged."""
+
+    program: str
+    folder: Path
+    script: str
+    arguments: tuple[str, ...]
+    files: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    """Folders of modules that it imports."""
+
+    def judged(self, gpu: bool, limit: float) -> list[Judged]:
+        """The findings in the files. Raises SubprocessError if the program or perflint fails."""
+        with tempfile.TemporaryDirectory(prefix="court-") as place:
+            trace = str(Path(place) / "trace.jsonl.gz")
+            how = [] if gpu else ["--simulate"]
+            options = [*how, "--warmup", "0", "--steps", "0", "--output", trace]
+            self._perflint(limit, "trace", *options, self.script, *self.arguments)
+            claims = {_key(finding): finding for finding in self._findings(limit)}
+            seen = {_key(finding): finding for finding in self._findings(limit, "--trace", trace)}
+        found = []
+        for key in claims:
+            verdict = seen[key]["verdict"] or {"ruling": "none", "why": "the trace has no record of these lines"}
+            place = f"{key[0]}:{key[1]}:{key[2]}"
+            found.append(Judged(self.program, place, key[3], verdict["ruling"], verdict["why"]))
+        return found
+
+    def _findings(self, limit: float, *arguments: str) -> list[dict[str, Any]]:
+        profile = "audit" if "--trace" in arguments else "default"
+        options = ("--profile", profile, "--output-format", "json")
+        out = self._perflint(limit, "check", *self.files, *arguments, *options, statuses=(0, 1))
+        found: list[dict[str, Any]] = json.loads(out)["findings"]
+        return found
+
+    def _perflint(self, limit: float, *arguments: str, statuses: tuple[int, ...] = (0,)) -> str:
+        # The tensors are small: threads would wait for each other.
+        path = os.pathsep.join((str(ROOT), *self.modules))
+        environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "perflint", *arguments]
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=limit)
+        if done.returncode not in statuses:
+            print(done.stderr[-2000:], file=sys.stderr)
+            done.check_returncode()
+        return done.stdout
+
+
+def run_of(folder: Path, program: str, arguments: Sequence[str]) -> Run:
+    """The run of one of our own programs: a file, or a file of a folder whose files are all its own."""
     files = sorted(folder.glob(f"{program.rpartition('/')[0]}/*.py")) if "/" in program else [folder / program]
-    names = [str(file.relative_to(folder)) for file in files]
-    with tempfile.TemporaryDirectory(prefix="court-") as place:
-        trace = str(Path(place) / "trace.jsonl.gz")
-        how = [] if gpu else ["--simulate"]
-        _perflint(folder, limit, "trace", *how, "--warmup", "0", "--steps", "0", "--output", trace, program, *arguments)
-        claims = {_key(finding): finding for finding in _findings(folder, limit, *names)}
-        seen = {_key(finding): finding for finding in _findings(folder, limit, *names, "--trace", trace)}
-    found = []
-    for key in claims:
-        verdict = seen[key]["verdict"] or {"ruling": "none", "why": "the trace has no record of these lines"}
-        found.append(Judged(program, f"{key[0]}:{key[1]}:{key[2]}", key[3], verdict["ruling"], verdict["why"]))
-    return found
+    return Run(program, folder, program, tuple(arguments), tuple(str(file.relative_to(folder)) for file in files))
 
 
 def _key(finding: dict[str, Any]) -> tuple[str, int, int, str]:
-    return os.path.basename(finding["path"]), finding["line"], finding["column"], finding["code"]
-
-
-def _findings(folder: Path, limit: float, *arguments: str) -> list[dict[str, Any]]:
-    profile = "audit" if "--trace" in arguments else "default"
-    options = ("--profile", profile, "--output-format", "json")
-    out = _perflint(folder, limit, "check", *arguments, *options, statuses=(0, 1))
-    found: list[dict[str, Any]] = json.loads(out)["findings"]
-    return found
-
-
-def _perflint(folder: Path, limit: float, *arguments: str, statuses: tuple[int, ...] = (0,)) -> str:
-    # The tensors are small: threads would wait for each other.
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "perflint", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit)
-    if done.returncode not in statuses:
-        print(done.stderr[-2000:], file=sys.stderr)
-        done.check_returncode()
-    return done.stdout
+    return finding["path"], finding["line"], finding["column"], finding["code"]
 
 
 def reach(rulings: Counter[str]) -> float:
@@ -99,37 +116,31 @@ def table(rows: Iterable[tuple[str, Counter[str]]], title: str) -> None:
         print(f"{name:28} " + " ".join(f"{rulings[ruling]:13}" for ruling in RULINGS) + f"  {reach(rulings):6.3f}")
 
 
-def main() -> int:
-    """Judge the findings in the programs that are named, or in all."""
-    parser = argparse.ArgumentParser(description="count the verdicts that runs give")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """How the programs run, and what is printed."""
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
-    parser.add_argument("--set", choices=("programs", "heldout"), action="append", help="default: both")
     parser.add_argument("--gpu", action="store_true", help="run on a GPU instead of simulating one")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs at a time")
     parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="for each run")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings with their rulings")
     parser.add_argument("--show", action="store_true", help="name the findings that stay undecided")
-    options = parser.parse_args()
-    truths = [Truth(ROOT / "benchmarks" / "accuracy" / name) for name in options.set or ("programs", "heldout")]
-    jobs = [
-        (truth.folder, program, truth.programs[program]["arguments"])
-        for truth in truths
-        for program in truth.programs
-        if not options.programs or program in options.programs
-    ]
+
+
+def judge(runs: Sequence[Run], options: argparse.Namespace) -> int:
+    """Run the programs and print the tables. Returns 1 if a program failed, else 0."""
     found: list[Judged] = []
-    failed = 0
+    ran: list[str] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        running = [(job, pool.submit(judged, *job, options.gpu, options.limit)) for job in jobs]
-        for job, future in running:
+        running = [(run.program, pool.submit(run.judged, options.gpu, options.limit)) for run in runs]
+        for program, future in running:
             try:
                 found += future.result()
+                ran.append(program)
             except subprocess.SubprocessError as error:
-                failed += 1
-                print(f"{job[1]}: {error}", file=sys.stderr)
+                print(f"{program}: {error}", file=sys.stderr)
     by_program, by_rule = (
         [(name, Counter(each.ruling for each in found if getattr(each, key) == name)) for name in names]
-        for key, names in (("program", [job[1] for job in jobs]), ("code", sorted({each.code for each in found})))
+        for key, names in (("program", ran), ("code", sorted({each.code for each in found})))
     )
     table(by_program, "program")
     print()
@@ -141,7 +152,23 @@ def main() -> int:
                 print(f"{each.place} {each.code} {each.why}")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
-    return 1 if failed else 0
+    return 1 if len(ran) < len(runs) else 0
+
+
+def main() -> int:
+    """Judge the findings in the programs that are named, or in all."""
+    parser = argparse.ArgumentParser(description="count the verdicts that runs give")
+    add_options(parser)
+    parser.add_argument("--set", choices=("programs", "heldout"), action="append", help="default: both")
+    options = parser.parse_args()
+    truths = [Truth(ROOT / "benchmarks" / "accuracy" / name) for name in options.set or ("programs", "heldout")]
+    runs = [
+        run_of(truth.folder, program, truth.programs[program]["arguments"])
+        for truth in truths
+        for program in truth.programs
+        if not options.programs or program in options.programs
+    ]
+    return judge(runs, options)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+"""How many findings in public programs a run gives a verdict on.
+
+    python benchmarks/tracer/public/run.py --checkouts DIR [--repositories PATTERN] [--prepare] [--gpu] [PROGRAM...]
+
+The programs of `programs.toml` are of different kinds, and nobody wrote them for perflint. Each is checked out at its
+commit into a folder of DIR, gets small random data (`data.py`), and runs for some steps, simulated or with `--gpu` on
+a GPU. The findings in its files are judged and counted as `benchmarks/tracer/court.py` does.
+
+`--repositories` says where the repositories are: an address or a folder, with `{owner}` and `{name}` in it.
+`--prepare` stops after the data, for a machine without a network; what is in DIR is not fetched again.
+The programs import torch, numpy, torchvision, Pillow, tqdm, scipy, tensorboard, PyYAML, einops, accelerate,
+ema-pytorch, pytorch-fid, gymnasium, tyro, pycocotools, tiktoken, more-itertools and dill. Packages that are only a
+service or are not released any more have a small substitute in `site-packages`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from benchmarks.tracer.court import Run, add_options, judge
+from benchmarks.tracer.public import data
+
+HERE = Path(__file__).parent
+DRIVER = "perflint_driver.py"
+"""Name of our own file beside the program's; it is not read for findings."""
+
+
+def programs() -> dict[str, dict[str, Any]]:
+    """The list, by name."""
+    return tomllib.loads((HERE / "programs.toml").read_text())
+
+
+def prepared(name: str, entry: dict[str, Any], checkouts: Path, repositories: str) -> Run:
+    """A program with its data, checked out if it is not there yet."""
+    root = checkouts / name
+    folder = root / entry.get("folder", ".")
+    if not root.exists():
+        part = checkouts / f"{name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        _check_out(entry, part, repositories)
+        place = part / entry.get("folder", ".")
+        if "driver" in entry or "launch" in entry:
+            source = HERE / "drivers" / entry["driver"] if "driver" in entry else HERE / "launch.py"
+            shutil.copy(source, place / DRIVER)
+        if "data" in entry:
+            random.seed(0)
+            np.random.seed(0)
+            getattr(data, entry["data"])(place)
+        part.rename(root)
+    files = tuple(
+        str(file.relative_to(folder)) for file in sorted(folder.rglob("*.py")) if file.name not in (DRIVER, "setup.py")
+    )
+    arguments = shlex.split(entry.get("arguments", ""))
+    script = entry.get("script", DRIVER)
+    if "launch" in entry:
+        script, arguments = DRIVER, [script, *arguments]
+    return Run(name, folder, script, tuple(arguments), files, (str(HERE / "site-packages"),))
+
+
+def _check_out(entry: dict[str, Any], into: Path, repositories: str) -> None:
+    """Take the Python files out of the repository, and the few others that the program needs."""
+    owner, name = entry["repository"].split("/")
+    repository = repositories.format(owner=owner, name=name)
+    into.mkdir(parents=True)
+    if "://" in repository:
+        clone = str(into / ".clone")
+        subprocess.run(["git", "clone", "-q", "--bare", "--filter=blob:none", repository, clone], check=True)
+        repository = clone
+    within = f"{entry['folder']}/" if "folder" in entry else ""
+    paths = [f"{within}*.py", *entry.get("also", ())]
+    command = ["git", f"--git-dir={repository}", "archive", entry["commit"], *paths]
+    archive = subprocess.run(command, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-x", "-C", str(into)], input=archive, check=True)
+
+
+def main() -> int:
+    """Judge the findings in the programs that are named, or in all that can run."""
+    parser = argparse.ArgumentParser(description="count the verdicts that runs of public programs give")
+    add_options(parser)
+    parser.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="where the programs are put")
+    parser.add_argument("--repositories", default="https://github.com/{owner}/{name}", metavar="PATTERN")
+    parser.add_argument("--prepare", action="store_true", help="check out and write the data, and run nothing")
+    options = parser.parse_args()
+    runs = [
+        prepared(name, entry, options.checkouts.resolve(), options.repositories)
+        for name, entry in programs().items()
+        if (name in options.programs if options.programs else "reason" not in entry)
+    ]
+    return 0 if options.prepare else judge(runs, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
