@@ -66,8 +66,8 @@ def _unpack(names: Iterable[str], folder: Path) -> None:
                 archive.extractall(folder)
 
 
-def check(folder: Path, package: str, profile: str) -> dict[str, Any]:
-    """The JSON document of `perflint check` over one package, paths relative to `folder`.
+def check(folder: Path, package: str, profile: str, traces: Iterable[Path] = ()) -> dict[str, Any]:
+    """The JSON document of `perflint check` over one package, paths relative to `folder`, with verdicts of traces.
 
     Raises subprocess.CalledProcessError with perflint's own words on standard error where it
     could not run.
@@ -76,6 +76,7 @@ def check(folder: Path, package: str, profile: str) -> dict[str, Any]:
     # ignores what they configure for themselves.
     command = [sys.executable, "-P", "-m", "perflint", "check", package, "--profile", profile]
     command += ["--isolated", "--no-cache", "--exit-zero", "--output-format", "json"]
+    command += [argument for trace in traces for argument in ("--trace", str(trace))]
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
     if not done.stdout:
         raise subprocess.CalledProcessError(done.returncode, command)
