@@ -206,16 +206,16 @@ def _last_batch(case: Case) -> Verdict | None:
 
 
 def _asynchronous(case: Case) -> Verdict | None:
-    if pageable := case.facts("copy.pageable"):
+    if pageable := case.facts("upload.pageable"):
         most = max(pageable, key=lambda each: each.bytes)
         return _copy(
             case, most, f"{in_words(most.bytes)} were copied from pageable memory", "copy-pageable-nonblocking"
         )
     if not _has_gpu(case):
         return None
-    if case.facts("copy.pinned"):
+    if case.facts("upload.pinned"):
         return Verdict(Ruling.REFUTED, "the copy was from pinned memory, or to the CPU")
-    return Verdict(Ruling.REFUTED, "the tensor stayed on its device") if case.facts("copy.none") else None
+    return Verdict(Ruling.REFUTED, "the tensor stayed on its device") if case.facts("upload.none") else None
 
 
 def _inline_pin(case: Case) -> Verdict | None:

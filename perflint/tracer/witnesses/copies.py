@@ -13,9 +13,9 @@ class Copies(Witness):
     """Watches asynchronous copies, and the pinning of tensors."""
 
     facts: ClassVar = {
-        "copy.pageable": "an asynchronous copy to the GPU from memory that is not pinned",
-        "copy.pinned": "an asynchronous copy to the GPU from pinned memory",
-        "copy.none": "an asynchronous copy that is none: the tensor stayed on its device",
+        "upload.pageable": "an asynchronous copy to the GPU from memory that is not pinned",
+        "upload.pinned": "an asynchronous copy to the GPU from pinned memory",
+        "upload.none": "an asynchronous copy that is none: the tensor stayed on its device",
         "pin.copied": "a tensor was copied to pinned memory",
         "pin.same": "a tensor that is to be pinned was pinned already",
     }
@@ -32,9 +32,9 @@ class Copies(Witness):
         if not hasattr(after, "device") or not is_non_blocking(call.args[1:], call.named):
             return
         if pageable_direction(before, after) == "host-to-device":
-            fact = "copy.pageable"
+            fact = "upload.pageable"
         else:
-            fact = "copy.none" if before.device == after.device else "copy.pinned"
+            fact = "upload.none" if before.device == after.device else "upload.pinned"
         self.observe(fact, call.where, bytes=size_of(before))
 
     def _pinned(self, call: Call) -> None:

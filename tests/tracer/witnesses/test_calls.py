@@ -115,11 +115,12 @@ def test_each_witness_describes_its_facts() -> None:
     assert all(meaning for witness in witness_classes() for meaning in witness.facts.values())
 
 
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
 def test_torchscript_compiles_functions_that_are_watched() -> None:
     import torch
     from torch.nn import functional
 
-    def weighed(x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def weighed(x: torch.Tensor) -> torch.Tensor:
         return torch.norm(functional.softmax(x, dim=-1), dim=-1) + x.sum(-1)
 
     with watching((functional, "softmax"), (torch, "norm"), (torch.Tensor, "sum")):
