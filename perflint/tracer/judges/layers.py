@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -45,11 +45,6 @@ def uncalled(case: Case) -> Verdict | None:
     return Verdict(Ruling.UNDECIDED, why)
 
 
-def has_gpu(case: Case) -> bool:
-    """True if the trace is of a run on a GPU or of a simulated one."""
-    return bool(case.trace.header.devices) or case.trace.header.simulated
-
-
 def rate(calls: Iterable[ModuleCall]) -> float:
     """How often a step makes some calls."""
     return sum(map(per_step, calls))
@@ -65,7 +60,7 @@ def _bias(case: Case) -> Verdict | None:
     if not any(each["bias"] for each in found):
         return Verdict(Ruling.REFUTED, f"it ran without a bias, as {found[0].text}")
     named = [each.call for each in found if each.call.name]
-    readers = [reader for call in named for reader in _readers(case, call)]
+    readers = _readers(case, named)
     norms = [reader for reader in readers if _NORMS.search(reader.type)]
     others = [reader for reader in readers if not _NORMS.search(reader.type)]
     if not norms:
@@ -91,10 +86,10 @@ def _learns(norm: ModuleCall) -> bool:
     return ".BatchNorm" in norm.type and any(each.requires_grad for each in norm.inputs)
 
 
-def _readers(case: Case, call: ModuleCall) -> list[ModuleCall]:
-    """The modules whose first input was the output of a call."""
-    calls = case.trace.of(ModuleCall)
-    return [each for each in calls if each.follows == call.name and each.inputs[:1] == call.outputs[:1] and each.inputs]
+def _readers(case: Case, named: Sequence[ModuleCall]) -> list[ModuleCall]:
+    """The modules whose first input was the output of one of some calls."""
+    given = {(call.name, call.outputs[0]) for call in named if call.outputs}
+    return [each for each in case.trace.of(ModuleCall) if each.inputs and (each.follows, each.inputs[0]) in given]
 
 
 def _kind(call: ModuleCall) -> str:
@@ -119,12 +114,17 @@ class _Ran:
     ratio: float | None = None
     measured: Grid | None = None
 
+    @property
+    def rows(self) -> int:
+        """The rows of the input, over all dimensions but the last."""
+        return prod(self.call.inputs[0].shape[:-1]) if self.call.inputs else 0
+
 
 _Misfits = Callable[[ModuleCall, int], _Ran | None]
 """Gives a call with the sizes that a number does not divide; None if it divides them all."""
 
 
-def format_of(case: Case, call: ModuleCall) -> str:
+def format_of(call: ModuleCall, precisions: Mapping[str, str]) -> str:
     """The format in which a call computed: `bfloat16`, `float16`, `TF32`, `float32`, `CPU`; empty if unknown."""
     tensors = [each for each in (*call.inputs, *call.outputs) if each.dtype.startswith(("float", "bfloat"))]
     if not tensors:
@@ -132,9 +132,15 @@ def format_of(case: Case, call: ModuleCall) -> str:
     if tensors[0].device.startswith("cpu"):
         return "CPU"
     dtype = call.autocast if call.autocast and tensors[0].dtype != "float64" else tensors[0].dtype
-    if dtype != "float32":
-        return dtype
-    what = "convolutions" if ".conv." in call.type else "products"
+    return precisions["convolutions" if ".conv." in call.type else "products"] if dtype == "float32" else dtype
+
+
+def precisions(case: Case) -> dict[str, str]:
+    """The formats in which products and convolutions of float32 tensors were computed; empty if unknown."""
+    return {what: _precision(case, what) for what in ("products", "convolutions")}
+
+
+def _precision(case: Case, what: str) -> str:
     if case.of_process(f"float32.tf32-{what}"):
         return "TF32"
     return "float32" if case.of_process(f"float32.full-{what}") else ""
@@ -146,9 +152,10 @@ def _judge_sizes(case: Case, calls: Sequence[ModuleCall], misfitting: _Misfits) 
         return uncalled(case)
     if not any(misfitting(call, 8) for call in calls):
         return Verdict(Ruling.REFUTED, f"it ran with other sizes: {_described(calls[0])}")
-    if not has_gpu(case):
+    if not case.has_gpu:
         return _UNKNOWN
-    formats = {call: format_of(case, call) for call in calls}
+    of_float32 = precisions(case)
+    formats = {call: format_of(call, of_float32) for call in calls}
     ran = [found for call in calls if (found := _ran(call, formats[call], misfitting)) is not None]
     if ran:
         return _cost_of(ran)
@@ -175,7 +182,6 @@ def _measured(found: _Ran, format: str) -> _Ran:
     if each is None or not each.is_linear or format == "float16" or not call.inputs:
         return _Ran(each, call, format, found.misfits)
     inner, outer = each["in_features"], each["out_features"]
-    rows = prod(call.inputs[0].shape[:-1])
     power = min(size & -size for size in found.misfits.values())
     kind = "tf32" if format == "TF32" else "bfloat16"
     if outer >= WIDE:
@@ -189,7 +195,7 @@ def _measured(found: _Ran, format: str) -> _Ran:
         measured = grid(name) if fits else None
     except KeyError:
         measured = None
-    ratio = None if measured is None else measured.ratio(inner, outer, rows)
+    ratio = None if measured is None else measured.ratio(inner, outer, found.rows)
     return _Ran(each, call, format, found.misfits, ratio, measured)
 
 
@@ -199,11 +205,11 @@ def _cost_of(ran: Sequence[_Ran]) -> Verdict:
     text = f"{_described(most.call)} ran in {most.format}, {times(calls)} a step"
     if most.ratio is None or most.measured is None:
         return Verdict(Ruling.CONFIRMED, text, per_step=calls)
-    where = conditions(most.measured.device, most.measured.dtype)
+    rows = min(max(most.rows, most.measured.rows[0]), most.measured.most_rows)
+    size = f"a layer of its sizes, with {rows:,} rows {conditions(most.measured.device, most.measured.dtype)},"
     if all(each.ratio is not None and each.ratio < CHEAP for each in ran):
-        return Verdict(Ruling.NO_COST, f"{text}; a layer of its sizes is not measurably slower {where}", per_step=calls)
-    cost = f"a layer of its sizes takes {_longer(most.ratio)} {where}"
-    return Verdict(Ruling.CONFIRMED, f"{text}; {cost}", per_step=calls)
+        return Verdict(Ruling.NO_COST, f"{text}; {size} is not measurably slower", per_step=calls)
+    return Verdict(Ruling.CONFIRMED, f"{text}; {size} takes {_longer(most.ratio)}", per_step=calls)
 
 
 def _longer(ratio: float) -> str:
@@ -273,7 +279,7 @@ def _vocabulary(case: Case) -> Verdict | None:
 def _of_product(case: Case, seen: Observation) -> Verdict:
     """The verdict on a product with the weight of an embedding."""
     if seen.detail.endswith("CPU"):
-        return Verdict(Ruling.REFUTED, "the product ran on the CPU") if has_gpu(case) else _UNKNOWN
+        return Verdict(Ruling.REFUTED, "the product ran on the CPU") if case.has_gpu else _UNKNOWN
     if " in float32" in seen.detail and not case.of_process("float32.tf32-products"):
         return Verdict(Ruling.REFUTED, f"its product, {seen.detail}, is none of tensor cores")
     return Verdict(Ruling.CONFIRMED if seen.hits.steps else Ruling.NO_COST, f"it ran a product of {seen.detail}")
@@ -301,7 +307,7 @@ def _misfit_of_head(call: ModuleCall, multiple: int) -> _Ran | None:
 
 
 def _layout(case: Case) -> Verdict | None:
-    if not has_gpu(case):
+    if not case.has_gpu:
         return _UNKNOWN if case.ran else None
     around = _function_around(case)
     names = ("channels-first", "channels-last", "other-dtype", "on-host")

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from perflint.findings import Ruling, Verdict
 from perflint.rules.worth import cost
 from perflint.tracer.events import Gap, Observation
-from perflint.tracer.judges.base import Case, Judge, in_words, times, total
+from perflint.tracer.judges.base import FREE, Case, Judge, in_words, times, total
 
-FREE = 0.005
-"""The share of a step below which a cost counts as none."""
 SHORTEST_MS = 1.0
 """A training step on a GPU takes longer than this."""
 _MEASURED_BYTES = 64 * 3 * 224 * 224 * 4
@@ -21,10 +19,6 @@ _DATA_SET = re.compile(r"`(\w+)\.__getitem")
 _IN_WORKERS = Verdict(
     Ruling.UNDECIDED, "workers run this code, and their processes are not traced; trace with `num_workers=0`"
 )
-
-
-def _has_gpu(case: Case) -> bool:
-    return bool(case.trace.header.devices) or case.trace.header.simulated
 
 
 def _is_timed(case: Case) -> bool:
@@ -100,7 +94,7 @@ def _pageable(case: Case) -> Verdict | None:
     pageable = case.facts("loader.pageable")
     if not pageable:
         return _not_iterated(case)
-    if not _has_gpu(case):
+    if not case.has_gpu:
         return Verdict(Ruling.UNDECIDED, "without a GPU nothing is copied; trace on one, or with `--simulate`")
     moved = [seen for seen in _anywhere(case, "to.other-device") if seen.detail.endswith("on cpu")]
     if not moved:
@@ -176,13 +170,13 @@ def _in_item(case: Case) -> Verdict | None:
         return Verdict(Ruling.CONFIRMED, f"{text}, {times(per_step)} a step", per_step=per_step)
     if case.facts("item.on-host"):
         on_host = Verdict(Ruling.REFUTED, "the tensor stayed on the CPU")
-        return on_host if _has_gpu(case) else Verdict(Ruling.UNDECIDED, "without a GPU all tensors are on the CPU")
+        return on_host if case.has_gpu else Verdict(Ruling.UNDECIDED, "without a GPU all tensors are on the CPU")
     has_workers = bool(_of_its_loaders(case, "loader.workers-started"))
     if case.facts("to.other-device"):
         if has_workers:
             return Verdict(Ruling.CONFIRMED, "it went to the GPU, and a loader with workers was iterated over")
         return Verdict(Ruling.REFUTED, "no loader had workers that read it")
-    if case.facts("to.same-tensor", "to.same-device") and _has_gpu(case):
+    if case.facts("to.same-tensor", "to.same-device") and case.has_gpu:
         return Verdict(Ruling.REFUTED, "the tensor stayed on its device")
     return _IN_WORKERS if has_workers and not case.ran else None
 
@@ -211,7 +205,7 @@ def _asynchronous(case: Case) -> Verdict | None:
         return _copy(
             case, most, f"{in_words(most.bytes)} were copied from pageable memory", "copy-pageable-nonblocking"
         )
-    if not _has_gpu(case):
+    if not case.has_gpu:
         return None
     if case.facts("upload.pinned"):
         return Verdict(Ruling.REFUTED, "the copy was from pinned memory, or to the CPU")

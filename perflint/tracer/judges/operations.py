@@ -7,28 +7,26 @@ from collections.abc import Sequence
 from perflint.findings import Ruling, Verdict
 from perflint.tracer.events import Observation
 from perflint.tracer.judges.base import Case, Judge, in_words, times, total
-from perflint.tracer.witnesses.watching import STEPS
+from perflint.tracer.modules import STEPS
 
 _OF_MODULES = ("attention.", "cell.", "softmax.module")
-"""Facts that are watched in the first steps, also in a simulation."""
+"""The facts about calls of modules."""
 _ON_HOST = " on the CPU"
-SORTED = 8 * 50304 * 4
+SORTED = 8 * 50304 * 2
 """The bytes of the logits whose sort took nothing measurable of a step of GPT-2 decoding."""
 
 
 def rate(case: Case, seen: Sequence[Observation]) -> float:
-    """How often a step does something: some witnesses only watch the first recorded steps."""
-    header = case.trace.header
-    longest = max((len(each.hits.windows) for each in seen), default=0)
-    is_short = any(each.fact.startswith(_OF_MODULES) for each in seen) or not header.simulated
-    alone = header.steps_per_window == 1 and longest <= STEPS and is_short
-    return sum(each.hits.steps for each in seen) / (min(case.steps, STEPS) if alone else case.steps)
+    """How often a step does something. The calls of modules are only watched in the first recorded steps."""
+    if any(each.fact.startswith(_OF_MODULES) for each in seen):
+        return sum(each.hits.steps for each in seen) / min(case.steps, STEPS)
+    return case.per_step(seen)
 
 
 def happened(case: Case, seen: Sequence[Observation], text: str) -> Verdict:
     """The verdict on something that happened: at no cost outside of steps, and on the CPU of a run with a GPU."""
     on_gpu = [each for each in seen if not each.detail.endswith(_ON_HOST)]
-    if not on_gpu and (case.trace.header.devices or case.trace.header.simulated):
+    if not on_gpu and case.has_gpu:
         return Verdict(Ruling.REFUTED, "it ran on the CPU, which keeps no GPU waiting")
     per_step = rate(case, on_gpu or seen)
     most = max(on_gpu or seen, key=lambda each: (each.hits.steps, each.bytes))
@@ -82,7 +80,8 @@ def _sort(case: Case) -> Verdict | None:
     few = case.facts("sort.few")
     kept = f", of which {few[0].detail}" if few else ""
     verdict = happened(case, sorts, "a sort of {detail}" + kept.replace("{", ""))
-    if verdict.ruling is Ruling.CONFIRMED and max(each.bytes for each in sorts) <= SORTED:
+    is_small = max(each.bytes for each in sorts) <= SORTED and verdict.per_step <= 1.05
+    if verdict.ruling is Ruling.CONFIRMED and is_small:
         why = f"{verdict.why}; a sort of 8 × 50304 took nothing measurable of a step on an H200"
         return Verdict(Ruling.NO_COST, why, per_step=verdict.per_step)
     return verdict

@@ -12,8 +12,8 @@ from perflint.tracer.witnesses.base import Call, Handler, Witness, described, si
 
 WIDE = 8192
 """The number of rows from which on a weight counts as one of a vocabulary."""
-SORT_LIMIT = 256
-"""Results of sorts that are followed to the expressions that index them."""
+FOLLOWED = 256
+"""Results of one kind that are followed to the calls that take them."""
 _PROBABILITIES = ("SoftmaxBackward0", "SigmoidBackward0")
 
 
@@ -37,6 +37,7 @@ class Operations(Witness):
 
     def start(self) -> None:
         self._sorted: dict[int, tuple[weakref.ref[Any], int, Where]] = {}
+        self._probabilities: dict[int, weakref.ref[Any]] = {}
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch
@@ -44,6 +45,7 @@ class Operations(Witness):
 
         watched: tuple[tuple[Any, str, Handler], ...] = (
             *((owner, "softmax", self._softmax) for owner in (torch, functional, torch.Tensor)),
+            *((owner, "sigmoid", self._sigmoid) for owner in (torch, functional, torch.Tensor)),
             *((owner, "log", self._logarithm) for owner in (torch, torch.Tensor)),
             *((owner, name, self._sort) for owner in (torch, torch.Tensor) for name in ("sort", "argsort")),
             (torch.Tensor, "__getitem__", self._indexed),
@@ -59,18 +61,29 @@ class Operations(Witness):
 
     def end_step(self) -> None:
         self._sorted.clear()
+        self._probabilities.clear()
 
     def stop(self) -> None:
-        self._sorted.clear()
+        self.end_step()
 
     def _softmax(self, call: Call) -> None:
         result, dimension = call.result, call.argument(1, "dim")
         is_last = dimension in (-1, result.dim() - 1)
         fact = "softmax.matrix" if result.dim() > 1 and is_last else "softmax.other"
         self.observe(fact, call.where, bytes=size_of(result), detail=described(result))
+        self._sigmoid(call)
+
+    def _sigmoid(self, call: Call) -> None:
+        if len(self._probabilities) >= FOLLOWED:
+            self._probabilities.clear()
+        self._probabilities[id(call.result)] = weakref.ref(call.result)
 
     def _logarithm(self, call: Call) -> None:
-        given = call.argument(0, "input")
+        given: Any = call.argument(0, "input")
+        known = self._probabilities.get(id(given))
+        if known is not None and known() is given:
+            self.observe("log.of-probabilities", call.where, bytes=size_of(given), detail=described(given))
+            return
         made = getattr(given, "grad_fn", None)
         if made is None:
             return
@@ -87,7 +100,7 @@ class Operations(Witness):
             self._follow(tensor, call.where)
 
     def _follow(self, tensor: Any, where: Where) -> None:
-        if len(self._sorted) >= SORT_LIMIT:
+        if len(self._sorted) >= FOLLOWED:
             self._sorted.clear()
         self._sorted[id(tensor)] = (weakref.ref(tensor), tensor.numel(), where)
 

@@ -173,7 +173,7 @@ def test_loaders_that_ran(tmp_path: Path) -> None:
     assert seen["loader.batch"].ms >= 2 * 2 * 2
     assert seen["loader.new"].detail.startswith("dataset=Rows, batch_size=4, num_workers=0, pin_memory=False")
     assert observed(trace, "several =")["loader.workers-started"] == 2
-    assert observed(trace, "pad_sequence([") == {"padding.sequences": 1}
+    assert observed(trace, "pad_sequence([")["padding.sequences"] == 1
     padding = next(each for each in trace.of(Observation) if each.fact == "padding.sequences")
     assert padding.detail == "38% of 4 × 4"
     found = verdicts(tmp_path, "TPF202,TPF203,TPF401,TPF403,TPF404,TPF405,TPF406,TPF407")
