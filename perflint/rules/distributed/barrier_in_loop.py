@@ -67,6 +67,8 @@ class BarrierInLoop(Rule):
     No fix: the source does not show why the call is there.
 
     ## How a GPU shows it
+    A trace counts the barriers and the collectives of objects at the line. In a group of one process they cost nothing.
+
     A profile shows `cudaStreamSynchronize` or `cudaDeviceSynchronize` below the line in each
     process, and idle devices until the last process arrives.
 

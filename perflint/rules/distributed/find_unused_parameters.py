@@ -64,6 +64,9 @@ class FindUnusedParameters(Rule):
     second step raises "Expected to have finished reduction in the prior iteration".
 
     ## How a GPU shows it
+    A trace reads torch's own statistics after the first steps. If all parameters took part, the finding is confirmed;
+    unused parameters refute it.
+
     Torch's own warning says that the flag was not needed. A profile shows the CPU in `prepare_for_backward`
     before each backward pass.
 

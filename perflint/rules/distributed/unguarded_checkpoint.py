@@ -71,6 +71,9 @@ class UnguardedCheckpoint(Rule):
     No fix: the other processes may have to wait for the file, or to take part in gathering the state.
 
     ## How a GPU shows it
+    The trace of another process than the first confirms the finding if it wrote the file, too, and refutes it if it did
+    not come here.
+
     Traces of all ranks show the same `Memcpy DtoH` of all parameters, and idle devices while files are
     written.
 

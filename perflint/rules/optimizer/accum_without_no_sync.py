@@ -76,6 +76,9 @@ class AccumWithoutNoSync(Rule):
     No fix: the forward pass has to be inside `no_sync` as well, and the last micro-step outside.
 
     ## How a GPU shows it
+    A trace confirms the finding if a backward pass reduced the gradients again before the optimizer's step. It is
+    refuted if a step followed each reduction, or if all passes ran under `no_sync`.
+
     A profile shows as many NCCL all-reduce kernels for each micro-step as for a step of the optimizer.
 
     ## References

@@ -1,0 +1,131 @@
+"""Collectives and wrappers of models, with two processes on the CPU."""
+
+from __future__ import annotations
+
+import os
+import socket
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perflint.findings import Ruling
+from perflint.tracer.events import Failure
+from perflint.tracer.file import read_trace
+from perflint.tracer.trace import Trace
+from tests.tracer.device import python
+from tests.tracer.witnesses.running import OUTPUT, observed, verdicts
+
+pytestmark = pytest.mark.skipif(
+    find_spec("torch") is None or os.name != "posix", reason="torch is not installed, or there is no gloo"
+)
+PROGRAM = """
+import os
+import subprocess
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+rank = int(os.environ["RANK"])
+peer = None
+if os.environ.get("STARTS") == "yes":
+    other = {**os.environ, "RANK": str(1 - rank), "STARTS": "no"}
+    peer = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.path[:0] = " + repr(sys.path)
+        + "; import runpy; runpy.run_path('program.py', run_name='__main__')"], env=other)
+dist.init_process_group("gloo")
+alone = [dist.new_group([each]) for each in range(2)][rank]
+
+
+class Half(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.spare = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def train(loader, path):
+    model = DDP(nn.Linear(4, 4), find_unused_parameters=True)
+    half = DDP(Half(), find_unused_parameters=True)
+    wrapper = nn.DataParallel(nn.Linear(4, 4))
+    optimizer = torch.optim.SGD([*model.parameters(), *half.parameters()], lr=0.1)
+    for i, x in enumerate(loader):
+        loss = (model(x) + half(x)).sum() + wrapper(x).sum()
+        loss.backward()
+        first, second = loss.detach().clone(), loss.detach().clone()
+        dist.all_reduce(first)
+        dist.all_reduce(second)
+        dist.barrier()
+        if (i + 1) % 2 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+    torch.save(model.state_dict(), path)
+    return model
+
+
+def others(model, loader, every):
+    model = DDP(torch.compile(model.module))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, x in enumerate(loader):
+        model(x).mean().backward()
+        dist.all_reduce(x)
+        dist.all_reduce(x.detach())
+        dist.barrier(group=alone)
+        if (i + 1) % every == 0:
+            optimizer.step()
+
+
+trained = train([torch.ones(2, 4)] * 8, f"model{rank}.pt")
+torch.compiler.set_stance("force_eager")
+others(trained, [torch.ones(2, 4)] * 8, 1)
+dist.destroy_process_group()
+if peer is not None:
+    assert peer.wait() == 0
+"""
+
+
+def _traced(folder: Path, rank: int) -> Trace:
+    (folder / "program.py").write_text(PROGRAM)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    around = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "RANK": str(rank)}
+    options = ("--warmup", "0", "--steps", "0", "program.py")
+    done = python(folder, "-m", "perflint", "trace", *options, **around, STARTS="yes")
+    assert done.code == 0, done.err
+    name, _, endings = OUTPUT.partition(".")
+    (folder / f"{name}.rank{rank}.{endings}").rename(folder / OUTPUT)
+    trace = read_trace(folder / OUTPUT)
+    assert not trace.of(Failure)
+    return trace
+
+
+CODES = "TPF604,TPF714,TPF921,TPF922,TPF923,TPF924,TPF926"
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    trace = _traced(tmp_path, 1)
+    assert observed(trace, "dist.all_reduce(first)") == {"collective.number": 8}
+    assert observed(trace, "dist.barrier()") == {"collective.barrier": 8}
+    assert observed(trace, "dist.barrier(group=alone)") == {"collective.alone": 8}
+    assert observed(trace, "model = DDP")["ddp.all-used"] == 1
+    assert observed(trace, "half = DDP")["ddp.unused"] == 1
+    assert observed(trace, "loss.backward()")["backward.reduced-again"] == 4
+    assert observed(trace, "model(x).mean().backward()")["backward.reduced"] == 8
+    confirmed, refuted, free = Ruling.CONFIRMED, Ruling.REFUTED, Ruling.NO_COST
+    assert verdicts(tmp_path, CODES) == {
+        "loss.backward()": confirmed,
+        "model(x).mean().backward()": refuted,
+        "model = DDP(nn.Linear(4, 4), find_unused_parameters=True)": confirmed,
+        "half = DDP(Half(), find_unused_parameters=True)": refuted,
+        "wrapper = nn.DataParallel(nn.Linear(4, 4))": refuted,
+        "model = DDP(torch.compile(model.module))": confirmed,
+        "dist.all_reduce(first)": confirmed,
+        "dist.barrier()": confirmed,
+        "dist.barrier(group=alone)": free,
+        "torch.save(model.state_dict(), path)": confirmed,
+    }
