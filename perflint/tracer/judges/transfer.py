@@ -27,7 +27,6 @@ FEW_ROWS = 2
 SMALL = 1_000_000
 """Bytes a step that are copied again at no cost."""
 FEW_TURNS = 8
-_UNWRITTEN = {"copy.unwritten": "nothing was written to the copy of {bytes} or its source while the copy lived"}
 _WRITTEN = {
     "copy.written": "the copy was written to",
     "copy.source-written": "the source was written to while the copy lived",
@@ -41,11 +40,11 @@ def _unwritten(case: Case) -> Verdict | None:
     """The judge of copies that nothing writes to: one write shows that they are needed."""
     if written := case.at_call(*_WRITTEN):
         return refuted(_WRITTEN, written)
-    unwritten = case.at_call(*_UNWRITTEN)
+    unwritten = case.at_call("copy.unwritten")
     if unwritten and _DATA.search(case.source.text):
         return Verdict(Ruling.UNDECIDED, "no write was counted, but torch does not count those through `.data`")
     if unwritten:
-        return confirmed(case, _UNWRITTEN, unwritten, of=sum(map(total, [*unwritten, *case.at_call(*_NONE)])))
+        return _happens(case, unwritten, "nothing was written to the copy of {} or its source while the copy lived")
     if returned := case.at_call(*_NONE):
         return refuted(_NONE, returned)
     if case.at_call("copy.kept"):
@@ -60,10 +59,18 @@ def _unwritten(case: Case) -> Verdict | None:
 def _of_fresh(case: Case) -> Verdict | None:
     """The judge of copies of a tensor that nothing else holds."""
     held = case.at_call("copy.of-kept")
-    texts = {"copy.of-temporary": "the {bytes} that were copied were freed in the same expression"}
-    if found := case.at_call(*texts):
-        return confirmed(case, texts, found, of=sum(map(total, [*found, *held])))
+    if found := case.at_call("copy.of-temporary"):
+        return _happens(case, found, "the {} that were copied were freed in the same expression")
     return refuted({"copy.of-kept": "the copied tensor was used elsewhere, too"}, held) if held else None
+
+
+def _happens(case: Case, seen: list[Observation], text: str) -> Verdict:
+    """The copies that were followed confirm a finding; the number of all copies says how often that happens."""
+    per_step = case.per_step(case.at_call("copy.made"))
+    why = text.format(in_words(max(each.bytes for each in seen)))
+    if not per_step:
+        return Verdict(Ruling.NO_COST, f"{why}, but in no recorded step")
+    return Verdict(Ruling.CONFIRMED, f"{why}, {times(per_step)} a step", per_step=per_step)
 
 
 def _grows(case: Case) -> Verdict | None:

@@ -12,17 +12,21 @@ import itertools
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from perflint.tracer import simulation
+from perflint.tracer.events import Place
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
 
 OPEN_LIMIT = 10_000
 """Copies that are followed at the same time."""
+PLACE_LIMIT = 64
+"""Copies of one place that are followed: each takes some tens of microseconds."""
 
 
 @dataclass(slots=True)
@@ -49,6 +53,7 @@ class Duplicates(Witness):
     """Watches functions that copy a tensor within its device."""
 
     facts: ClassVar = {
+        "copy.made": "a copy was made; only the first ones of a place are followed",
         "copy.unwritten": "neither the copy nor its source was written to while the copy lived",
         "copy.written": "the copy was written to",
         "copy.source-written": "the source was written to while the copy lived",
@@ -68,7 +73,7 @@ class Duplicates(Witness):
             yield torch, name, self._copied
         for name in ("cat", "concat"):
             yield torch, name, self._joined
-        for name in ("numpy", "__array__", "__dlpack__", "data_ptr"):
+        for name in ("numpy", "__array__", "__dlpack__"):
             yield torch.Tensor, name, self._shared
 
     def start(self) -> None:
@@ -76,6 +81,7 @@ class Duplicates(Witness):
 
         self._open: dict[int, _Copy] = {}
         self._by_memory: dict[int, set[int]] = {}
+        self._followed: Counter[Place | None] = Counter()
         self._numbers = itertools.count()
         self._undo = ExitStack()
         # The caller of `__deepcopy__` is the module `copy`: the place is that of `copy.deepcopy(…)`.
@@ -139,6 +145,10 @@ class Duplicates(Witness):
 
     def _follow(self, source: Any, result: Any, where: Where) -> None:
         """Follow a copy until its memory is freed."""
+        self.observe("copy.made", where, bytes=size_of(result))
+        self._followed[where.place] += 1
+        if self._followed[where.place] > PLACE_LIMIT:
+            return
         if not (_is_plain(source) and _is_plain(result)) or len(self._open) >= OPEN_LIMIT or _is_watched():
             return
         memory, of_source = result.untyped_storage(), source.untyped_storage()

@@ -41,7 +41,7 @@ for _ in range(12):
     same = x.contiguous()  # fact: copy.returned
     deep = copy.deepcopy(x)  # fact: copy.unwritten
     pointed = x.clone()  # fact: copy.unknown
-    pointed.data_ptr()
+    pointed.__dlpack__()
     grown([x] * 8)
     apart = torch.cat([x, y])  # fact: cat.apart
     row = x[0]  # fact: row.read
