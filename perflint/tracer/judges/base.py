@@ -121,7 +121,7 @@ def timed(case: Case, seen: Sequence[Observation], what: str) -> Verdict:
 
 def on_gpu(judge: Judge) -> Judge:
     """A judge of claims about a GPU, on which a run without one decides nothing."""
-    return lambda case: judge(case) if case.has_gpu or not case.ran else NO_GPU
+    return lambda case: judge(case) if case.has_gpu or case.ran is False else NO_GPU
 
 
 def refuted(texts: Mapping[str, str], seen: Sequence[Observation]) -> Verdict:
