@@ -162,6 +162,8 @@ def run(python: str, sdist: Path, root: Path, package: str, job: Job, limits: Li
             "PERFLINT_OUTCOMES": str(outcomes),
             "PERFLINT_FILE_SECONDS": str(limits.file),
             "PERFLINT_TEST_SECONDS": str(limits.test),
+            # TorchScript cannot compile calls of functions that the simulation has replaced.
+            "PYTORCH_JIT": "0",
             # The tensors are small: threads would wait for each other.
             "OMP_NUM_THREADS": "1",
         }
@@ -169,12 +171,7 @@ def run(python: str, sdist: Path, root: Path, package: str, job: Job, limits: Li
             process = subprocess.Popen(
                 command, cwd=sdist, env=environment, stdout=log, stderr=log, start_new_session=True
             )
-            try:
-                status = f"exit {process.wait(limits.file + 2 * limits.test)}"
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                status = "ended by the time limit"
+            status = ended(process, limits.file + 2 * limits.test)
             log.seek(0)
             text = log.read().decode(errors="replace")
         counted = json.loads(outcomes.read_text(encoding="utf-8")) if outcomes.exists() else {}
@@ -187,6 +184,17 @@ def run(python: str, sdist: Path, root: Path, package: str, job: Job, limits: Li
         if found is None or "not collected" in counted:
             print(text[-1500:], file=sys.stderr)
         return Run(job.name, counted, found, status)
+
+
+def ended(process: subprocess.Popen[bytes], seconds: float) -> str:
+    """Wait for a process, and end it if that takes too long: first so that it can still write its trace."""
+    for wait, number in ((seconds, signal.SIGINT), (60.0, signal.SIGKILL)):
+        try:
+            return f"exit {process.wait(wait)}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, number)
+    process.wait()
+    return "killed after the time limit"
 
 
 if __name__ == "__main__":

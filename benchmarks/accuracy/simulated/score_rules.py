@@ -48,6 +48,7 @@ from perflint.tracer import events
 from perflint.tracer.file import write_trace
 
 FEWEST_STEPS = 4
+DECIDED = ("confirmed", "confirmed, no cost", "refuted")
 OF_TRACES = "TPF19"
 """The beginning of the codes of rules that only a trace reports."""
 Finding = dict[str, Any]
@@ -119,7 +120,8 @@ def main() -> None:
     print(
         "\n"
         + table(
-            RULE_COLUMNS, [rule_row(code, rule) for code, rule in sorted(rules.items()) if rule.ran or rule.happened]
+            RULE_COLUMNS,
+            [rule_row(code, rule) for code, rule in sorted(rules.items()) if rule.ran or rule.happened or rule.waits],
         )
     )
     print("\n" + table(RULE_COLUMNS, [rule_row("**all**", everything)]))
@@ -164,11 +166,12 @@ def scores(document: Document, findings: Sequence[Finding], facts: Facts) -> dic
     for finding in findings:
         rule, lines, file = rules[finding["code"]], lines_of(finding), finding["path"]
         rule.findings += 1
-        if lines.isdisjoint(ran.get(file, ())):
+        ruling = finding["verdict"]["ruling"] if finding["verdict"] else "undecided"
+        # Not each line of an expression counts as one that ran.
+        if lines.isdisjoint(ran.get(file, ())) and ruling not in DECIDED:
             continue
         rule.ran += 1
-        verdict = finding["verdict"]
-        rule.rulings["undecided" if verdict is None else verdict["ruling"]] += 1
+        rule.rulings[ruling] += 1
         if lines.isdisjoint(known.get(file, ())):
             continue
         is_hot = not lines.isdisjoint(again.get(file, ()))
@@ -256,8 +259,7 @@ RULE_COLUMNS = ["rule", "ran", "confirmed", "no cost", "refuted", "undecided", "
 
 def rule_row(code: str, rule: Rule) -> list[str]:
     """One row of the table."""
-    decided = ("confirmed", "confirmed, no cost", "refuted")
-    rulings = [rule.rulings[ruling] for ruling in decided]
+    rulings = [rule.rulings[ruling] for ruling in DECIDED]
     of_facts = f"{rule.found} of {rule.happened}" if rule.happened else ""
     heats = [f"{part} of {whole}" if whole else "" for part, whole in heats_of(rule)]
     counts = [rule.ran, *rulings, rule.ran - sum(rulings)]
