@@ -103,6 +103,7 @@ def test_nothing_seen() -> None:
         ([], "error: there is no program to trace\n  help: perflint trace SCRIPT"),
         (["--steps", "3"], "there is no program"),
         (["nothing.py"], "error: there is no file nothing.py"),
+        (["nothing.py", "--exp", "x", "--s", "3"], "error: there is no file nothing.py"),
         (["--output", "no/where.gz", "a.py"], "error: there is no folder"),
     ],
 )

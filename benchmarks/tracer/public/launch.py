@@ -1,7 +1,7 @@
 """Run a program as written for older packages and with data of our own: `launch.py SCRIPT [ARGUMENTS]`.
 
-A copy of this file lies beside the program. It changes three things of torchvision: checksums of data sets are not
-compared, weights are not downloaded, and `save_image` takes the old name of an argument.
+A copy of this file lies beside the program. It changes four things: checksums of torchvision's data sets are not
+compared, weights are not downloaded, `save_image` takes the old name of an argument, and `torch.hub` lists no models.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import runpy
 import sys
 from typing import Any
 
+import torch
 import torchvision
 
 
@@ -30,5 +31,6 @@ torchvision.datasets.cifar.check_integrity = lambda *args: True
 torchvision.utils.save_image = _with_value_range(torchvision.utils.save_image)
 for _name in ("resnet18", "resnet34", "resnet50"):
     setattr(torchvision.models, _name, _untrained(getattr(torchvision.models, _name)))
+torch.hub.list = lambda *args, **kwargs: []
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
