@@ -8,6 +8,11 @@ from weakref import WeakKeyDictionary
 LIMIT = 64
 
 
+def is_hashable(module: Any) -> bool:
+    """True if a module can be looked up: a class may define equality and no hash."""
+    return getattr(type(module), "__hash__", None) is not None
+
+
 class Roots:
     """Some modules, as long as they live, with the identities of their parameters that require gradients."""
 
@@ -18,10 +23,10 @@ class Roots:
 
     def add(self, module: Any) -> frozenset[int]:
         """A module was called; gives its parameters. One whose class has no hash cannot be looked up."""
-        known = None if getattr(type(module), "__hash__", None) is None else self._modules.get(module)
+        known = self._modules.get(module) if is_hashable(module) else None
         if known is None:
             known = frozenset(id(each) for each in module.parameters() if each.requires_grad)
-            if len(self._modules) < LIMIT and getattr(type(module), "__hash__", None) is not None:
+            if len(self._modules) < LIMIT and is_hashable(module):
                 self._modules[module] = known
         return known
 

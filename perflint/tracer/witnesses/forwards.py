@@ -24,7 +24,7 @@ from perflint.tracer.places import Owner
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._around import wrap
 from perflint.tracer.witnesses._graphs import Fate, Marks, graph_of, nodes_of, saved_bytes
-from perflint.tracer.witnesses._roots import roots
+from perflint.tracer.witnesses._roots import is_hashable, roots
 from perflint.tracer.witnesses.base import Witness
 
 WATCHED = 256
@@ -102,6 +102,7 @@ class Forwards(Witness):
         self._seen: Counter[tuple[CodeType, int]] = Counter()
         self._marks = Marks()
         self._recorded: dict[int, tuple[Fate, _Running]] = {}
+        self._layers: weakref.WeakKeyDictionary[Any, _Layers] = weakref.WeakKeyDictionary()
         self._used: list[_Running] = []
         """Calls whose graph was reached, while no optimizer was known to read the gradients."""
         self._kept: OrderedDict[int, tuple[weakref.ref[Any], tuple[Where, ...]]] = OrderedDict()
@@ -172,7 +173,7 @@ class Forwards(Witness):
             return
         module = args[0]
         parameters = roots.add(module) if is_root else frozenset()
-        mode, layer = _mode(module) if is_root else (None, "")
+        mode, layer = self._mode(module) if is_root else (None, "")
         grad = torch.is_grad_enabled()
         given = list(tensors((args[1:], dict(named))))
         begun.append(
@@ -223,6 +224,14 @@ class Forwards(Witness):
             self._kept[id(tensor)] = weakref.ref(tensor), call.wheres
         while len(self._kept) > KEPT_LIMIT:
             self._kept.popitem(last=False)
+
+    def _mode(self, module: Any) -> tuple[Mode, str]:
+        known = self._layers.get(module) if is_hashable(module) else None
+        if known is None:
+            known = _layers_of(module)
+            if is_hashable(module):
+                self._layers[module] = known
+        return known.mode()
 
     def _is_kept(self, tensor: Any) -> bool:
         known = self._kept.get(id(tensor))
@@ -278,21 +287,30 @@ def _outputs(result: Any) -> Iterable[Any]:
     return tensors(vars(result) if is_dataclass(result) and not isinstance(result, dict) else result)
 
 
-def _mode(module: Any) -> tuple[Mode, str]:
-    """The mode of the layers that it matters for, and the class of one."""
-    is_training = is_eval = asks = ""
-    for inner in module.modules():
-        kind: Any = type(inner)
-        if _depends_on_mode(inner):
-            name = kind.__name__
-            is_training, is_eval = (is_training or name, is_eval) if inner.training else (is_training, is_eval or name)
-        elif _asks_for_mode(kind):
-            asks = kind.__name__
-    if is_training:
-        return Mode.TRAINING, is_training
-    if asks:
-        return Mode.UNKNOWN, asks
-    return (Mode.EVAL, is_eval) if is_eval else (Mode.NONE, "")
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """The layers of a module that the mode matters for."""
+
+    layers: tuple[weakref.ref[Any], ...]
+    asks: str
+    """A class of the program's that may ask for the mode; empty if there is none."""
+
+    def mode(self) -> tuple[Mode, str]:
+        """The mode of the layers now, and the class of one."""
+        alive = [layer for each in self.layers if (layer := each()) is not None]
+        if training := next((layer for layer in alive if layer.training), None):
+            return Mode.TRAINING, type(training).__name__
+        if self.asks:
+            return Mode.UNKNOWN, self.asks
+        return (Mode.EVAL, type(alive[0]).__name__) if alive else (Mode.NONE, "")
+
+
+def _layers_of(module: Any) -> _Layers:
+    layers = list(module.modules())
+    depend = [layer for layer in layers if _depends_on_mode(layer)]
+    kinds: set[Any] = {type(layer) for layer in layers} - {type(layer) for layer in depend}
+    asks = next((kind.__name__ for kind in kinds if _asks_for_mode(kind)), "")
+    return _Layers(tuple(map(weakref.ref, depend)), asks)
 
 
 def _depends_on_mode(layer: Any) -> bool:
