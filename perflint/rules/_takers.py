@@ -9,6 +9,7 @@ import ast
 import re
 import warnings
 
+from perflint.semantics.binders import imported
 from perflint.semantics.model import Model
 from perflint.semantics.structure import path_of
 
@@ -45,21 +46,21 @@ def _takes(text: str, package: str, module: str, name: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     aliases = {module}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            origin = (node.module or package).rpartition(".")[2]
-            for alias in node.names:
-                if origin == module and (alias.name == name or (alias.name == "*" and not name.startswith("_"))):
-                    return True
-                if alias.name == module:
-                    aliases.add(alias.asname or alias.name)
-        elif isinstance(node, ast.Import):
-            aliases.update(alias.asname for alias in node.names if alias.asname and _last(alias.name) == module)
+    for each in (each for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for each in imported(node)):
+        if isinstance(each.statement, ast.Import):
+            if each.alias.asname and _last(each.full) == module:
+                aliases.add(each.local)
+        else:
+            is_it = each.alias.name == name or (each.alias.name == "*" and not name.startswith("_"))
+            if is_it and _last(each.statement.module or package) == module:
+                return True
+            if each.alias.name == module:
+                aliases.add(each.local)
     return any(_uses(node, aliases, module, name) for node in nodes)
 
 
 def _uses(node: ast.AST, aliases: set[str], module: str, name: str) -> bool:
-    """`module.name`, `alias.name`, or the name in quotes, as for `getattr` and `patch`."""
+    """True for `module.name`, `alias.name`, and the name in quotes, as for `getattr` and `patch`."""
     if isinstance(node, ast.Attribute):
         return node.attr == name and _last(path_of(node.value)) in aliases
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

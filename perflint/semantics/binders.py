@@ -70,8 +70,8 @@ def imported(statement: Import) -> Iterator[Imported]:
     """The names that an import statement binds."""
     for alias in statement.names:
         if isinstance(statement, ast.ImportFrom):
-            full = f"{'.' * statement.level}{statement.module or ''}.{alias.name}"
-            yield Imported(statement, alias, alias.asname or alias.name, full)
+            path = f"{statement.module}.{alias.name}" if statement.module else alias.name
+            yield Imported(statement, alias, alias.asname or alias.name, "." * statement.level + path)
         elif alias.asname:
             yield Imported(statement, alias, alias.asname, alias.name)
         else:

@@ -6,12 +6,12 @@ import ast
 import itertools
 import os
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from perflint.semantics.binders import imported
+from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
@@ -77,26 +77,8 @@ class Module:
     @cached_property
     def imports(self) -> dict[str, str]:
         """The imports of the top level: the full name of each name."""
-        found: dict[str, str] = {}
-        for statement in _top_level(self.tree.body):
-            if isinstance(statement, ast.ImportFrom):
-                base = self.absolute(statement.module, statement.level)
-                for alias in statement.names:
-                    found[alias.asname or alias.name] = f"{base}.{alias.name}" if base else alias.name
-            elif isinstance(statement, ast.Import):
-                found.update((each.local, each.full) for each in imported(statement))
-        return found
-
-    @cached_property
-    def imported_anywhere(self) -> dict[str, str]:
-        """The full names of what `from … import` binds anywhere in the file: the first for each name."""
-        found: dict[str, str] = {}
-        for node in self.structure.nodes.get(ast.ImportFrom, ()):
-            if isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    full = f"{self.absolute(node.module, node.level)}.{alias.name}"
-                    found.setdefault(alias.asname or alias.name, full)
-        return found
+        statements = (each for each in _top_level(self.tree.body) if isinstance(each, (ast.Import, ast.ImportFrom)))
+        return {each.local: self.resolved(each.full) for statement in statements for each in imported(statement)}
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -104,29 +86,21 @@ class Module:
         return frozenset(name.partition(".")[0] for name in (*self.imports.values(), *self.stars))
 
     @cached_property
-    def assigned(self) -> frozenset[str]:
-        """The names that the top level assigns."""
-        return frozenset(
-            node.id
-            for statement in _top_level(self.tree.body)
-            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
+    def assigned(self) -> Mapping[str, int]:
+        """The names that the top level assigns, and the number of places that do. Small, since it serves imports."""
+        stores = (node for node in own_nodes(self.tree) if isinstance(node, ast.Name))
+        return Counter(node.id for node in stores if isinstance(node.ctx, ast.Store))
 
     @cached_property
     def constants(self) -> dict[str, ast.Constant]:
-        """The literals of the names that the top level binds once, and to a literal."""
-        bound: dict[str, ast.Constant | None] = {}
-        for statement in _top_level(self.tree.body):
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                continue
-            value = statement.value if isinstance(statement, ast.Assign) else None
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    is_first = node.id not in bound and isinstance(statement, ast.Assign) and node in statement.targets
-                    bound[node.id] = value if is_first and isinstance(value, ast.Constant) else None
-        return {name: value for name, value in bound.items() if value is not None}
+        """The literals of the names that the top level assigns once, in no block, and to a literal."""
+        return {
+            target.id: statement.value
+            for statement in self.tree.body
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+            for target in statement.targets
+            if isinstance(target, ast.Name) and self.assigned[target.id] == 1
+        }
 
     @cached_property
     def called(self) -> frozenset[str]:
@@ -166,6 +140,17 @@ class Module:
         parts = self.name.split("~")[0].split(".")
         keep = len(parts) - level + (1 if self.is_package else 0)
         return ".".join([*parts[: max(keep, 0)], *([target] if target else [])])
+
+    def resolved(self, full: str) -> str:
+        """The full name that an import of this module spells with a dot in front for each level."""
+        name = full.lstrip(".")
+        return self.absolute(name, len(full) - len(name))
+
+    def full_name(self, path: str) -> str:
+        """The full name of a path by the first import of its root, at any depth; else that of a name of this module."""
+        root, dot, rest = path.partition(".")
+        imports = self.symbols.imported.get(root)
+        return f"{self.resolved(imports[0].full)}{dot}{rest}" if imports else f"{self.name}.{path}"
 
 
 def _top_level(body: list[ast.stmt]) -> Iterable[ast.stmt]:

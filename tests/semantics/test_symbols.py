@@ -287,3 +287,13 @@ def test_assigned_values_are_whole() -> None:
     symbols = table("x = 1\nx, y = 2, 3\nx += 4\nx: int = 5\nfor x in z: pass\n")
     assert [ast.unparse(value) for value in variable(symbols, "x").assigned] == ["1", "5"]
     assert not list(variable(symbols, "y").assigned)
+
+
+def test_relative_imports_have_a_dot_for_each_level() -> None:
+    symbols = table("from . import a\nfrom .b import c\nfrom ..d import e as f\nimport g.h")
+    assert [(each.local, each.full) for each in symbols.imports] == [
+        ("a", ".a"),
+        ("c", ".b.c"),
+        ("f", "..d.e"),
+        ("g", "g"),
+    ]

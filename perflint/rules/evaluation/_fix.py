@@ -1,4 +1,4 @@
-"""Fixes that turn autograd off, where it is proven that no gradient is lost."""
+"""Fixes that turn autograd off if it is proven that no gradient is lost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 from perflint.findings import Edit, Fix, Safety, Span
 from perflint.fixes.edits import in_newlines_of, indentation, insert
+from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
 from perflint.rules._statements import statement_of
 from perflint.rules.evaluation._graph import Fate
@@ -29,8 +30,8 @@ _NOTHING_COMES_IN = "no optimizer gets the parameters of the model, and its inpu
 def decorate(region: Region) -> Fix | None:
     """Put `@torch.inference_mode()`, or `@torch.no_grad()` if tensors leave, above a function that only evaluates.
 
-    None for loops inside other code, for coroutines and generators, for functions that a compiler reads, and
-    for all of which it is not proven that no gradient is lost.
+    None for loops inside other code, coroutines, generators and functions that a compiler reads, and if it is not
+    proven that no gradient is lost.
     """
     survey, scope = region.survey, region.scope
     function = scope.node
@@ -41,16 +42,18 @@ def decorate(region: Region) -> Fix | None:
     if not proofs(survey).function(scope, is_evaluation=region.switched):
         return None
     context = context_of(region)
-    spelling, imports = torch_name(survey, context)
+    spelling = spell(survey.model.symbols, f"torch.{context}", function)
+    if spelling is None:
+        return None
     source = survey.model.source
     column = source.column(function.lineno, function.col_offset)
     line = source.lines[function.lineno - 1]
-    decorator = cst.Decorator(cst.parse_expression(f"{spelling}()"))
+    decorator = cst.Decorator(cst.parse_expression(f"{spelling.text}()"))
     text = code(decorator).rstrip("\n") + ("\r\n" if line.endswith("\r\n") else "\n") + line[: column - 1]
     place = Span(function.lineno, column, function.lineno, column)
     since = INFERENCE_MODE if context == "inference_mode" else None
-    message, edits = f"Decorate `{function.name}` with `@{spelling}()`", (Edit(place, text),)
-    return Fix(message, Safety.RISKY, edits, imports, _FURTHER, since, _NOTHING_LEAVES)
+    message, edits = f"Decorate `{function.name}` with `@{spelling.text}()`", (Edit(place, text),)
+    return Fix(message, Safety.RISKY, edits, spelling.imports, _FURTHER, since, _NOTHING_LEAVES)
 
 
 def _is_generator(scope: Scope) -> bool:
@@ -58,7 +61,7 @@ def _is_generator(scope: Scope) -> bool:
 
 
 def context_of(region: Region) -> str:
-    """The context to evaluate in: inference mode where no tensor leaves that code which is not seen may use later."""
+    """The context to evaluate in: `no_grad` if code that is not seen may use a tensor later, else inference mode."""
     survey, scope = region.survey, region.scope
     if may_be_compiled(survey, region.node):
         return "no_grad"
@@ -80,19 +83,19 @@ def under_no_grad(survey: Survey, scope: Scope, call: ast.Call, is_untrained: bo
         return None
     source = survey.model.source
     edits = _indented(source, statement)
-    if edits is None:
+    spelling = spell(survey.model.symbols, "torch.no_grad", statement)
+    if edits is None or spelling is None:
         return None
-    spelling, imports = torch_name(survey, "no_grad")
     first, *rest = edits
     before = indentation(source, statement.lineno)
-    opening = in_newlines_of(source, statement.lineno, f"with {spelling}():\n{before}")
-    text, proof = f"Put it under `with {spelling}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
+    opening = in_newlines_of(source, statement.lineno, f"with {spelling.text}():\n{before}")
+    text, proof = f"Put it under `with {spelling.text}():`", _NOTHING_COMES_IN if is_untrained else _NOTHING_USED
     edits = [Edit(first.span, opening + first.text), *rest]
-    return Fix(text, Safety.RISKY, tuple(edits), imports, _FURTHER, proof=proof)
+    return Fix(text, Safety.RISKY, tuple(edits), spelling.imports, _FURTHER, proof=proof)
 
 
 def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:
-    """Edits that indent a statement by one step; None where text in it would change, or it shares its line."""
+    """Edits that indent a statement by one step; None if that changes a text in it, or if it shares its line."""
     column = source.column(statement.lineno, statement.col_offset)
     before = indentation(source, statement.lineno)
     if len(before) != column - 1 or ";" in source.lines[(statement.end_lineno or 0) - 1]:
@@ -103,18 +106,3 @@ def _indented(source: Source, statement: ast.stmt) -> list[Edit] | None:
     step = "\t" if before.endswith("\t") else "    "
     lines = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
     return [insert(statement.lineno, column, step), *(insert(line, 1, step) for line in lines)]
-
-
-def torch_name(survey: Survey, name: str) -> tuple[str, tuple[str, ...]]:
-    """How the file spells `torch.<name>`, and the import that this needs, if any."""
-    spelling = ""
-    for statement in survey.model.source.tree.body:
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
-                if alias.name == "torch":
-                    spelling = spelling or f"{alias.asname or 'torch'}.{name}"
-        elif isinstance(statement, ast.ImportFrom) and statement.module == "torch" and statement.level == 0:
-            for alias in statement.names:
-                if alias.name == name:
-                    return alias.asname or name, ()
-    return (spelling, ()) if spelling else (f"torch.{name}", ("import torch",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.rules.evaluation._runs import Run, full_name
+from perflint.rules.evaluation._runs import Run
 from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.memo import once
 from perflint.semantics.project import Module
@@ -130,7 +130,7 @@ def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4, unseen:
                 elif _MODAL.search(name):
                     return True
                 continue
-            full = full_name(home, name)
+            full = home.full_name(name)
             if full.startswith(_GRAPHS):
                 if _is_changed_graph_layer(full, [keyword.arg for keyword in inner.keywords]):
                     return True

@@ -12,7 +12,6 @@ from perflint.rules.evaluation._scopes import Scope, Survey, assigned_to, dotted
 from perflint.semantics.binders import How
 from perflint.semantics.facts import rule_conventions
 from perflint.semantics.memo import once
-from perflint.semantics.project import Module
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Class, Function, Instance, Value
 
@@ -149,13 +148,8 @@ def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
         return False
     if "__call__" in info.methods:
         return True
-    bases = (full_name(home, dotted(base)) for base in info.node.bases)
+    bases = (home.full_name(dotted(base)) for base in info.node.bases)
     return any(_has_own_call(survey, base, depth - 1) for base in bases)
-
-
-def full_name(home: Module, name: str) -> str:
-    """The full name of a class by the name that its module uses for it."""
-    return home.imported_anywhere.get(name) or f"{home.name}.{name}"
 
 
 def _is_running_method(call: ast.Call) -> bool:

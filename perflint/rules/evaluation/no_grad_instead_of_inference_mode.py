@@ -1,4 +1,4 @@
-"""no_grad where inference_mode serves."""
+"""`no_grad` around code that inference mode fits as well."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Edit, Effect, Finding, Fix, Safety, Severity
+from perflint.fixes.imports import spell
 from perflint.rules._since import INFERENCE_MODE
 from perflint.rules.base import Files, Rule
-from perflint.rules.evaluation._fix import torch_name
 from perflint.rules.evaluation._inference import fits
 from perflint.rules.evaluation._regions import defines, evaluates, loops_over_data
 from perflint.rules.evaluation._scopes import Scope, Survey, dotted, survey
@@ -17,7 +17,6 @@ from perflint.semantics.facts import rule_conventions
 from perflint.semantics.sites import FileSite
 from perflint.semantics.structure import last_name
 from perflint.semantics.values import Name
-from perflint.source.concrete import code, cst
 
 
 class NoGradInsteadOfInferenceMode(Rule):
@@ -105,9 +104,9 @@ class NoGradInsteadOfInferenceMode(Rule):
                 yield self._finding(site, file, context, within, sure)
 
     def _finding(self, site: FileSite, file: Survey, context: ast.expr, within: ast.AST, sure: Confidence) -> Finding:
-        spelling, imports = torch_name(file, "inference_mode")
-        called = cst.parse_expression(spelling)
-        written: cst.BaseExpression = cst.Call(called) if isinstance(context, ast.Call) else called
+        spelling = spell(site.model.symbols, "torch.inference_mode", context)
+        text = "torch.inference_mode" if spelling is None else spelling.text
+        written = f"{text}()" if isinstance(context, ast.Call) else text
         span = site.model.source.span(context)
         escaping = "" if sure is Confidence.HIGH else ", unless its tensors meet autograd later"
         return self.finding(
@@ -117,12 +116,14 @@ class NoGradInsteadOfInferenceMode(Rule):
             confidence=sure,
             heat=site.model.heat(within),
             span=span,
-            help=f"Use `{code(written)}`.",
-            fix=Fix(
-                f"Replace it by `{code(written)}`",
+            help=f"Use `{written}`.",
+            fix=None
+            if spelling is None
+            else Fix(
+                f"Replace it by `{written}`",
                 Safety.DISPLAY,
-                (Edit(span, code(written)),),
-                imports,
+                (Edit(span, written),),
+                spelling.imports,
                 since=INFERENCE_MODE,
             ),
         )

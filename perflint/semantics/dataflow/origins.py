@@ -1,7 +1,7 @@
-"""Where the tensor in an expression comes from: a parameter, a batch, the result of a model, a call that made it.
+"""The origin of the tensor in an expression: a parameter, a batch, the result of a model, a call that made it.
 
-`reasons` walks the same way back and tells each step. This keeps the end of the way only, in a form that
-code can ask, and finds it in constant time: each scope's bindings are collected once.
+`reasons` walks the same way back and reports each step. `Origins` returns the end of the way only, as a value that
+rules can test, and in constant time: the bindings of each scope are collected once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from perflint.frozen import dataclass
-from perflint.semantics.binders import Binding, How, binding_of, own_nodes, parameters
+from perflint.semantics.binders import COMPREHENSIONS, Binding, How, binding_of, own_nodes, parameters
 from perflint.semantics.explain.phrases import why
 from perflint.semantics.structure import FunctionNode, last_name, path_of
 from perflint.semantics.values import Instance, Tensor
@@ -25,7 +25,6 @@ _LONGEST_WAY = 12
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _VIEWS = frozenset({"items", "values"})
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "iter", "reversed", "sorted", "tqdm"})
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -43,7 +42,7 @@ class Source(Enum):
     CALL = "call"
     """The result of another function."""
     MADE = "made"
-    """A torch function that gets no tensor: `torch.zeros(8)`."""
+    """The result of a torch function without tensors as arguments: `torch.zeros(8)`."""
     MOVED = "moved"
     """`.to(device)`, `.cuda()` or `.cpu()` of something that was elsewhere."""
     STATE = "state"
@@ -84,7 +83,7 @@ class Origins:
         self._tables: dict[ast.AST, dict[str, _Bound]] = {}
 
     def of(self, node: ast.expr) -> Origin:
-        """Where the tensor in an expression comes from."""
+        """The origin of the tensor in an expression."""
         current, first, root = node, "", ""
         for _ in range(_LONGEST_WAY):
             path = path_of(current) if isinstance(current, (ast.Name, ast.Attribute)) else ""
@@ -174,24 +173,24 @@ class Origins:
 
     def _binding(self, node: ast.expr, path: str) -> Binding | ast.arg | None:
         """The nearest binding of a path before a place in its function, or in a scope around that."""
-        at = (node.lineno, node.col_offset)
+        symbols, at = self._model.symbols, (node.lineno, node.col_offset)
         root = path.partition(".")[0]
-        for outer in self._model.ancestors(node):
-            if isinstance(outer, _COMPREHENSIONS):
-                for generator in outer.generators:
-                    for target in ast.walk(generator.target):
-                        if isinstance(target, ast.expr) and path_of(target) == path:
-                            whole = target is generator.target
-                            return Binding(How.COMPREHENSION, target, target.lineno, generator.iter, whole)
-            elif isinstance(outer, (*_SCOPES, ast.Lambda, ast.Module)):
+        around = symbols.scope_around(node)
+        variable = symbols.resolve(around, root)
+        for scope in around.chain:
+            outer = scope.node
+            if isinstance(outer, (*_SCOPES, ast.Lambda, ast.Module)):
                 found = self._in_scope(outer, path, at)
                 if found is not None:
                     return found
-                if not isinstance(outer, ast.Module):
-                    if root in parameters(outer):
-                        return parameters(outer)[root] if root == path else None
-                    # Inner functions see what their names are bound to in the end.
-                    at = (outer.end_lineno or outer.lineno, 0) if isinstance(outer, ast.Lambda) else _END
+                # Inner functions see the last value of a name.
+                at = (outer.end_lineno or outer.lineno, 0) if isinstance(outer, ast.Lambda) else _END
+            if scope is variable.scope and path == root and variable.bindings:
+                if isinstance(outer, COMPREHENSIONS):
+                    return variable.bindings[0]
+                return next((each.node for each in variable.bindings if isinstance(each.node, ast.arg)), None)
+            if scope is variable.scope:
+                return None
         return None
 
     def _in_scope(self, scope: FunctionNode | ast.Module, path: str, at: _Position) -> Binding | None:
