@@ -60,8 +60,7 @@ class CompileBeforeDdp(Rule):
     `_orig_mod.module.`).
 
     ## How a GPU shows it
-    A trace confirms the finding if the wrapped module was a compiled one when the wrapper was called, and refutes it
-    otherwise.
+    A trace confirms the finding if the wrapped module was a compiled one, and refutes it otherwise.
 
     A profile of the backward pass has its `ncclDevKernel_AllReduce` kernels after the last compute
     kernel, instead of overlapping with them.

@@ -60,8 +60,8 @@ class DataParallel(Rule):
     data.
 
     ## How a GPU shows it
-    A trace confirms the finding if the model was copied to several GPUs for a call, and refutes it if the model ran on
-    one device.
+    A trace confirms the finding if the model was copied to several GPUs for a call, and refutes it if the wrapper
+    had one device or none.
 
     A profile shows `Broadcast` and `Scatter` before and `Gather` after each forward pass, and little work
     on all devices but the first meanwhile.

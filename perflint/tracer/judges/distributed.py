@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from perflint.findings import Ruling, Verdict
 from perflint.tracer.events import Observation
-from perflint.tracer.judges.base import Case, Judge, by_facts, confirmed, in_words, times, total
+from perflint.tracer.judges.base import Case, Judge, by_facts, in_words, times, total
 
 _NUMBERS = {"collective.number": "one number was sent among {detail}"}
 _TENSORS = {"collective.tensor": "{bytes} were sent among {detail}"}
@@ -65,17 +65,15 @@ def _accumulated(case: Case) -> Verdict | None:
 
 
 def _compiled_first(case: Case) -> Verdict | None:
-    compiled = {"ddp.of-compiled": "the wrapped module was a compiled one"}
-    seen = case.facts(*compiled)
-    if seen:
-        return confirmed(case, compiled, seen)
+    if case.facts("ddp.of-compiled"):
+        return Verdict(Ruling.CONFIRMED, "the wrapped module was a compiled one")
     plain = case.facts("ddp.of-plain")
     return Verdict(Ruling.REFUTED, "the wrapped module was not compiled") if plain else None
 
 
 def _data_parallel(case: Case) -> Verdict | None:
     replicated = {"dataparallel.replicated": "the model was copied to {detail} for a call"}
-    return by_facts(replicated, {"dataparallel.one-device": "the model ran on one device"})(case)
+    return by_facts(replicated, {"dataparallel.one-device": "the wrapper had one device or none"})(case)
 
 
 def _checkpoint(case: Case) -> Verdict | None:
@@ -107,8 +105,8 @@ JUDGES: dict[str, Judge] = {
 _NO_GROUP = "no collective was seen here; trace all processes: `perflint trace -m torch.distributed.run …`"
 UNDECIDED: dict[str, str] = {
     "TPF604": "no backward pass of a `DistributedDataParallel` was seen here; trace all processes",
-    "TPF714": "no call of the wrapper was seen; trace a run with several processes",
-    "TPF921": "no call of the wrapper was seen; trace on a machine with several GPUs",
+    "TPF714": "the trace does not know the wrapped module; trace a run with several processes",
+    "TPF921": "no call with several GPUs was seen; trace on a machine that has them",
     "TPF922": "torch noted no statistics of a `DistributedDataParallel`; trace a run with several processes",
     "TPF923": _NO_GROUP,
     "TPF924": _NO_GROUP,

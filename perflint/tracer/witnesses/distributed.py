@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -82,7 +83,7 @@ class Replicas(Witness):
         "backward.reduced-again": "a backward pass reduced the gradients once more before an optimizer's step",
         "backward.not-reduced": "a backward pass ran under `no_sync`",
         "dataparallel.replicated": "the model was copied to several GPUs for a call",
-        "dataparallel.one-device": "the model ran on one device",
+        "dataparallel.one-device": "the wrapper has one device or none: nothing is copied",
     }
 
     def __init__(self, *arguments: Any) -> None:
@@ -105,25 +106,33 @@ class Replicas(Witness):
         import torch
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        parallel: Any = torch.nn.parallel.DistributedDataParallel
-        original = parallel.__init__
-        wrapped = self._guarded(self._wrapped)
+        parallel: Any = torch.nn.parallel
+        self._after(parallel.DistributedDataParallel, "__init__", self._wrapped)
+        self._after(parallel.DataParallel, "__init__", self._spread)
+        # A call with one device makes no copies.
+        self._after(parallel.DataParallel, "replicate", self._replicated)
+        self._undo.callback(register_optimizer_step_post_hook(self._guarded(self._stepped)).remove)
 
-        def noted(module: Any, *arguments: Any, **named: Any) -> None:
-            original(module, *arguments, **named)
-            wrapped(module)
+    def _after(self, owner: Any, name: str, do: Callable[[Any], None]) -> None:
+        """Call a function with the wrapper after each call of one of its methods by torch or by the program."""
+        from torch.compiler import is_compiling
+
+        original, noted = getattr(owner, name), self._guarded(do)
+
+        @functools.wraps(original)
+        def watched(wrapper: Any, *arguments: Any, **named: Any) -> Any:
+            result = original(wrapper, *arguments, **named)
+            if not is_compiling():
+                noted(wrapper)
+            return result
 
         def undo() -> None:
             # A later replacement by another library stays.
-            if parallel.__init__ is noted:
-                parallel.__init__ = original
+            if getattr(owner, name) is watched:
+                setattr(owner, name, original)
 
-        noted.__wrapped__ = original  # type: ignore[attr-defined]
-        parallel.__init__ = noted
+        setattr(owner, name, watched)
         self._undo.callback(undo)
-        self._undo.callback(register_optimizer_step_post_hook(self._guarded(self._stepped)).remove)
-        hook = self._guarded(self._called)
-        self._undo.callback(torch.nn.modules.module.register_module_forward_pre_hook(hook).remove)
 
     def stop(self) -> None:
         self._undo.close()
@@ -148,17 +157,17 @@ class Replicas(Witness):
 
     def _wrapped(self, wrapper: Any) -> None:
         self._wrappers.add(wrapper)
-
-    def _called(self, module: Any, _: Any) -> None:
-        import torch
-
-        if isinstance(module, torch.nn.DataParallel) and (where := self.made(module)) is not None:
-            count = len(module.device_ids)
-            fact = "dataparallel.replicated" if count > 1 else "dataparallel.one-device"
-            self.observe(fact, where, detail=f"{count} GPUs")
-        elif module in self._wrappers and (where := self.made(module)) is not None:
-            is_compiled = type(module.module).__name__ == "OptimizedModule"
+        if (where := self.made(wrapper)) is not None:
+            is_compiled = type(wrapper.module).__name__ == "OptimizedModule"
             self.observe("ddp.of-compiled" if is_compiled else "ddp.of-plain", where)
+
+    def _spread(self, wrapper: Any) -> None:
+        if len(wrapper.device_ids) <= 1 and (where := self.made(wrapper)) is not None:
+            self.observe("dataparallel.one-device", where)
+
+    def _replicated(self, wrapper: Any) -> None:
+        if (where := self.made(wrapper)) is not None:
+            self.observe("dataparallel.replicated", where, detail=f"{len(wrapper.device_ids)} GPUs")
 
     def _called_function(self, call: Call) -> None:
         import torch

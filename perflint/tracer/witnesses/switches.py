@@ -135,11 +135,14 @@ class Debugging(Witness):
         self._undo.close()
 
     def _note_construction(self, owner: Any, handle: Callable[..., None]) -> None:
+        from torch.compiler import is_compiling
+
         original = owner.__init__
 
         def noted(thing: Any, *arguments: Any, **named: Any) -> None:
             original(thing, *arguments, **named)
-            handle(thing, sys._getframe(1))
+            if not is_compiling():
+                handle(thing, sys._getframe(1))
 
         def undo() -> None:
             # A later replacement by another library stays.
