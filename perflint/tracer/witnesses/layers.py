@@ -6,12 +6,15 @@ import sys
 import threading
 from collections import Counter
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
 from perflint.tracer.modules import STEPS, autocast_dtype
 from perflint.tracer.witnesses.base import Witness, described, size_of
 
+_PERFLINT = str(Path(__file__).parents[2])
 HALF = ("float16", "bfloat16")
 
 
@@ -169,9 +172,17 @@ _ORDER = ("channels-first", "channels-last", "other-dtype", "on-host")
 
 def _is_called_from_outside(witness: Witness, frame: FrameType | None) -> bool:
     """True if the program calls a module, and not another module of torch, such as `Sequential`."""
-    while frame is not None and frame.f_code.co_filename.replace("\\", "/").endswith("torch/nn/modules/module.py"):
+    while frame is not None and frame.f_code.co_filename.startswith((_PERFLINT, _module_file())):
+        # Other witnesses have wrappers around the call.
         frame = frame.f_back
     return frame is not None and witness.locator.is_outside_torch(frame)
+
+
+@cache
+def _module_file() -> str:
+    from torch.nn.modules import module
+
+    return str(module.__file__)
 
 
 def _allows_tf32(backend: Any, what: str) -> bool | None:
