@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perflint.findings import Confidence, Effect, Finding, Heat, Ruling, Severity, Span, Verdict
-from perflint.rules.traced.traced_sync import TracedSync
-from perflint.source.quoting import quoted
+from perflint.findings import Effect, Finding, Heat, Ruling, Span, Verdict
 from perflint.source.text import Source
 from perflint.tracer.events import (
     CandidateLine,
@@ -31,6 +29,8 @@ from perflint.tracer.judges.base import FREE, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.trace import Trace
+from perflint.tracer.unseen.base import Facts
+from perflint.tracer.unseen.bench import unseen
 
 EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
 """The rules whose findings experiments give a verdict on."""
@@ -245,13 +245,11 @@ class _View:
         return Verdict(Ruling.REFUTED, f"{where} and {device}")
 
     def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings for the syncs of recorded steps that no rule has found."""
-        for each in self._seen:
-            event = each.event
-            if not isinstance(event, Sync) or not event.hits.steps or event.allowed or event.origin:
-                continue
-            if not any(each.span.overlaps(finding.span) for finding in findings):
-                yield _traced_sync(source, each.span, self._confirmed([each]))
+        """Findings for events of recorded steps that no rule has found."""
+        waits = [
+            (each.span, each.event, self._confirmed([each])) for each in self._seen if isinstance(each.event, Sync)
+        ]
+        return unseen(Facts(source, self._trace, self._observed, waits, findings))
 
 
 class _Absent:
@@ -285,26 +283,6 @@ def _judged(finding: Finding, views: Sequence[_View | _Absent]) -> Finding:
             most = max(same, key=lambda verdict: (verdict.share or 0.0, verdict.per_step))
             return replace(finding, verdict=most)
     return replace(finding, verdict=known[0]) if known and len(known) == len(verdicts) else finding
-
-
-def _traced_sync(source: Source, span: Span, verdict: Verdict) -> Finding:
-    """The finding of a sync that no rule has found."""
-    line = source.lines[span.line - 1].rstrip() if span.line <= len(source.lines) else ""
-    if span.end_column > len(line) and span.end_line == span.line:
-        span = Span(span.line, len(line) - len(line.lstrip()) + 1, span.line, len(line) + 1)
-    return Finding(
-        path=source.path,
-        span=span,
-        code=TracedSync.code,
-        name=TracedSync.name,
-        message=f"{quoted(source.segment(span))} makes the CPU wait for the GPU",
-        severity=Severity.INFO,
-        confidence=Confidence.HIGH,
-        heat=Heat.HOT,
-        effect=Effect.SYNC,
-        help="No rule knows this wait from the source: `perflint explain` shows what was inferred.",
-        verdict=verdict,
-    )
 
 
 def _first_line(reason: str) -> str:

@@ -26,7 +26,22 @@ HABITS = {
     "X": range(961, 964),
 }
 """The numbers of the codes that the habits of a letter have."""
-BEYOND = frozenset({"TPF135", "TPF136", "TPF199", "TPF212", "TPF213", "TPF214", "TPF309", "TPF310"})
+BEYOND = frozenset(
+    {
+        "TPF135",
+        "TPF136",
+        "TPF191",
+        "TPF192",
+        "TPF193",
+        "TPF194",
+        "TPF199",
+        "TPF212",
+        "TPF213",
+        "TPF214",
+        "TPF309",
+        "TPF310",
+    }
+)
 """Rules that no habit of the catalogue stands behind."""
 NOT_A_RULE = Path(__file__).parents[2] / "docs" / "rules" / "not-a-rule.md"
 CATALOGUE = {

@@ -10,12 +10,14 @@ import pytest
 
 from perflint.findings import Span
 from perflint.tracer.events import (
+    AllocatorChurn,
     CandidateLine,
     Experiment,
     Gap,
     GraphBreak,
     Header,
     Hits,
+    Observation,
     PageableCopy,
     Place,
     Recompile,
@@ -490,3 +492,42 @@ def test_a_trace_that_cannot_be_read(perflint: Command) -> None:
     perflint.write("train.py", TRAIN)
     done = perflint("check", "train.py", "--trace", "nowhere.gz")
     assert done.code == 2 and "nowhere.gz cannot be read" in done.err
+
+
+CHECKPOINT = """\
+from torch.utils.checkpoint import checkpoint
+
+
+def forward(blocks, x):
+    for block in blocks:
+        x = checkpoint(block, x, use_reentrant=False)
+    return x
+"""
+GIGABYTE = 10**9
+
+
+@pytest.mark.parametrize(
+    ("peak", "again", "simulated", "expected"),
+    [(20, 10, False, True), (45, 1, False, False), (30, 40, False, False), (20, 10, True, False)],
+)
+def test_recomputation_with_memory_to_spare(
+    perflint: Command, peak: int, again: int, simulated: bool, expected: bool
+) -> None:
+    """The peak of the memory of 80 GB, and the activations that are computed again, in GB."""
+    called = "checkpoint(block, x, use_reentrant=False)"
+    perflint.write("train.py", CHECKPOINT)
+    traced = Traced(perflint.folder, CHECKPOINT).ran(5, 6, 7)
+    traced.header = replace(traced.header, simulated=simulated)
+    at = place(CHECKPOINT, called)
+    traced.records += [
+        Observation(at, "recomputation.called", Hits(STEPS * 12)),
+        Observation(None, "recomputation.kept", Hits(2), bytes=again * GIGABYTE),
+        Observation(None, "memory.device", Hits(1), bytes=80 * GIGABYTE),
+        AllocatorChurn(0, STEPS, 100, 0, 0, 0, peak * GIGABYTE),
+    ]
+    finding = check(perflint, traced, text=CHECKPOINT).get(called)
+    assert (finding is not None) is expected
+    if finding is not None:
+        assert (finding["code"], ruling(finding)) == ("TPF194", "confirmed")
+        why = "12 times a step; the peak was 20 GB of 80 GB, and the recomputed activations take 10 GB"
+        assert why in str(finding["verdict"])
