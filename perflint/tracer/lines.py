@@ -21,6 +21,8 @@ _monitoring: Any = getattr(sys, "monitoring", None)
 """The interpreter's, since Python 3.12."""
 TRACED_SECONDS = 20.0
 """How long a trace function watches."""
+SIMULATED_SECONDS = 120.0
+"""The same in a simulation, whose steps are slow and are not timed."""
 COUNTED_STEPS = 16
 """In how many recorded steps lines are counted: each of them asks the interpreter anew."""
 Line = tuple[str, int]
@@ -29,10 +31,11 @@ Line = tuple[str, int]
 class Lines:
     """Collects the lines that run in some files."""
 
-    def __init__(self, is_mine: Callable[[str], bool]) -> None:
+    def __init__(self, is_mine: Callable[[str], bool], seconds: float | None = None) -> None:
         self.sees_all = False
         """True if each line that ran since `start` was seen."""
         self._is_mine = is_mine
+        self._seconds = TRACED_SECONDS if seconds is None else seconds
         self._seen: set[Line] = set()
         self._tool = -1
         self._until: float | None = None
@@ -107,7 +110,7 @@ class Lines:
             frame = frame.f_back
 
     def _start_tracing(self) -> None:
-        self._until = time.monotonic() + TRACED_SECONDS
+        self._until = time.monotonic() + self._seconds
         threading.settrace(self._trace)
         sys.settrace(self._trace)
         for frame in self._running():

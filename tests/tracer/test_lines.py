@@ -94,9 +94,9 @@ def test_a_debugger_is_left_alone(loaded: tuple[dict[str, Any], Lines, list[set[
 def test_a_trace_function_stops_after_a_while(
     loaded: tuple[dict[str, Any], Lines, list[set[int]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names, watch, _ = loaded
+    names, _, _ = loaded
     monkeypatch.setattr(lines, "_monitoring", None)
-    monkeypatch.setattr(lines, "TRACED_SECONDS", 0.0)
+    watch = Lines(lambda path: True, seconds=0.0)
     before = sys.gettrace()
     sys.settrace(None)
     try:
