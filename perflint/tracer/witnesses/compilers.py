@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import CodeType, TracebackType
@@ -39,6 +40,8 @@ class Compiling(Witness):
         self._context: weakref.ref[Any] | None = None
         self._attempt: set[_Line] = set()
         self._traced: set[_Line] = set()
+        self._compiled: Counter[tuple[str, int, str]] = Counter()
+        """How often each function was compiled, by its file, its line and its name."""
 
     def calls(self) -> Iterator[tuple[Any, str, Handler]]:
         import torch
@@ -105,6 +108,7 @@ class Compiling(Witness):
             self._attempt.add((filename, line, function))
 
     def _finished(self, code: CodeType) -> None:
+        self._compiled[code.co_filename, code.co_firstlineno, code.co_qualname] += 1
         # Without lines of its own, as in a function of the compiler, it may end the attempt of another function.
         if any(filename == code.co_filename for filename, _, _ in self._attempt):
             self._traced |= self._attempt
@@ -126,9 +130,9 @@ class Compiling(Witness):
         for filename, line, function in sorted(self._traced):
             if (filename, line) not in ended:
                 self.observe("compile.traced", Where(self.locator.line(filename, line, function), None))
-        for code, reasons in dict(getattr(utils, "guard_failures", {})).items():
-            if isinstance(code, CodeType):
-                self.observe("compile.recompiled", Where(None, None), bytes=len(reasons), detail=code.co_qualname)
+        for (_, _, name), times in self._compiled.items():
+            if times > 1:
+                self.observe("compile.recompiled", Where(None, None), bytes=times - 1, detail=name)
         for _ in range(utils.counters["inductor"]["cudagraph_skips"]):
             self.observe("cudagraph.skipped", Where(None, None))
 

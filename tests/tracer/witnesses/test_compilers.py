@@ -110,6 +110,33 @@ def test_compiled_functions(tmp_path: Path) -> None:
     }
 
 
+AGAIN = """
+import torch._dynamo
+
+torch._dynamo.config.recompile_limit = 10**4
+torch._dynamo.config.automatic_dynamic_shapes = False
+
+
+class Counting(nn.Module):
+    steps = 0
+
+    def forward(self, x):
+        self.steps += 1
+        return x + self.steps
+
+
+net = torch.compile(Counting(), backend="eager")
+for _ in range(TIMES):
+    net(torch.ones(2))
+"""
+
+
+@pytest.mark.parametrize(("times", "ruling"), [(4, Ruling.REFUTED), (12, Ruling.CONFIRMED)])
+def test_raised_limits(tmp_path: Path, times: int, ruling: Ruling) -> None:
+    traced(tmp_path, AGAIN.replace("TIMES", str(times)), simulate=False)
+    assert verdicts(tmp_path, "TPF713") == {"torch._dynamo.config.recompile_limit = 10**4": ruling}
+
+
 def test_captures(tmp_path: Path) -> None:
     trace = traced(tmp_path, CAPTURED)
     assert observed(trace, "with torch.cuda.graph") == {"capture.done": 1, "capture.failed": 1}
