@@ -31,7 +31,8 @@ def explanation(rule: Rule) -> str:
     details = [f"severity {rule.severity.value}", f"effect {rule.effect.value}", _fix_words(rule)]
     bounds = _bounds(rule)
     details += [bounds] if bounds else []
-    return f"# {rule.name} ({rule.code})\n\n{', '.join(details).capitalize()}.\n\n{_text(rule)}"
+    line = f"{', '.join(details).capitalize()}.{_replaces(rule)}"
+    return f"# {rule.name} ({rule.code})\n\n{line}\n\n{_text(rule)}"
 
 
 def facts(rule: Rule) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def facts(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity.value,
         "effect": rule.effect.value,
         "fixes": [safety.value for safety in fix_safeties(rule)],
+        "replaces": list(rule.replaces),
         "since": _version(rule.since),
         "until": _version(rule.until),
     }
@@ -57,7 +59,7 @@ def table(rules: Sequence[Rule], style: Style) -> str:
 
 
 def fix_safeties(rule: Rule) -> tuple[Safety, ...]:
-    """The kinds of fixes that a rule has, by the words of that section of its page; none where it says "No fix"."""
+    """The kinds of fixes that a rule has, by the words of that section of its page; none if it says "No fix"."""
     section = _FIX_SAFETY.search(_text(rule))
     if section is None or section[1].startswith("No fix"):
         return ()
@@ -79,6 +81,13 @@ def _text(rule: Rule) -> str:
 
 def _fix_words(rule: Rule) -> str:
     return " and ".join(safety.value for safety in fix_safeties(rule)) + " fixes" if fix_safeties(rule) else "no fix"
+
+
+def _replaces(rule: Rule) -> str:
+    """The sentence about the rules whose findings it replaces; empty if it replaces none."""
+    if not rule.replaces:
+        return ""
+    return f" At a place that several rules report, it replaces the findings of {', '.join(rule.replaces)}."
 
 
 def _family(rule: Rule) -> str:

@@ -65,8 +65,8 @@ def _moves(model: Model, node: ast.expr) -> bool:
         return False
     if node.func.attr == "cuda":
         return True
-    given = [*node.args, *(each.value for each in node.keywords if each.arg == "device")]
-    return node.func.attr == "to" and bool(given) and _is_cuda(model, given[0])
+    given = node.args[0] if node.args else keyword(node, "device")
+    return node.func.attr == "to" and given is not None and _is_cuda(model, given)
 
 
 def _is_cuda(model: Model, node: ast.expr) -> bool:

@@ -392,13 +392,13 @@ _BACKWARD = ("backward", "manual_backward")
 
 
 def _backpropagated(call: ast.Call) -> str:
-    """The name that a call backpropagates, "" where it does not: `loss.backward()`, `scaler.scale(loss).backward()`."""
+    """The name that a call backpropagates, "" if it does not: `loss.backward()`, `scaler.scale(loss).backward()`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _BACKWARD:
         return ""
     loss = call.func.value
     if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale" and loss.args:
         loss = loss.args[0]
-    elif call.args and not any(keyword.arg == "gradient" for keyword in call.keywords):
+    elif call.args and keyword(call, "gradient") is None:
         # `accelerator.backward(loss)`, `self.manual_backward(loss)`
         loss = call.args[0]
     return loss.id if isinstance(loss, ast.Name) else ""

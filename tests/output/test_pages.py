@@ -80,6 +80,16 @@ def test_a_page_without_docstrings() -> None:
     assert "without docstrings" in page(Bare())
 
 
+def test_a_page_names_the_rules_that_its_rule_replaces() -> None:
+    class Precise(Zeros):
+        replaces = ("TPF103", "TPF105")
+
+    Precise.__doc__ = Zeros.__doc__
+    sentence = " At a place that several rules report, it replaces the findings of TPF103, TPF105."
+    assert page(Precise()) == page(Zeros()).replace(".\n", f".{sentence}\n", 1)
+    assert facts(Precise())["replaces"] == ["TPF103", "TPF105"]
+
+
 def test_facts() -> None:
     class Bound(Zeros):
         since, until = (2, 1), (2, 10)
@@ -92,6 +102,7 @@ def test_facts() -> None:
         "severity": "warning",
         "effect": "sync",
         "fixes": ["unsafe"],
+        "replaces": [],
         "since": "2.1",
         "until": "2.10",
     }

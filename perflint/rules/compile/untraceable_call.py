@@ -9,6 +9,7 @@ from perflint.findings import Confidence
 from perflint.rules.base import Calls
 from perflint.rules.compile._breaks import Break, BreakRule, guarded
 from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Instance, Sequence, Value
 from perflint.source.quoting import quoted
 
@@ -120,7 +121,7 @@ def _what(site: CallSite) -> str:
         return "compares tensors one by one" if many is not None and many.element.tensor is not None else ""
     if site.target in _NUMPY_RANDOM:
         # What draws an array is traced as a tensor; one number is read.
-        sized = len(site.node.args) > 1 or any(keyword.arg == "size" for keyword in site.node.keywords)
+        sized = len(site.node.args) > 1 or keyword(site.node, "size") is not None
         return "" if sized or not _is_number(site) else "draws a random number"
     if site.target.startswith("random."):
         return "draws a random number"

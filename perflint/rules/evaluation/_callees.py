@@ -14,7 +14,7 @@ from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.rules.evaluation._training import is_optimizer_name, is_optimizer_object
 from perflint.semantics.facts import rule_conventions, torch_api
 from perflint.semantics.memo import once
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import Array, Const, DeviceValue, Dtype, Instance, Scalar, Value
 
 MODULE_CALL = "torch.nn.Module.__call__"
@@ -173,7 +173,7 @@ class Callees:
             return Takes.UNKNOWN
         if name in ("Parameter", "tensor"):
             return Takes.VALUES
-        writes = any(keyword.arg == "out" for keyword in call.keywords)
+        writes = keyword(call, "out") is not None
         is_method = target.startswith("torch.Tensor.")
         if writes or (not is_method and name.endswith("_") and self._is_dropped(call)):
             # It writes into an argument.
@@ -223,8 +223,8 @@ class Callees:
 
     def _gets_optimizer(self, call: ast.Call) -> bool:
         """True if a call gets an optimizer or a gradient scaler, or the parameters to train."""
-        for keyword in call.keywords:
-            if keyword.arg and (keyword.arg == "parameters" or is_optimizer_name(keyword.arg)):
+        for name in (each.arg for each in call.keywords if each.arg):
+            if name == "parameters" or is_optimizer_name(name):
                 return True
         return any(is_optimizer_object(self._survey, given) for given in arguments(call))
 
@@ -245,7 +245,8 @@ def is_host(value: Value) -> bool:
 
 def asks_for_gradient(call: ast.Call) -> bool:
     """True if an argument asks for a gradient of the result: `requires_grad=True`."""
-    return any(keyword.arg == "requires_grad" and not is_false(keyword.value) for keyword in call.keywords)
+    asked = keyword(call, "requires_grad")
+    return asked is not None and not is_false(asked)
 
 
 def arguments(call: ast.Call) -> list[ast.expr]:

@@ -24,7 +24,7 @@ from perflint.rules.evaluation._scopes import Scope, Survey, dotted
 from perflint.semantics.dataflow.reaching import Definition
 from perflint.semantics.facts.rule_conventions import words
 from perflint.semantics.memo import once
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import Instance
 
 _ABOUT = frozenset(
@@ -424,8 +424,8 @@ def _is_pair(node: ast.AST) -> bool:
         return False
     of_torch, name = dotted(node.func).startswith("torch."), last_name(node)
     if name in ("max", "min"):
-        given = [*node.args[of_torch:], *(each.value for each in node.keywords if each.arg == "dim")]
-        return bool(given) and _is_dimension(given[0])
+        given = node.args[of_torch] if len(node.args) > of_torch else keyword(node, "dim")
+        return given is not None and _is_dimension(given)
     return len(node.args) + len(node.keywords) > of_torch or name in ("sort", "topk", "mode")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from perflint.rules._methods import is_true
 from perflint.rules.evaluation._scopes import Survey, dotted
 from perflint.semantics.project import Module
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import keyword, last_name, walk
 from perflint.semantics.values import Instance, Value
 
 _WITHOUT = re.compile(
@@ -45,8 +46,8 @@ def _makes_parameters(home: Module, node: ast.ClassDef, depth: int) -> bool:
 def _call_makes(home: Module, call: ast.Call, depth: int) -> bool:
     name, last = _full_name(home, call.func), last_name(call)
     if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
-        asked = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
-        return not asked or (isinstance(asked[0], ast.Constant) and asked[0].value is True)
+        asked = keyword(call, "requires_grad")
+        return asked is None or is_true(asked)
     if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
         return last[:1].isupper() and (last == "PReLU" or _WITHOUT.search(last) is None)
     made_here = any(c.isupper() for c in last[:1]) and not name.startswith(("torch.", "numpy.", "self."))

@@ -11,7 +11,7 @@ from perflint.rules._methods import is_self_or_cls
 from perflint.rules._places import inside
 from perflint.rules.transfer._loops import Loop, body_of
 from perflint.semantics.model import Model
-from perflint.semantics.structure import names_in, walk
+from perflint.semantics.structure import keyword, names_in, walk
 from perflint.semantics.values import Class, Const, DeviceValue, Dtype, Function, Instance, Scalar, Value
 
 _LEAVES_GRAPH = frozenset("item detach detach_ tolist numpy data shape size dtype device ndim numel dim".split())
@@ -186,8 +186,8 @@ class Turn:
     def _is_fresh_call(self, call: ast.Call, depth: int) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _LEAVES_GRAPH:
             return True
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if any(keyword.arg == "requires_grad" for keyword in call.keywords) or not self._is_harmless(call):
+        given = [*call.args, *(each.value for each in call.keywords)]
+        if keyword(call, "requires_grad") is not None or not self._is_harmless(call):
             return False
         if isinstance(call.func, ast.Attribute) and not self.model.target(call).startswith(_HARMLESS):
             given.append(call.func.value)

@@ -14,7 +14,7 @@ from perflint.rules.model._graphs import Turn
 from perflint.rules.transfer._loops import Loop, loop_around
 from perflint.semantics.model import Model
 from perflint.semantics.sites import FileSite, Site
-from perflint.semantics.structure import last_name, walk
+from perflint.semantics.structure import keyword, last_name, walk
 from perflint.source.quoting import quoted
 
 _KEEPS_STATE = r"init_hidden|\.hidden\b|bptt|repackage|reset_state|higher\.|create_graph"
@@ -120,7 +120,7 @@ class NeedlessRetainGraph(Rule):
 def _retains(call: ast.Call) -> bool:
     if last_name(call) not in ("backward", "manual_backward"):
         return False
-    return any(keyword.arg == "retain_graph" and is_true(keyword.value) for keyword in call.keywords)
+    return is_true(keyword(call, "retain_graph"))
 
 
 def _a_forward_keeps(model: Model) -> bool:
@@ -207,5 +207,5 @@ def _started(turn: Turn, call: ast.Call) -> list[ast.expr]:
 
 
 def _fix(model: Model, call: ast.Call) -> Fix:
-    keyword = next(each for each in call.keywords if each.arg == "retain_graph")
-    return Fix("Drop `retain_graph=True`", Safety.UNSAFE, (dropped(model.source, call, keyword),))
+    given = next(each for each in call.keywords if each.arg == "retain_graph")
+    return Fix("Drop `retain_graph=True`", Safety.UNSAFE, (dropped(model.source, call, given),))

@@ -8,7 +8,7 @@ import re
 from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.project import Module
-from perflint.semantics.structure import last_name, path_of, walk
+from perflint.semantics.structure import keyword, last_name, path_of, walk
 from perflint.semantics.values import Const, Instance, Sequence, Value
 
 _CONVOLUTIONS = re.compile(r"(Lazy)?Conv(Transpose)?2d$")
@@ -98,6 +98,6 @@ def _convolutions(home: Module, node: ast.ClassDef, seen: set[str]) -> int:
 
 def _is_along_one_axis(call: ast.Call) -> bool:
     """True if the kernel of a convolution is as those of signals are, which were folded into an image: (5, 1)."""
-    kernels = [*call.args[2:3], *(item.value for item in call.keywords if item.arg == "kernel_size")]
-    sides = kernels[0].elts if kernels and isinstance(kernels[0], ast.Tuple) else []
+    kernel = call.args[2] if len(call.args) > 2 else keyword(call, "kernel_size")
+    sides = kernel.elts if isinstance(kernel, ast.Tuple) else []
     return len(sides) == 2 and ast.dump(sides[0]) != ast.dump(sides[1])

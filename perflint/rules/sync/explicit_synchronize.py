@@ -12,7 +12,7 @@ from perflint.rules._statements import block_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.semantics.sites import CallSite
-from perflint.semantics.structure import path_of, walk
+from perflint.semantics.structure import keyword, path_of, walk
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
@@ -198,4 +198,4 @@ def _asks_for_it(model: Model, call: ast.Call) -> bool:
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS_THAT_NEED_IT:
         return True
-    return any(keyword.arg == "non_blocking" for keyword in call.keywords)
+    return keyword(call, "non_blocking") is not None

@@ -13,6 +13,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, Scalar, Sequence
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
@@ -150,7 +151,7 @@ def _is_matrix(site: CallSite) -> bool:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    if site.target not in _UNCHECKED or any(item.arg == "out" for item in site.node.keywords):
+    if site.target not in _UNCHECKED or keyword(site.node, "out") is not None:
         return None
     if swallows(site.model, site.node):
         return None

@@ -10,6 +10,7 @@ from perflint.rules._memory.flows import flow_around
 from perflint.rules.model._flow import attributes
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
+from perflint.semantics.structure import keyword
 from perflint.semantics.values import NONE, Array, Const, Tensor, scalar_type
 
 _SIZED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn")) | frozenset(
@@ -168,7 +169,8 @@ def _called(model: Model, call: ast.Call, depth: int) -> Shape:
 
 
 def _keeps(model: Model, call: ast.Call) -> bool:
-    return any(each.arg == "keepdim" and model.value(each.value) == Const(True) for each in call.keywords)
+    given = keyword(call, "keepdim")
+    return given is not None and model.value(given) == Const(True)
 
 
 def _listed(arguments: list[ast.expr]) -> list[ast.expr]:
