@@ -120,13 +120,18 @@ def test_rules_are_scored_on_lines_that_ran() -> None:
         finding(3),
         finding(7, ruling="refuted"),
         finding(8, "TPF205", heat="cold", ruling=None),
-        finding(20),
+        finding(20, ruling=None),
     ]
     rules = score_rules.scores(document, findings, {})
     first, second = rules["TPF101"], rules["TPF205"]
     assert (first.findings, first.ran, first.true, first.waits) == (3, 2, 0.5, 2)
     assert (first.called_hot, first.hot) == (2, 1)
     assert (second.ran, second.true, second.called_cold, second.cold) == (1, None, 1, 1)
+
+
+def test_a_verdict_counts_where_only_another_line_of_the_expression_ran() -> None:
+    (rule,) = score_rules.scores(merged(trace((3, 2))), [finding(4)], {}).values()
+    assert (rule.ran, rule.true) == (1, 1.0)
 
 
 def test_places_that_nothing_found_count_against_a_rule() -> None:

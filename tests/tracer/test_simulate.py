@@ -241,6 +241,22 @@ for _ in range(3):
     assert not trace.of(Sync)
 
 
+def test_a_default_device_adds_no_waits(tmp_path: Path) -> None:
+    """The mode of the default device passes each call on: the copy below it is none of its own."""
+    program = """
+torch.set_default_device("cuda")
+x = torch.ones(3)
+y = x.to("cuda"), x.to("cuda", torch.float16), x.cuda()
+host = x.to("cpu")
+back = host.to("cuda")
+print(x.device, y[1].device, y[1].dtype, host.device, back.device)
+"""
+    trace, done = simulated(tmp_path, program)
+    assert (done.code, done.out) == (0, "cuda:0 cuda:0 torch.float16 cpu cuda:0\n"), done.err
+    seen = [(sync.place.text, sync.hits.outside + sync.hits.steps) for sync in trace.of(Sync)]
+    assert sorted(seen) == [('back = host.to("cuda")', 1), ('host = x.to("cpu")', 1)]
+
+
 def test_each_process_of_torchrun_has_a_gpu(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEAD + RANKS)
     launch = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python")

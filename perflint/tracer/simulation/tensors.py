@@ -21,6 +21,7 @@ from perflint.tracer.simulation.marks import (
     place_of,
     put,
     silent,
+    state,
     wait,
     wait_for_copy,
 )
@@ -92,7 +93,9 @@ def _to(original: Method) -> Method:
         wanted, rest = _wanted(args, named)
         like = isinstance(wanted, torch.Tensor)
         target = place_of(wanted) if like else None if wanted is None else place_named(wanted)
-        if target is None or real_device(tensor).type != "cpu":
+        # Within `asking` it is a call below, as a mode of the program passes it on.
+        is_inner = state.asks and target is At.HOST
+        if target is None or is_inner or real_device(tensor).type != "cpu":
             return original(tensor, *args, **named)
         given = {"dtype": wanted.dtype} if like else {}
         given |= dict(zip(("non_blocking", "copy") if like else ("dtype", "non_blocking", "copy"), rest, strict=False))
