@@ -251,6 +251,7 @@ class Session:
                 self._done()
             return
         self._stage = Stage.PROFILING
+        self._witnesses.pause()
         self._timeline.step(self._recording.step)
 
     def _end_profiled_step(self, ms: float) -> None:
@@ -266,6 +267,7 @@ class Session:
         except (RuntimeError, OSError, ValueError, KeyError) as error:
             self._fail("timeline", f"{type(error).__name__}: {error}")
         self._stage = Stage.RECORDING
+        self._witnesses.pause(False)
         if self.options.steps:
             self._done()
 

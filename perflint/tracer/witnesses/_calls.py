@@ -39,6 +39,8 @@ class CallWatch:
         self._recording = recording
         self._samples = samples
         """True if built-in functions are watched in a few recorded steps only."""
+        self.is_paused = False
+        """True to let all calls pass unseen."""
         self._seen: Counter[tuple[CodeType, int]] = Counter()
         self._undo = ExitStack()
         self._builtin: dict[Any, list[Handler]] = {}
@@ -112,6 +114,8 @@ class CallWatch:
         named: Mapping[str, Any],
         frame: FrameType,
     ) -> Any:
+        if self.is_paused:
+            return function(*args, **named)
         began = time.perf_counter()
         result = function(*args, **named)
         ms = (time.perf_counter() - began) * 1000

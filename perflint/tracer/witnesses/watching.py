@@ -44,6 +44,10 @@ class Witnesses:
         """Watch the built-in functions no longer: the program compiles, and the compiler guards on modes."""
         self._watch.stop_builtins()
 
+    def pause(self, paused: bool = True) -> None:
+        """See no calls until further notice: the profiler runs, and times what the program does."""
+        self._watch.is_paused = paused
+
     def end_step(self) -> None:
         """A recorded step ended."""
         for witness in self._all:
@@ -54,6 +58,7 @@ class Witnesses:
 
     def restart(self) -> None:
         """The steps so far were none."""
+        self.pause(False)
         self._steps = 0
         for witness in self._all:
             witness.restart()
