@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 from perflint.tracer.events import Place
+from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
 
@@ -104,14 +105,13 @@ class Replicas(Witness):
 
     def start(self) -> None:
         import torch
-        from torch.optim.optimizer import register_optimizer_step_post_hook
 
         parallel: Any = torch.nn.parallel
         self._after(parallel.DistributedDataParallel, "__init__", self._wrapped)
         self._after(parallel.DataParallel, "__init__", self._spread)
         # A call with one device makes no copies.
         self._after(parallel.DataParallel, "replicate", self._replicated)
-        self._undo.callback(register_optimizer_step_post_hook(self._guarded(self._stepped)).remove)
+        self._undo.callback(listen(self._guarded(self._stepped)))
 
     def _after(self, owner: Any, name: str, do: Callable[[Any], None]) -> None:
         """Call a function with the wrapper after each call of one of its methods by torch or by the program."""
