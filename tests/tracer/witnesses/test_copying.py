@@ -298,9 +298,6 @@ def rows(x: torch.Tensor):
 def cast(x: torch.Tensor):
     return x.type(torch.LongTensor)
 
-def unused(x: torch.Tensor):
-    return x.type(torch.IntTensor)
-
 def copied(x: torch.Tensor):
     needless = x.clone()
     return needless + 1
@@ -348,7 +345,6 @@ def test_without_a_gpu(tmp_path: Path) -> None:
     assert verdicts(tmp_path, "TPF208") == {"for i in range(x.shape[0]):": OPEN}
     assert verdicts(tmp_path, "TPF213")["needless = x.clone()"] is YES
     assert verdicts(tmp_path, "TPF206")["return x.type(torch.LongTensor)"] is OPEN
-    assert verdicts(tmp_path, "TPF206")["return x.type(torch.IntTensor)"] is not OPEN
 
 
 def test_nothing_stays(tmp_path: Path) -> None:
