@@ -14,7 +14,7 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 
 
 def passed(call: ast.Call, made: Instance, name: str) -> ast.expr | None:
-    """The expression that a constructor call passes for a parameter; None where it passes none, or hides it."""
+    """The expression that a constructor call passes for a parameter; None if it passes none, or hides it."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value

@@ -37,7 +37,7 @@ _ON_DEVICE = {
 
 
 def place_confidence(value: Value) -> Confidence | None:
-    """How sure it is that a `device=` argument means the device; None where it means the host.
+    """How sure it is that a `device=` argument means the device; None if it means the host.
 
     Who passes a device on leaves it to others to choose one, so a device that is not known
     is probably not the host.
@@ -75,7 +75,7 @@ def _scalar_place(value: Scalar) -> Confidence | None:
 
 
 def host_confidence(value: Value, destination: Value | None = None) -> Confidence | None:
-    """How sure it is that a value is a tensor on the host; None where it is none, or on the device.
+    """How sure it is that a value is a tensor on the host; None if it is none, or on the device.
 
     What is wherever the caller put it may be on the host when it goes to a `destination` of
     its own.
@@ -128,7 +128,7 @@ def dtype_name(site: Site, node: ast.expr) -> str:
 
 
 def creation_confidence(site: CallSite) -> Confidence | None:
-    """How sure it is that a call's `device=` means the device; None where it has none, or means the host."""
+    """How sure it is that a call's `device=` means the device; None if it has none, or means the host."""
     given = keyword(site.node, "device")
     return None if given is None else place_confidence(site.value(given))
 
@@ -164,7 +164,7 @@ MOVES = ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as", "torch.
 
 
 def move(site: CallSite) -> Move | None:
-    """The move to the device that a call of one of `MOVES` is; None where it stays or goes to the host."""
+    """The move to the device that a call of one of `MOVES` is; None if it stays or goes to the host."""
     if site.has_unpacking:
         return None
     method = site.target.rpartition(".")[2]

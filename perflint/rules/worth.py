@@ -127,7 +127,7 @@ def _between(axis: tuple[int, ...], value: int) -> tuple[tuple[int, float], tupl
 
 
 def amount(ratio: float) -> str:
-    """A ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty where there is none."""
+    """A ratio, "4.4 ×", or from below 1.45 the surplus, "10 %"; empty if there is none."""
     if ratio >= 10:
         return f"{ratio:.0f} ×"
     if ratio >= 1.45:

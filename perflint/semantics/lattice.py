@@ -316,7 +316,7 @@ def join_tensors(left: Tensor, right: Tensor) -> Tensor:
 
 
 def join_devices(left: Device, right: Device) -> Device:
-    """Where a value is that is at one place or the other."""
+    """The place of a value that is at one place or the other."""
     if left is right:
         return left
     both = {left, right}

@@ -71,14 +71,14 @@ class Model:
     def __init__(self, source: Source, project: Project, any_caller: bool = False) -> None:
         self.source = source
         self.view = View(project)
-        """What this model has seen of the other files, and learned of them."""
+        """The other files as this model has read them, and the results for them."""
         self._any_caller = any_caller
         self.module: Module = self.view.enter(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
         self._parameters: dict[FunctionNode, tuple[Names, Names]] = {}
         self.memo: Memo = {}
-        """What `memo.once` and its like remember about the file, until the model is closed."""
+        """The answers about the file that `memo.once` and its like remember until the model is closed."""
 
     def close(self) -> None:
         """Forget the remembered answers: they refer to the model, and the command runs without a garbage collector."""
@@ -178,7 +178,7 @@ class Model:
         return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
 
     def compiled(self, node: ast.AST) -> Compiled | None:
-        """How the code around a node comes to run under torch.compile; None where it does not, or passes it over."""
+        """How the code around a node comes to run under torch.compile; None if it does not, or passes it over."""
         if not self._compiled:
             return None
         function = self.function(node)
@@ -226,14 +226,14 @@ class Model:
 
     @cached_property
     def origins(self) -> Origins:
-        """Where the tensors of the file come from."""
+        """The origins of the tensors of the file."""
         from perflint.semantics.dataflow.origins import Origins
 
         return Origins(self)
 
     @cached_property
     def destinations(self) -> Destinations:
-        """Where the values of the file go."""
+        """The destinations of the values of the file."""
         from perflint.semantics.dataflow.destinations import Destinations
 
         return Destinations(self)

@@ -34,7 +34,7 @@ class Site:
 
     @property
     def span(self) -> Span:
-        """Where the node is."""
+        """The position of the node."""
         return self.model.source.span(self.node)
 
     def text(self, node: ast.expr) -> str:
@@ -135,7 +135,7 @@ class FileSite(Site):
 
 
 def device_confidence(value: Value) -> Confidence | None:
-    """How sure it is that `value` is a tensor on the device; None where it is none, or on the host."""
+    """How sure it is that `value` is a tensor on the device; None if it is none, or on the host."""
     tensor = value.tensor
     if tensor is None or not tensor.off_host:
         return None

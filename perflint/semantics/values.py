@@ -13,7 +13,7 @@ from perflint.frozen import dataclass
 
 
 class Device(Enum):
-    """Where a tensor lives."""
+    """The place of a tensor."""
 
     CPU = "cpu"
     CUDA = "cuda"
@@ -292,7 +292,7 @@ class Array(Value):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an object was constructed: a module's dotted name and a position in it."""
+    """The place of a construction: a module's dotted name and a position in it."""
 
     module: str
     line: int
@@ -323,7 +323,7 @@ class Instance(Value):
         _set(self, "weight", weight)
 
     def argument(self, name: str) -> Value | None:
-        """The constructor's argument, None where it was not given."""
+        """The constructor's argument, None if it was not given."""
         for key, value in self.arguments or ():
             if key == name:
                 return value

@@ -26,7 +26,7 @@ class Question:
 
 
 class View:
-    """What one run sees of a project, and has learned of it."""
+    """The files of a project as one run reads them, and its results for them."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -79,7 +79,7 @@ class View:
         return module
 
     def state(self, module: Module) -> ModuleState:
-        """What the run has learned of a module."""
+        """The results of the run for a module."""
         known = self._states.get(module.name)
         if known is None:
             known = self._states[module.name] = ModuleState()

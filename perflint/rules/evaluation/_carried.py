@@ -24,7 +24,7 @@ _DEEPEST = 8
 
 
 class Carry(Flag):
-    """Where the gradient of a value comes from."""
+    """The origin of the gradient of a value."""
 
     NONE = 0
     TRAINED = auto()
@@ -46,11 +46,11 @@ class Carriers:
         self._parameters: dict[str, bool] = {}
 
     def of(self, node: ast.expr) -> Carry:
-        """Where the gradient of an expression comes from."""
+        """The origin of the gradient of an expression."""
         return self.inside(self._survey.scope_around(node)).get(node, Carry.NONE)
 
     def inside(self, scope: Scope) -> dict[Any, Carry]:
-        """Where the gradients of the values of a function come from."""
+        """The origins of the gradients of the values of a function."""
         found = self._known.get(scope)
         if found is None:
             self._open.add(scope)
@@ -81,7 +81,7 @@ class Carriers:
         return all(is_host(member) or _is_of_integers(member) for member in value.members)
 
     def _sources(self, scope: Scope) -> list[tuple[Any, Carry]]:
-        """Where gradients come into a function."""
+        """The places at which gradients come into a function."""
         flow, loads = self._flows.of(scope), self._survey.reaching(scope).loads
         found: list[tuple[Any, Carry]] = []
         if not isinstance(scope.node, ast.Module):
@@ -115,7 +115,7 @@ class Carriers:
         return found
 
     def _made_by(self, scope: Scope, call: ast.Call) -> Carry:
-        """Where a gradient comes from that a call begins: not from its arguments."""
+        """The origin of a gradient that does not come from the arguments of a call, but begins at it."""
         if self._contexts.surely_suspended(call):
             return Carry.NONE
         if last_name(call) in ("Parameter", "requires_grad_") or asks_for_gradient(call):

@@ -1,4 +1,4 @@
-"""Where autograd is off: contexts, decorators, switches and callers that suspend it."""
+"""The code that runs with autograd off: contexts, decorators, switches and callers that suspend it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from perflint.source.text import Source
 
 _COMPILED = frozenset({"compile", "script", "export", "script_method"})
 _FURTHER = ("TPF502",)
-"""Where no_grad is right, inference mode may be better still."""
+"""If `no_grad` is right, inference mode may be better still."""
 _NOTHING_LEAVES = "no value that has a gradient leaves the function"
 _NOTHING_USED = "no gradient of what the statement computes is used"
 _NOTHING_COMES_IN = "no optimizer gets the parameters of the model, and its input has no gradient"

@@ -1,4 +1,4 @@
-"""Where the values of a function go: one pass over it, and one back from the ends."""
+"""The uses of the values of a function: one pass over it, and one back from the ends."""
 
 from __future__ import annotations
 

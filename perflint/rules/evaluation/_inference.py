@@ -1,4 +1,4 @@
-"""Where `torch.inference_mode` may stand for `torch.no_grad`."""
+"""Decides if `torch.inference_mode` may replace `torch.no_grad`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\("
 
 
 def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
-    """How sure it is that `within` can run in inference mode; None where it had better not.
+    """How sure it is that `within` can run in inference mode; None if it had better not.
 
     High where no tensor leaves it, low where tensors may, by a function that is named as
     evaluations or generators are.

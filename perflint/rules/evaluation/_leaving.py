@@ -62,7 +62,7 @@ def _goes_out(survey: Survey, flow: Flow, sources: list[Any], inside: set[ast.AS
 
 
 def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[ast.expr | Definition]:
-    """Where tensors come from: parameters, calls, attributes of the object, names of other scopes."""
+    """The sources of tensors: parameters, calls, attributes of the object, names of other scopes."""
     if nodes is scope.nodes:
         yield from (definition for arg, definition in flow.parameters.items() if arg.arg not in ("self", "cls"))
     loads = survey.reaching(scope).loads

@@ -272,7 +272,7 @@ def _running(survey: Survey) -> set[Scope]:
 
 
 def confidence(region: Region, run: Run) -> Confidence | None:
-    """How sure it is that a run of a region is an evaluation; None where too little says so."""
+    """How sure it is that a run of a region is an evaluation; None if too little says so."""
     looped = region.loop is not None or region.loop_of(run) is not None
     if region.switched:
         if run.surety is Surety.PASSED:

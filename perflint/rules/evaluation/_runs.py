@@ -1,4 +1,4 @@
-"""Where a function runs a model: calls of module objects, and of what uses one."""
+"""The runs of models in a function: calls of module objects, and of code that uses one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Surety(IntEnum):
     PASSED = 1
     """A model is handed to a function that is not seen."""
     NAMED = 2
-    """What is called is named as models are, and nothing says that it is something else."""
+    """The callee has a name that is usual for models, and nothing contradicts it."""
     PROVEN = 3
     """The object called is a module, by its class or because the code switches its mode."""
 

@@ -1,1 +1,1 @@
-"""Where a value in a function comes from, and where it goes."""
+"""The origins and the uses of the values in a function."""

@@ -1,6 +1,6 @@
-"""Which assignments a name may have its value from: reaching definitions, found when someone asks.
+"""The assignments that a name may have its value from: reaching definitions, found on demand.
 
-The interpreter keeps values, not where they came from. This looks for the bindings of one name
+The interpreter keeps values, not their origins. This module looks for the bindings of one name
 in one scope, in the order in which statements run.
 """
 
@@ -87,7 +87,7 @@ _DEEPEST_REPEATED_LOOP = 6
 
 
 class _Flow:
-    """Runs through a scope and follows one path. `state` is None where code cannot be reached."""
+    """Runs through a scope and follows one path. `state` is None if code cannot be reached."""
 
     def __init__(self, path: str, use: ast.AST | None) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Where the value of an expression goes: into a log, a test, a size, an index, a sum."""
+"""The destination of the value of an expression: a log, a test, a size, an index, a sum."""
 
 from __future__ import annotations
 

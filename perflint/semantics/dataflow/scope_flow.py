@@ -32,9 +32,9 @@ class Bound:
     whole: bool = True
     """True if the value is all of that expression, not a part of it."""
     uses: list[ast.Name] = field(default_factory=list)
-    """Where it is read or added to."""
+    """The places that read it or add to it."""
     into: list[Bound] = field(default_factory=list)
-    """Where it meets the values of other ways."""
+    """The places at which it joins the values of other branches."""
     of: list[Bound] = field(default_factory=list)
     """The definitions that meet in it."""
     loop: Loop | None = None
@@ -45,7 +45,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where a value may be used, and the loops that carry it from one turn to the next."""
+    """The places that may use a value, and the loops that carry it from one turn to the next."""
 
     uses: tuple[ast.Name, ...]
     loops: tuple[Loop, ...]
@@ -63,7 +63,7 @@ class Flow:
         """All of them, those where ways meet too."""
 
     def reach(self, bound: Bound, most: int) -> Reach | None:
-        """The uses of a value; None where more than `most` bindings would have to be looked at."""
+        """The uses of a value; None if more than `most` bindings would have to be looked at."""
         seen, waiting = {bound}, [bound]
         uses: list[ast.Name] = []
         loops: list[Loop] = []
@@ -81,7 +81,7 @@ class Flow:
         return Reach(tuple(uses), tuple(loops))
 
     def origins(self, use: ast.Name) -> list[Bound]:
-        """The places that may have given a name the value that a use sees; empty where that is outside."""
+        """The places that may have given a name the value that a use sees; empty if that is outside."""
         bound = self.used.get(use)
         waiting = [] if bound is None else [bound]
         seen = set(waiting)
@@ -185,7 +185,7 @@ class _Reader:
                 way.into.append(met)
 
     def _branch(self, run: Callable[[], bool]) -> _Ways | None:
-        """Run code, and go back to before it: the names that it binds; None where its end cannot be reached."""
+        """Run code, and go back to before it: the names that it binds; None if its end cannot be reached."""
         mark = len(self._log)
         falls = run()
         names = dict.fromkeys(name for name, _ in self._log[mark:])
@@ -199,7 +199,7 @@ class _Reader:
         return ways if falls else None
 
     def _join(self, ways: list[_Ways | None]) -> bool:
-        """Go on where several branches end; False where none does."""
+        """Go on where several branches end; False if none does."""
         reached = [way for way in ways if way is not None]
         if not reached:
             return False

@@ -65,7 +65,7 @@ _NESTED = ("list", "tuple", "size", "range")
 
 
 def kind_of_dtype(value: Value | None) -> Kind | None:
-    """The kind that a `dtype=` argument means: `np.int64`, `int`, "float32"; None where there is none."""
+    """The kind that a `dtype=` argument means: `np.int64`, `int`, "float32"; None if there is none."""
     if value is None or value == NONE:
         return None
     if isinstance(value, Dtype):

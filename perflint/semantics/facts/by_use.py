@@ -89,7 +89,7 @@ def _integer(node: ast.expr) -> int | None:
 
 
 def _follower(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str:
-    """The attribute that is read of a call's result, empty where none is."""
+    """The attribute that is read of a call's result, empty if none is."""
     outer = parents.get(call)
     return outer.attr if isinstance(outer, ast.Attribute) else ""
 

@@ -51,7 +51,7 @@ def _part(container: Instance, bounds: slice | None) -> tuple[tuple[str, Value],
 
 
 def _one_by_one(container: Instance) -> list[Value] | None:
-    """The modules of a container in order, None where they are not all known."""
+    """The modules of a container in order, None if they are not all known."""
     modules: list[Value] = []
     for _, argument in container.arguments or ():
         if not isinstance(argument, Sequence):

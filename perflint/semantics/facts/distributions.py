@@ -51,7 +51,7 @@ def is_distribution(name: str) -> bool:
 
 
 def attribute(cls: str, value: Instance, name: str) -> Value | None:
-    """An attribute of a distribution; None where its class does not know it."""
+    """An attribute of a distribution; None if its class does not know it."""
     if not is_distribution(cls):
         return None
     if name in _names("methods"):
@@ -160,7 +160,7 @@ def _names(kind: str) -> frozenset[str]:
 
 @cache
 def _constructors() -> dict[str, dict[str, Waits]]:
-    """By class, then by the parameter that tells its forms apart, empty where there is one form."""
+    """By class, then by the parameter that tells its forms apart, empty if there is one form."""
     found: dict[str, dict[str, Waits]] = {}
     for label, counts in _file()["constructors"].items():
         cls, _, parameter = label.partition(":")

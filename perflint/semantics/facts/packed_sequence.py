@@ -40,7 +40,7 @@ def through(layer: Value, arguments: Arguments) -> Value:
 
 
 def attribute(value: Instance, name: str) -> Value | None:
-    """An attribute of a packed sequence; None where it is not known."""
+    """An attribute of a packed sequence; None if it is not known."""
     if name == "data":
         return value.argument("data")
     return Tensor(Device.CPU, Kind.INT, 1) if name == "batch_sizes" else None

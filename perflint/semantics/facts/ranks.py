@@ -1,4 +1,4 @@
-"""Ranks: how many dimensions a tensor or array has after an operation, None where that is not known."""
+"""Ranks: how many dimensions a tensor or array has after an operation, None if that is not known."""
 
 from __future__ import annotations
 

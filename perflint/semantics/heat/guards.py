@@ -145,7 +145,7 @@ _TRUE_FOR_FEW = (ast.Eq, ast.Is, ast.Lt, ast.LtE)
 
 
 def _rare_comparison(test: ast.Compare, values: Values) -> bool | None:
-    """The outcome of a comparison that is rare, None where there is none."""
+    """The outcome of a comparison that is rare, None if there is none."""
     left, operator, right = test.left, test.ops[0], test.comparators[0]
     if _is_interval(left, values) or _is_interval(right, values):
         return isinstance(operator, _TRUE_FOR_FEW)

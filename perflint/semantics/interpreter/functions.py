@@ -380,7 +380,7 @@ def _spread(value: Value, spread: Tensor, default: Value | None, device: Device)
 
 
 def parameter_device(frame: Frame, info: FunctionInfo) -> Device:
-    """Where a function's tensor parameters live when nothing else is known."""
+    """The assumed place of a function's tensor parameters if nothing else is known."""
     if frame.owner and gets_batch(info.name) and is_module(frame, frame.owner):
         return Device.MODEL
     return Device.CALLER

@@ -1,4 +1,4 @@
-"""What classes of the project and their objects hold: methods, attributes, class bodies, members of enumerations."""
+"""The members of classes of the project and of their objects: methods, attributes, class bodies, enumerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run of the interpreter has learned, without any syntax tree."""
+"""The results of one run of the interpreter, without any syntax tree."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _moved(initial: Value, later: Value) -> Value:
 
 @dataclass(slots=True)
 class ModuleState:
-    """What one run has learned of a module."""
+    """The results of one run for a module."""
 
     names: dict[str, Value] | None = None
     """The definitions of the top level, once it is being run."""
@@ -108,7 +108,7 @@ class Running:
 
 @dataclass(slots=True)
 class Memory(Questions):
-    """What one run has learned of the project."""
+    """The results of one run for the project."""
 
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     results: dict[CallKey, Value] = field(default_factory=dict)

@@ -26,7 +26,7 @@ def _fields(frame: Frame, name: str) -> list[str]:
 
 
 def _own_fields(frame: Frame, cls: str) -> list[str] | None:
-    """Those that a class declares itself; None where it leaves them to its bases."""
+    """Those that a class declares itself; None if it leaves them to its bases."""
     facts = facts_of(frame, cls)
     module = frame.view.loaded(facts.module) if facts is not None else None
     info = module.klass(facts.qualname) if module is not None and facts is not None else None

@@ -58,7 +58,7 @@ def _note_named(frame: Frame, name: str, value: Value) -> None:
 
 
 def set_by_name(frame: Frame, value: Instance, name: str) -> Value | None:
-    """An attribute that a method sets by a name that it is given; None where no class does so."""
+    """An attribute that a method sets by a name that it is given; None if no class does so."""
     facts = facts_of(frame, value.cls)
     constructor = _constructor(frame, value.cls)
     if facts is None or constructor is None:

@@ -225,7 +225,7 @@ def gives_up(outer: ast.AST, inner: ast.AST) -> bool:
 
 
 def _options(text: str, line: int, values: dict[str, Value | None]) -> Options | None:
-    """None where the call says that nothing is to be compiled."""
+    """None if the call says that nothing is to be compiled."""
 
     def literal(name: str, default: object) -> object:
         if name not in values:
@@ -267,7 +267,7 @@ _NEVER_ASKED = frozenset({"is_exporting", "is_torchdynamo_exporting"})
 
 
 def decided(test: ast.expr) -> bool | None:
-    """How a test comes out while torch.compile traces it; None where that depends."""
+    """How a test comes out while torch.compile traces it; None if that depends."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = decided(test.operand)
         return None if inner is None else not inner

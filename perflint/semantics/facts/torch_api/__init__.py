@@ -140,7 +140,7 @@ class Operands(NamedTuple):
 
 @cache
 def operands(name: str) -> Operands | None:
-    """The operands of a function that gives tensors; None where any argument may be one."""
+    """The operands of a function that gives tensors; None if any argument may be one."""
     namespace, _, leaf = canonical(name).rpartition(".")
     others = _leaves("operands", namespace)
     if not others:
