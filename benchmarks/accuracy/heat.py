@@ -5,7 +5,8 @@
 Each program of a set runs as it was recorded (`truth.json.gz`), on a simulated GPU, from its first step to its end.
 The trace counts in how many of the first recorded steps each line ran. The findings of the profile `audit` in the
 program have a heat, which is predicted from the source. Findings on lines that did not run are left out, and so are
-programs in which no step was counted. A finding is on the first line of its span. It ran
+programs in which no step was counted, and rules that report a construction or a setting whose cost is in the steps
+(`COSTS_ELSEWHERE`). A finding is on the first line of its span. It ran
 
 often
     in at least half of the counted steps
@@ -33,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.packages import check
 from benchmarks.tracer.simulate import ROOT, Truth, simulated
+from perflint.tracer.elsewhere import COSTS_ELSEWHERE
 from perflint.tracer.events import CandidateLine
 
 HEATS = ("hot", "warm", "cold")
@@ -74,7 +76,7 @@ def rows_of(truth: Truth, program: str, limit: float) -> list[Row]:
     for finding in check(truth.folder, program.rpartition("/")[0] or program, "audit")["findings"]:
         file = finding["path"].replace("\\", "/")
         line = ran.get((file, finding["line"]))
-        if line is not None:
+        if line is not None and finding["code"] not in COSTS_ELSEWHERE:
             place = f"{file}:{finding['line']}:{finding['column']}"
             often = observed(line, counted)
             rows.append(Row(place, finding["code"], finding["heat"], often, line.steps, counted))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from perflint.findings import Effect, Finding, Heat, Ruling, Span, Verdict
 from perflint.source.text import Source
+from perflint.tracer.elsewhere import COSTS_ELSEWHERE
 from perflint.tracer.events import (
     CandidateLine,
     Experiment,
@@ -133,6 +134,21 @@ class _View:
 
     def verdict(self, finding: Finding) -> Verdict | None:
         """The verdict of the trace on a finding, or None if it cannot decide."""
+        found = self._verdict(finding)
+        if found is None or found.ruling not in (Ruling.CONFIRMED, Ruling.UNDECIDED) or " steps" in found.why:
+            return found
+        rare = self._rare(finding)
+        return replace(found, why=f"{found.why}; the line ran {rare}") if rare else found
+
+    def _rare(self, finding: Finding) -> str:
+        """In how many steps the first line of a finding ran, if these are at most a tenth; else empty."""
+        line = self._lines.get(self._moved.then(finding.span.line) or 0)
+        counted = self._header.line_steps
+        if line is None or finding.code in COSTS_ELSEWHERE or not 0 < 10 * line.steps <= counted:
+            return ""
+        return f"in {line.steps} of {counted} steps"
+
+    def _verdict(self, finding: Finding) -> Verdict | None:
         seen = [each for each in self._seen if each.span.overlaps(finding.span)]
         if noted := self._noted(finding):
             waited = self._confirmed(seen) if seen else None
@@ -174,7 +190,8 @@ class _View:
         if finding.effect is Effect.SYNC:
             is_evidence = self._header.simulated or bool(self._header.devices)
             return self._refuted(in_steps) if is_evidence else _NOTHING_WAITS
-        if finding.heat is Heat.HOT and not in_steps and self._header.steps:
+        is_here = finding.code not in COSTS_ELSEWHERE
+        if finding.heat is Heat.HOT and is_here and not in_steps and self._header.steps:
             return Verdict(Ruling.NO_COST, "the code ran, but in no recorded step")
         return Verdict(Ruling.UNDECIDED, why_undecided(finding.code))
 

@@ -208,6 +208,35 @@ def test_a_sync_outside_the_steps_costs_no_step(perflint: Command, traced: Trace
     assert ruling(check(perflint, traced.sync(READ, steps=0, outside=3).profiled())[READ]) == "confirmed, no cost"
 
 
+def test_lines_of_few_steps(perflint: Command, traced: Traced) -> None:
+    traced.header = replace(traced.header, line_steps=STEPS)
+    for steps, expected in ((1, True), (2, False)):
+        traced.records = [
+            replace(record, steps=steps) if isinstance(record, CandidateLine) else record for record in traced.records
+        ]
+        found = check(perflint, traced.sync(READ))
+        assert ("; the line ran in 1 of 10 steps" in str(found[READ]["verdict"])) is expected
+
+
+SETTING = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader):
+    optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+    for batch in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_the_line_of_a_setting_does_not_decide(perflint: Command) -> None:
+    perflint.write("train.py", SETTING)
+    traced = Traced(perflint.folder, SETTING).ran(6, 7, 8).ran(5, in_steps=False)
+    found = [each for each in check(perflint, traced, text=SETTING).values() if each["code"] == "TPF601"]
+    assert [ruling(each) for each in found] == ["undecided"]
+
+
 def test_lines_that_were_not_recorded_are_unknown(perflint: Command, traced: Traced) -> None:
     traced.header = replace(traced.header, lines_recorded=False)
     found = check(perflint, traced.sync(READ))

@@ -42,7 +42,9 @@ class Facts:
     def finding(self, rule: type[TracedRule], span: Span, message: str, help: str, verdict: Verdict) -> Finding:
         """A finding of a rule of `rules/traced`."""
         line = self.source.lines[span.line - 1].rstrip() if span.line <= len(self.source.lines) else ""
-        if span.end_column > len(line) and span.end_line == span.line:
+        past = span.end_column - len(line) - 1 if span.end_line == span.line else -1
+        if past > 0 or (past == 0 and span.column == 1):
+            # A whole line: its text.
             span = Span(span.line, len(line) - len(line.lstrip()) + 1, span.line, len(line) + 1)
         return Finding(
             path=self.source.path,
