@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ SEARCHED = 2
 """Recorded steps in which modules are found that are called with equal arguments: that is cheap."""
 CHECKED = 3
 """Steps after these in which the state of such modules is compared, too."""
+_PERFLINT = str(Path(__file__).parents[2])
 _LIMIT = 10_000
 _DEPTH = 4
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -256,9 +258,14 @@ class Repeats(Witness):
 
     def _is_called_from_outside(self, frame: FrameType | None) -> bool:
         """True if the program calls a module, and not another module of torch, such as `Sequential`."""
-        while frame is not None and frame.f_code.co_filename.replace("\\", "/").endswith("torch/nn/modules/module.py"):
+        while frame is not None and _is_between(frame.f_code.co_filename):
             frame = frame.f_back
         return frame is not None and self.locator.is_outside_torch(frame)
+
+
+def _is_between(file: str) -> bool:
+    """True for code between a call of a module and its hooks, such as wrappers of the tracer."""
+    return file.startswith(_PERFLINT) or file.replace("\\", "/").endswith("torch/nn/modules/module.py")
 
 
 def _mode(module: Any) -> tuple[object, ...]:
