@@ -57,22 +57,23 @@ def _confirms(
     judge = judge_of(code)
     assert judge is not None
     finding = Finding(source.path, span, code, "", "", Severity.WARNING, Confidence.HIGH, Heat.HOT, Effect.COMPUTE)
+    lines = [line for line in trace.of(CandidateLine) if line.file == source.path and _covers(span, line.line)]
     case = Case(
         finding,
         source,
         trace,
         observed,
         modules=[(span_of(each.made), each) for each in trace.of(ModuleCall) if _is_in(each.made, source.path)],
-        ran=True,
+        ran=True if lines else None,
         syncs=[(span_of(each.place), each) for each in trace.of(Sync) if _is_in(each.place, source.path)],
-        lines=[
-            line
-            for line in trace.of(CandidateLine)
-            if line.file == source.path and span.line <= line.line <= span.end_line
-        ],
+        lines=lines,
     )
     verdict = judge(case)
     return verdict is not None and verdict.ruling is Ruling.CONFIRMED
+
+
+def _covers(span: Span, line: int) -> bool:
+    return span.line <= line <= span.end_line
 
 
 def span_of(place: Place | None) -> Span:
