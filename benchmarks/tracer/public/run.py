@@ -2,7 +2,7 @@
 
     python benchmarks/tracer/public/run.py --checkouts DIR [--repositories PATTERN] [--prepare] [--gpu] [PROGRAM...]
 
-The programs of `programs.toml` are of different kinds, and nobody wrote them for perflint. Each is checked out at its
+The programs of `programs.toml` are of different kinds and were not written for perflint. Each is checked out at its
 commit into a folder of DIR, gets small random data (`data.py`), and runs for some steps, simulated or with `--gpu` on
 a GPU. The findings in its files are judged and counted as `benchmarks/tracer/court.py` does.
 
@@ -10,7 +10,8 @@ a GPU. The findings in its files are judged and counted as `benchmarks/tracer/co
 `--prepare` stops after the data, for a machine without a network; what is in DIR is not fetched again.
 The programs import torch, numpy, torchvision, Pillow, tqdm, scipy, tensorboard, PyYAML, einops, accelerate,
 ema-pytorch, pytorch-fid, gymnasium, tyro, pycocotools, tiktoken, more-itertools and dill. Packages that are only a
-service or are not released any more have a small substitute in `site-packages`.
+service or are not released any more have a small substitute in `site-packages`, and so does the part of perflint that
+sees only some of the lines that run before Python 3.12.
 """
 
 from __future__ import annotations
@@ -59,9 +60,8 @@ def prepared(name: str, entry: dict[str, Any], checkouts: Path, repositories: st
             np.random.seed(0)
             getattr(data, entry["data"])(place)
         part.rename(root)
-    files = tuple(
-        str(file.relative_to(folder)) for file in sorted(folder.rglob("*.py")) if file.name not in (DRIVER, "setup.py")
-    )
+    own = [file for file in sorted(folder.rglob("*.py")) if file.name not in (DRIVER, "setup.py")]
+    files = tuple(entry.get("files", ())) or tuple(str(file.relative_to(folder)) for file in own)
     arguments = shlex.split(entry.get("arguments", ""))
     script = entry.get("script", DRIVER)
     if "launch" in entry:
