@@ -104,7 +104,7 @@ def mnist(folder: Path) -> None:
 
 def masks(folder: Path) -> None:
     """Images with masks."""
-    for index in range(20):
+    for index in range(8):
         _image(folder / "data" / "imgs" / f"{index}.png")
         _image(folder / "data" / "masks" / f"{index}.png", values=(0, 1))
 
