@@ -560,3 +560,30 @@ def test_recomputation_with_memory_to_spare(
         assert (finding["code"], ruling(finding)) == ("TPF194", "confirmed")
         why = "12 times a step; the peak was 20 GB of 80 GB, and the recomputed activations take 10 GB"
         assert why in str(finding["verdict"])
+
+
+RESUMED = """\
+import torch
+
+
+def train(model, path):
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.load_state_dict(torch.load(path, map_location="cuda"))
+
+
+def resume(model, other):
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.load_state_dict(torch.load(other, map_location="cuda"))
+"""
+
+
+def test_what_the_process_did_is_no_evidence_about_code_that_did_not_run(perflint: Command) -> None:
+    perflint.write("train.py", RESUMED)
+    traced = Traced(perflint.folder, RESUMED).ran(4, 5, 6)
+    traced.records.append(Observation(None, "optimizer.counters-on-cpu", Hits(STEPS), detail="Adam"))
+    found = check(perflint, traced, text=RESUMED)
+    loads = {what: ruling(finding) for what, finding in found.items() if finding["code"] == "TPF608"}
+    assert loads == {
+        'torch.load(path, map_location="cuda")': "refuted",
+        'torch.load(other, map_location="cuda")': "not executed",
+    }

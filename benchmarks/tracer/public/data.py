@@ -130,7 +130,7 @@ def cifar10(folder: Path) -> None:
 
 def cifar100(folder: Path) -> None:
     """Small images of a hundred classes."""
-    files = {"train": 64, "test": 32}
+    files = {"train": 8, "test": 8}
     _cifar(folder / "data" / "cifar-100-python", files, "fine_labels", 100, ("meta", "fine_label_names"))
 
 
