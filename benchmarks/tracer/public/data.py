@@ -33,6 +33,13 @@ def images(folder: Path) -> None:
     _classes(folder / "images", 24)
 
 
+def sampled_images(folder: Path) -> None:
+    """Images of two classes, and the folders that the program writes to."""
+    images(folder)
+    for name in ("sample", "checkpoint"):
+        (folder / name).mkdir(exist_ok=True)
+
+
 def imagenet(folder: Path) -> None:
     """Images to train on and to evaluate on."""
     for part in ("train", "val"):
