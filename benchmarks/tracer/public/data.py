@@ -157,7 +157,7 @@ def ddim(folder: Path) -> None:
         "training": {"batch_size": 10, "n_epochs": 1, "n_iters": 5, "snapshot_freq": 3, "validation_freq": 2000},
         "sampling": {"batch_size": 4, "last_only": True},
         "optim": {"weight_decay": 0.0, "optimizer": "Adam", "lr": 0.0002, "beta1": 0.9, "amsgrad": False}
-        | {"eps": 1e-8, "grad_clip": 1.0},
+        | {"eps": 0.001, "grad_clip": 1.0},
     }
     (folder / "configs").mkdir(exist_ok=True)
     (folder / "configs" / "tiny.yml").write_text(json.dumps(configuration))  # JSON is YAML
