@@ -73,7 +73,7 @@ JUDGES: dict[str, Judge] = {
     ),
     "TPF603": _one_by_one,
     "TPF607": by_facts(
-        {"optimizer.capturable": "{detail} counted on the GPU, and no CUDA graph captured the step"},
+        {"optimizer.capturable": "the steps of {detail} were counted on the GPU, and no CUDA graph captured them"},
         {"optimizer.captured": "a CUDA graph captured the step", **_FUSED},
     ),
     "TPF608": _counters,

@@ -39,7 +39,7 @@ class Optimizers(Witness):
         parameters = [each for group in optimizer.param_groups for each in group["params"] if each.grad is not None]
         if not parameters:
             return
-        detail = f"{type(optimizer).__name__} with {len(parameters)} parameters"
+        detail = f"{len(parameters)} parameters of {type(optimizer).__name__}"
         size = sum(map(size_of, parameters))
         self.observe(_form(optimizer, parameters), where, bytes=size, detail=detail)
         groups = optimizer.param_groups
