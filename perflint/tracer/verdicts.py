@@ -35,6 +35,8 @@ from perflint.tracer.unseen.bench import unseen
 
 EXPERIMENT_CODES = frozenset({"TPF301", "TPF302", "TPF351", "TPF352", "TPF601"})
 """The rules whose findings experiments give a verdict on."""
+_WAITING = frozenset({Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION, Effect.CAPTURE})
+"""The effects of findings that a wait or a pageable copy at their place confirms."""
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -171,7 +173,7 @@ class _View:
             case = Case(finding, self._source, self._trace, self._observed, self._modules, has_run, syncs, ran)
             if (judged := judge(case)) is not None:
                 return judged
-        return self._confirmed(seen) if seen else self._by_lines(finding)
+        return self._confirmed(seen) if seen and finding.effect in _WAITING else self._by_lines(finding)
 
     def _has_run(self, finding: Finding) -> bool | None:
         """Whether any line of a finding ran; None if that is unknown."""

@@ -587,3 +587,23 @@ def test_what_the_process_did_is_no_evidence_about_code_that_did_not_run(perflin
         'torch.load(path, map_location="cuda")': "refuted",
         'torch.load(other, map_location="cuda")': "not executed",
     }
+
+
+UNFUSED = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.001)
+    for images in loader:
+        model(images.cuda(non_blocking=True)).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_a_wait_says_nothing_of_a_finding_about_computation(perflint: Command) -> None:
+    perflint.write("train.py", UNFUSED)
+    optimizer = "torch.optim.AdamW(model.parameters(), lr=0.001)"
+    traced = Traced(perflint.folder, UNFUSED).ran(5, 6, 7, 8).sync(optimizer)
+    finding = check(perflint, traced, text=UNFUSED)[optimizer]
+    assert (finding["code"], ruling(finding)) == ("TPF601", "undecided")
