@@ -199,8 +199,10 @@ def _named_device(*values: Value) -> Const | None:
 
 
 def _merge_unknown(left: Unknown, right: Unknown) -> Unknown:
-    """Something unknown that is likely to be off the host if one of them is."""
-    return ANYTHING if left.absorbs or right.absorbs else Unknown(Device.CALLER)
+    """Something unknown that is likely to be off the CPU if both are."""
+    if left.absorbs or right.absorbs:
+        return ANYTHING
+    return left if left.near is right.near else UNKNOWN
 
 
 def _merge_sequences(left: Sequence, right: Sequence) -> Sequence | None:

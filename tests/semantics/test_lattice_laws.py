@@ -180,7 +180,9 @@ def test_more_members_than_a_union_keeps_are_anything_in_any_order() -> None:
 def test_something_unknown_is_a_member_like_any_other() -> None:
     assert join(NONE, UNKNOWN) == join(UNKNOWN, NONE) == Union((NONE, UNKNOWN))
     assert join(Union((T, UNKNOWN)), NONE) == join(T, Union((NONE, UNKNOWN))) == Union((T, NONE, UNKNOWN))
-    assert join(UNKNOWN, Unknown(Device.CALLER)) == Unknown(Device.CALLER)
+    near = Unknown(Device.CALLER)
+    assert join(near, near) == near
+    assert join(UNKNOWN, near) == join(near, UNKNOWN) == UNKNOWN
 
 
 def test_joins_keep_all_keys() -> None:
