@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
-from contextlib import chdir, redirect_stdout
 from pathlib import Path
-from typing import Any
 
-from perflint.cli.main import main
 from perflint.findings import Ruling
 from perflint.tracer.events import Failure, Observation
 from perflint.tracer.file import read_trace
@@ -39,21 +35,13 @@ def observed(trace: Trace, text: str = "") -> dict[str, int]:
     return found
 
 
-def checked(folder: Path, code: str, profile: str) -> list[dict[str, Any]]:
-    """The findings of a rule in the program that was traced last, as JSON, from a check in this process."""
-    options = ("--profile", profile, "--select", code, "--trace", OUTPUT, "--output-format", "json")
-    with chdir(folder), redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as out:
-        status = main(["check", "program.py", *options])
-        out.flush()
-        written = out.buffer.getvalue()  # type: ignore[attr-defined]
-    assert status in (0, 1)
-    return [finding for finding in json.loads(written)["findings"] if finding["code"] == code]
-
-
 def verdicts(folder: Path, code: str) -> dict[str, Ruling | None]:
     """The rulings on the findings of a rule in the program that was traced last, by the text of their lines."""
+    options = ("--profile", "audit", "--select", code, "--trace", OUTPUT, "--output-format", "json")
+    done = python(folder, "-m", "perflint", "check", "program.py", *options)
+    assert done.code in (0, 1), done.err
     lines = (folder / "program.py").read_text().splitlines()
     return {
         lines[finding["line"] - 1].strip(): Ruling(finding["verdict"]["ruling"]) if finding["verdict"] else None
-        for finding in checked(folder, code, "audit")
+        for finding in json.loads(done.out)["findings"]
     }
