@@ -91,6 +91,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Become the program, with the tracer beside it. Raises ConfigurationError for faults in the usage."""
+    # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    launch = [sys.executable, *flags, "-m", "perflint.cli.launch", *launch_arguments(arguments)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":
+        os.execv(sys.executable, launch)
+    return subprocess.run(launch).returncode
+
+
+def launch_arguments(arguments: Namespace) -> list[str]:
+    """The arguments of `perflint.cli.launch` for a command line. Raises ConfigurationError for faults in the usage."""
     program = arguments.program
     if arguments.module is not None:
         # argparse ends the arguments of an option at `--`.
@@ -117,14 +129,7 @@ def run(arguments: Namespace) -> int:
         simulate=arguments.simulate,
     )
     kind = "script" if arguments.module is None else "module"
-    # A process of its own: nothing of this one, such as its settings of streams and collector, is the program's.
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    launch = [sys.executable, *flags, "-m", "perflint.cli.launch", options.to_json(), arguments.color, kind, *program]
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if os.name != "nt":
-        os.execv(sys.executable, launch)
-    return subprocess.run(launch).returncode
+    return [options.to_json(), arguments.color, kind, *program]
 
 
 def _check(arguments: Namespace, program: str) -> None:

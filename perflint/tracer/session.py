@@ -109,6 +109,9 @@ class Session:
         if _current is not None:
             raise TraceError("a trace is already being recorded in this process", "end the other one first")
         _current = self
+        if self.options.simulate and "torch" in sys.modules:
+            # The watch of waits wraps functions that the simulation replaces by identity.
+            simulation.start(self._fail)
         self._listen()
         self._lines.start()
         if not self.options.warmup:

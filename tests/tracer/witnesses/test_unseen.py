@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.tracer.device import python
-from tests.tracer.witnesses.running import OUTPUT, observed, traced
+from tests.tracer.witnesses.running import checked, observed, traced
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
 def found(folder: Path, code: str) -> dict[str, str]:
     """The findings of a rule in the program that was traced last: their verdicts by the text of their lines."""
-    options = ("--profile", "default", "--select", code, "--trace", OUTPUT, "--output-format", "json")
-    done = python(folder, "-m", "perflint", "check", "program.py", *options)
-    assert done.code in (0, 1), done.err
     lines = (folder / "program.py").read_text().splitlines()
-    findings = [each for each in json.loads(done.out)["findings"] if each["code"] == code]
+    findings = [each for each in checked(folder, code, "default") if each["code"] == code]
     assert all(each["verdict"]["ruling"] == "confirmed" for each in findings)
     return {lines[each["line"] - 1].strip(): each["verdict"]["why"] for each in findings}
 
