@@ -7,11 +7,13 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import CodeType
 from typing import Any
 
 from perflint.tracer.events import CudagraphSkip, GraphBreak, Recompile
 from perflint.tracer.places import Locator, Owner
+from perflint.tracer.replacing import replace
 
 REASON_LIMIT = 2000
 _CUDAGRAPHS = "torch._inductor.cudagraph_utils.__cudagraphs"
@@ -38,7 +40,7 @@ class CompilationWatch:
         self._was_called = False
         self.on_use: Callable[[], None] = lambda: None
         """Called before each call of `torch.compile`."""
-        self._undo: Callable[[], None] | None = None
+        self._undo = ExitStack()
 
     def start(self) -> None:
         """Listen from here on."""
@@ -53,19 +55,12 @@ class CompilationWatch:
             self.on_use()
             return original(*arguments, **named)
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if torch.compile is noted:
-                torch.compile = original
-
-        torch.compile = noted
-        self._undo = undo
+        replace(self._undo, torch, "compile", noted)
 
     def stop(self) -> None:
         """Listen no longer."""
         logging.getLogger(_CUDAGRAPHS).removeHandler(self._skips)
-        if self._undo is not None:
-            self._undo()
+        self._undo.close()
 
     @property
     def is_used(self) -> bool:

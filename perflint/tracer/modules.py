@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from perflint.tracer.events import ModuleCall, Place, TensorFacts
 from perflint.tracer.places import Locator
+from perflint.tracer.replacing import replace
 
 if TYPE_CHECKING:
     import torch
@@ -68,14 +69,7 @@ class MadeAt:
             if _is_hashable(module) and (found := self._locator.find(_outside(module, sys._getframe(1)))):
                 self._frames[module] = found.place
 
-        cls.__init__ = watched
-
-        def undo() -> None:
-            # Somebody else's on top of ours stays.
-            if cls.__init__ is watched:
-                cls.__init__ = original
-
-        self._undo.callback(undo)
+        replace(self._undo, cls, "__init__", watched)
 
     def stop(self) -> None:
         """Note no more."""

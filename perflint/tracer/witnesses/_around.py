@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from types import CodeType, FrameType
 from typing import Any
 
+from perflint.tracer.replacing import replace
+
 Begin = Callable[[tuple[Any, ...], Mapping[str, Any], FrameType], Any]
 """Gets the arguments and the caller of a call; gives what `End` needs, or None if the call is not watched."""
 End = Callable[[Any, Any], None]
@@ -37,18 +39,7 @@ def wrap(undo: ExitStack, owner: Any, name: str, begin: Begin, end: End) -> None
     _let_through(watched.__code__)
     functools.update_wrapper(watched, original)
 
-    def restore() -> None:
-        # Another library's later wrapper stays.
-        if getattr(owner, name) is not watched:
-            return
-        if was_own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
-
-    was_own = name in vars(owner)
-    setattr(owner, name, watched)
-    undo.callback(restore)
+    replace(undo, owner, name, watched)
 
 
 def _let_through(code: CodeType) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from perflint.tracer.places import Owner
 from perflint.tracer.recording import Where
+from perflint.tracer.replacing import replace
 from perflint.tracer.witnesses.base import Call, Handler, Witness
 
 LINE_LIMIT = 5000
@@ -69,8 +70,7 @@ class Compiling(Witness):
         from torch._guards import TracingContext
 
         register = getattr(convert_frame, "register_bytecode_hook", None)
-        tracing: Any = TracingContext
-        original = getattr(tracing, "set_current_loc", None)
+        original = getattr(TracingContext, "set_current_loc", None)
         self._is_listening = True
         if register is None or original is None:
             return
@@ -81,13 +81,7 @@ class Compiling(Witness):
             trace_line(filename, lineno, frame_name)
             return original(filename, lineno, frame_name)
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if tracing.set_current_loc is noted:
-                tracing.set_current_loc = staticmethod(original)
-
-        tracing.set_current_loc = staticmethod(noted)
-        self._undo.callback(undo)
+        replace(self._undo, TracingContext, "set_current_loc", staticmethod(noted))
 
         def compiled(code: CodeType, _: CodeType) -> None:
             finish(code)
@@ -195,14 +189,8 @@ class Captures(Witness):
             ended(frame, error, trace)
             return result
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if graph.__exit__ is noted:
-                graph.__exit__ = original
-
         noted.__wrapped__ = original  # type: ignore[attr-defined]
-        graph.__exit__ = noted
-        self._undo.callback(undo)
+        replace(self._undo, graph, "__exit__", noted)
 
     def stop(self) -> None:
         self._undo.close()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from perflint.tracer.events import Place
 from perflint.tracer.optimizer_steps import listen
 from perflint.tracer.recording import Where
+from perflint.tracer.replacing import replace
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
 
 _TENSORS = """
@@ -126,13 +127,7 @@ class Replicas(Witness):
                 noted(wrapper)
             return result
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if getattr(owner, name) is watched:
-                setattr(owner, name, original)
-
-        setattr(owner, name, watched)
-        self._undo.callback(undo)
+        replace(self._undo, owner, name, watched)
 
     def stop(self) -> None:
         self._undo.close()

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from perflint.tracer import simulation
+from perflint.tracer import replacing, simulation
 from perflint.tracer.events import Place
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses.base import Call, Handler, Witness, shape_of, size_of
@@ -115,12 +115,7 @@ class Duplicates(Witness):
             copied(tensor, result, sys._getframe(1))
             return result
 
-        def undo() -> None:
-            if owner.__dict__.get("__deepcopy__") is watched:
-                owner.__deepcopy__ = original
-
-        owner.__deepcopy__ = watched
-        self._undo.callback(undo)
+        replacing.replace(self._undo, owner, "__deepcopy__", watched)
 
     def _deep_copied(self, source: Any, result: Any, frame: Any) -> None:
         where = self.where(frame)

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from perflint.tracer.events import Place
 from perflint.tracer.modules import tensors
+from perflint.tracer.replacing import replace
 from perflint.tracer.witnesses.base import Call, Handler, Witness, size_of
 
 TENSORS = 64
@@ -99,13 +100,7 @@ class Loaders(Witness):
             note(this, result, (time.perf_counter() - began) * 1000)
             return result
 
-        def undo() -> None:
-            # Another library's wrapper on top of this one stays.
-            if getattr(owner, name) is watched:
-                setattr(owner, name, original)
-
-        setattr(owner, name, watched)
-        self._undo.callback(undo)
+        replace(self._undo, owner, name, watched)
 
     def _created(self, loader: Any, iterator: Any, ms: float) -> None:
         """A loader has created an iterator, and its workers with it."""

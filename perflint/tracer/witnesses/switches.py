@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from perflint.tracer.events import Place
 from perflint.tracer.recording import Where
+from perflint.tracer.replacing import replace
 from perflint.tracer.witnesses.base import Call, Handler, Witness
 
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
@@ -57,13 +58,7 @@ class Switches(Witness):
             if self._blocks is None and cuda.is_initialized():
                 self._blocks = _is_set()
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if cuda._lazy_init is noted:
-                cuda._lazy_init = original
-
-        cuda._lazy_init = noted
-        self._undo.callback(undo)
+        replace(self._undo, cuda, "_lazy_init", noted)
 
     def end_step(self) -> None:
         self._states.update(self._now())
@@ -144,14 +139,8 @@ class Debugging(Witness):
             if not is_compiling():
                 handle(thing, sys._getframe(1))
 
-        def undo() -> None:
-            # A later replacement by another library stays.
-            if owner.__init__ is noted:
-                owner.__init__ = original
-
         noted.__wrapped__ = original  # type: ignore[attr-defined]
-        owner.__init__ = noted
-        self._undo.callback(undo)
+        replace(self._undo, owner, "__init__", noted)
 
     def _switched(self, _: Any, frame: Any) -> None:
         import torch
