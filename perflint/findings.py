@@ -114,6 +114,15 @@ class Span:
             other.column,
         ) < (self.end_line, self.end_column)
 
+    def covers(self, line: int, column: int) -> bool:
+        """True if the character at a place is in it."""
+        return (self.line, self.column) <= (line, column) < (self.end_line, self.end_column)
+
+    def contains(self, other: Span) -> bool:
+        """True if the other lies within this one; each span contains itself."""
+        starts = (self.line, self.column) <= (other.line, other.column)
+        return starts and (other.end_line, other.end_column) <= (self.end_line, self.end_column)
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:

@@ -105,9 +105,7 @@ def _looks(model: Model, torch_version: Version | None, problems: list[Problem])
 
 def _is_at(span: Span, line: int, column: int | None) -> bool:
     """True if a span begins in a line, or, with a column, covers that place."""
-    if column is None:
-        return span.line == line
-    return (span.line, span.column) <= (line, column) < (span.end_line, span.end_column)
+    return span.line == line if column is None else span.covers(line, column)
 
 
 class _Judge:

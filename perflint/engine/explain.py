@@ -88,7 +88,7 @@ def explain(source: Source, project: Project, settings: Settings, line: int, col
 def _explain(model: Model, settings: Settings, line: int, column: int | None) -> Explanation:
     statement = _statement_at(model, line)
     places = _places(model, line)
-    asked = places if column is None else [place for place in places if _covers(place.span, line, column)]
+    asked = places if column is None else [place for place in places if place.span.covers(line, column)]
     if statement is None or (not asked and (column is not None or _first_line(statement) != line)):
         raise _nothing(model, line, column, statement, places)
     told = [place for place in asked if _is_worth_telling(model, place.node)]
@@ -172,10 +172,6 @@ def _places(model: Model, line: int) -> list[_Place]:
                 _Place(alias, span(alias), node) for alias in node.names if alias.lineno == line and alias.name != "*"
             ]
     return sorted(found, key=lambda place: (place.span.column, -place.span.end_line, -place.span.end_column))
-
-
-def _covers(span: Span, line: int, column: int) -> bool:
-    return (span.line, span.column) <= (line, column) < (span.end_line, span.end_column)
 
 
 _PLAIN_TO_SEE = (

@@ -86,6 +86,26 @@ def test_a_span_overlaps_what_shares_a_character() -> None:
     assert not span.overlaps(Span(2, 1, 2, 5))
 
 
+def test_a_span_contains_what_lies_within_it() -> None:
+    span = Span(2, 5, 4, 9)
+    assert span.contains(span)
+    assert span.contains(Span(2, 5, 2, 50))
+    assert span.contains(Span(3, 1, 4, 9))
+    assert not span.contains(Span(2, 4, 3, 1))
+    assert not span.contains(Span(3, 1, 4, 10))
+    assert not span.contains(Span(1, 1, 5, 1))
+
+
+def test_a_span_covers_its_characters_but_not_its_end() -> None:
+    span = Span(2, 5, 4, 9)
+    assert span.covers(2, 5)
+    assert span.covers(3, 100)
+    assert span.covers(4, 8)
+    assert not span.covers(2, 4)
+    assert not span.covers(4, 9)
+    assert not span.covers(5, 6)
+
+
 def test_parsing_warns_of_nothing() -> None:
     # Warnings are errors in this suite.
     assert Source("a.py", "x = '\\d'\nif 1 is 1: pass\n").tree.body

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from perflint.findings import Effect
+from perflint.findings import Effect, Span
 from perflint.rules.registry import known_rules
+from perflint.source.text import Source
 from perflint.tracer.judges import bench
+from perflint.tracer.judges.base import function_around
 from perflint.tracer.judges.bench import judge_of, why_undecided
 from perflint.tracer.verdicts import EXPERIMENT_CODES
 
 _NO_REASON = why_undecided("TPF000")
+
+FUNCTIONS = Source(
+    "train.py",
+    """\
+top = 1
+def outer():
+    def inner():
+        return deep()
+    return map(lambda row: row.cpu(), rows()), last()
+""",
+)
 
 
 def _is_judged(code: str, effect: Effect) -> bool:
@@ -36,3 +49,23 @@ def test_judges_and_reasons_are_of_rules_that_exist() -> None:
 def test_reasons_are_clauses() -> None:
     _, reasons, _ = bench._tables()
     assert not [code for code, reason in reasons.items() if reason != reason.strip() or reason.endswith(".")]
+
+
+def _around(text: str, lambdas: bool = False) -> str:
+    """The first line of the function around some text of the functions."""
+    line, row = next((number, row) for number, row in enumerate(FUNCTIONS.lines, 1) if text in row)
+    column = row.index(text) + 1
+    span = function_around(FUNCTIONS, Span(line, column, line, column + len(text)), lambdas)
+    return FUNCTIONS.segment(span).splitlines()[0]
+
+
+def test_the_function_around_is_the_innermost_one() -> None:
+    assert _around("deep()") == "def inner():"
+    assert _around("rows()") == "def outer():"
+    assert _around("top") == "top = 1"
+
+
+def test_lambdas_count_as_functions_if_asked() -> None:
+    assert _around("row.cpu()") == "def outer():"
+    assert _around("row.cpu()", lambdas=True) == "lambda row: row.cpu()"
+    assert _around("last()", lambdas=True) == "def outer():"

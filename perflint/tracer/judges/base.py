@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ class Case:
     modules: Sequence[tuple[Span, ModuleCall]]
     """The calls of the modules that the file constructs, with the place of the construction."""
     ran: bool | None
-    """Whether any line of the finding ran; None if that is unknown."""
+    """True if at least one line of the finding ran; None if that is unknown."""
     syncs: Sequence[tuple[Span, Sync]] = ()
     """The waits in the file, where their code is now."""
     lines: Sequence[CandidateLine] = ()
@@ -74,6 +75,15 @@ FREE = 0.005
 NO_GPU = Verdict(Ruling.UNDECIDED, "the run used no GPU; trace on one, or with `perflint trace --simulate`")
 Judge = Callable[[Case], Verdict | None]
 """Gives the verdict on a finding, or None if the trace holds no evidence for or against it."""
+
+
+def function_around(source: Source, inner: Span, lambdas: bool = False) -> Span:
+    """The innermost function around a span, or the whole file. Lambdas count only if `lambdas` is set."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, *((ast.Lambda,) if lambdas else ()))
+    functions = (source.span(node) for node in ast.walk(source.tree) if isinstance(node, kinds))
+    around = [span for span in functions if span.contains(inner)]
+    whole = Span(1, 1, len(source.lines) + 1, 1)
+    return max(around, key=lambda span: (span.line, span.column), default=whole)
 
 
 def by_facts(confirms: Mapping[str, str], refutes: Mapping[str, str]) -> Judge:

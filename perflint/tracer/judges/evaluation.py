@@ -81,13 +81,8 @@ def _nearest(case: Case, *names: str) -> list[Observation]:
     span = case.finding.span
     found = [(at, each) for at, each in case.observed if each.fact in names and at.overlaps(span)]
     same = [each for at, each in found if at == span]
-    inside = [each for at, each in found if _contains(span, at)]
+    inside = [each for at, each in found if span.contains(at)]
     return same or inside or [each for _, each in found]
-
-
-def _contains(outer: Span, inner: Span) -> bool:
-    first, last = (outer.line, outer.column), (outer.end_line, outer.end_column)
-    return first <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= last
 
 
 def _inference_mode(case: Case) -> Verdict | None:

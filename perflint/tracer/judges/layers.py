@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from perflint.findings import Ruling, Span, Verdict
+from perflint.findings import Ruling, Verdict
 from perflint.rules.worth import Grid, amount, conditions, grid
 from perflint.tracer.events import ModuleCall, Observation
 from perflint.tracer.experiments.layers import Layer, layer, layers, per_step
-from perflint.tracer.judges.base import Case, Judge, times
+from perflint.tracer.judges.base import Case, Judge, function_around, times
 
 HALF = ("float16", "bfloat16")
 CHEAP = 1.03
@@ -29,16 +29,11 @@ _UNKNOWN = Verdict(
 
 def built(case: Case) -> list[ModuleCall]:
     """The calls of the modules whose construction lies within the finding."""
-    return [call for at, call in case.modules if _holds(case.finding.span, at)]
-
-
-def _holds(outer: Span, inner: Span) -> bool:
-    starts = (outer.line, outer.column) <= (inner.line, inner.column)
-    return starts and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    return [call for at, call in case.modules if case.finding.span.contains(at)]
 
 
 def uncalled(case: Case) -> Verdict | None:
-    """The verdict if the layer was constructed, and no call of it was seen."""
+    """The verdict on a layer that was constructed, but whose calls were not seen."""
     if case.ran is False:
         return None
     why = "no call of this layer was seen in the first recorded steps: it ran in others, compiled, or not at all"
@@ -309,7 +304,7 @@ def _misfit_of_head(call: ModuleCall, multiple: int) -> _Ran | None:
 def _layout(case: Case) -> Verdict | None:
     if not case.has_gpu:
         return _UNKNOWN if case.ran else None
-    around = _function_around(case)
+    around = function_around(case.source, case.finding.span)
     names = ("channels-first", "channels-last", "other-dtype", "on-host")
     seen = {name: case.facts(f"convolution.{name}", within=around) for name in names}
     if first := seen["channels-first"]:
@@ -322,20 +317,6 @@ def _layout(case: Case) -> Verdict | None:
         dtype = other[0].detail.rpartition(" in ")[2]
         return Verdict(Ruling.REFUTED, f"the convolutions ran in {dtype}, not in 16 bits")
     return Verdict(Ruling.REFUTED, "the convolutions ran on the CPU") if seen["on-host"] else None
-
-
-def _function_around(case: Case) -> Span:
-    """The innermost function around a finding, or the whole file."""
-    import ast
-
-    span = case.finding.span
-    best = Span(1, 1, len(case.source.lines) + 1, 1)
-    for node in ast.walk(case.source.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            around = case.source.span(node)
-            if _holds(around, span) and _holds(best, around):
-                best = around
-    return best
 
 
 # Eight bits

@@ -14,6 +14,7 @@ from perflint.tracer.judges.base import (
     Judge,
     by_facts,
     confirmed,
+    function_around,
     in_words,
     on_gpu,
     refuted,
@@ -33,7 +34,6 @@ _WRITTEN = {
 }
 _NONE = {"copy.returned": "the call copied nothing: it returned its argument"}
 _DATA = re.compile(r"(?<!\butils)(?<!\bself)\.data\b(?!\s*import)")
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 def _unwritten(case: Case) -> Verdict | None:
@@ -138,7 +138,7 @@ def _returns(case: Case) -> Verdict | None:
         "{bytes} left the GPU and came back",
     )
     came = case.facts(*texts)
-    around = _function(case)
+    around = function_around(case.source, case.finding.span, lambdas=True)
     if came and case.facts("left.device", within=around):
         return confirmed(case, texts, came)
     if came and case.facts("left.cpu", within=around):
@@ -146,18 +146,6 @@ def _returns(case: Case) -> Verdict | None:
     stayed = {"to.same-tensor": "the tensor was there already", "to.same-device": "the tensor stayed on its device"}
     seen = case.at_call(*stayed)
     return refuted(stayed, seen) if seen and not came else None
-
-
-def _function(case: Case) -> Span:
-    """The innermost function around a finding, or the whole file."""
-    line = case.finding.span.line
-    around = [
-        case.source.span(node)
-        for node in ast.walk(case.source.tree)
-        if isinstance(node, _Function) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    whole = Span(1, 1, len(case.source.lines) + 1, 1)
-    return max(around, key=lambda span: (span.line, span.column), default=whole)
 
 
 def _keeps_graph(case: Case) -> Verdict | None:
