@@ -26,7 +26,7 @@ from perflint.tracer.events import (
     SourceFile,
     Sync,
 )
-from perflint.tracer.judges.base import FREE, Case, times
+from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
 from perflint.tracer.trace import Trace
@@ -195,7 +195,7 @@ class _View:
         in_steps = bool(then & self._ran_in_steps)
         if finding.effect is Effect.SYNC:
             is_evidence = self._header.simulated or bool(self._header.devices)
-            return self._refuted(in_steps) if is_evidence else _NOTHING_WAITS
+            return self._refuted(in_steps) if is_evidence else NOTHING_WAITS
         is_here = finding.code not in COSTS_ELSEWHERE
         if finding.heat is Heat.HOT and is_here and not in_steps and self._header.steps:
             return Verdict(Ruling.NO_COST, "the code ran, but in no recorded step")
@@ -288,9 +288,6 @@ class _Absent:
 
 
 _NOT_EXECUTED = Verdict(Ruling.NOT_EXECUTED, "the traced program did not come here")
-_NOTHING_WAITS = Verdict(
-    Ruling.UNDECIDED, "nothing waits in a run without a GPU; trace on one, or with `perflint trace --simulate`"
-)
 _NOT_THERE = _Absent()
 
 _ORDER = (Ruling.CONFIRMED, Ruling.NO_COST, Ruling.REFUTED)

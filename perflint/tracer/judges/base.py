@@ -73,6 +73,9 @@ class Case:
 FREE = 0.005
 """The share of a step below which a cost counts as none: less cannot be distinguished from noise."""
 NO_GPU = Verdict(Ruling.UNDECIDED, "the run used no GPU; trace on one, or with `perflint trace --simulate`")
+NOTHING_WAITS = Verdict(
+    Ruling.UNDECIDED, "nothing waits in a run without a GPU; trace on one, or with `perflint trace --simulate`"
+)
 Judge = Callable[[Case], Verdict | None]
 """Gives the verdict on a finding, or None if the trace holds no evidence for or against it."""
 

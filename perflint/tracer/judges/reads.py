@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from perflint.findings import Ruling, Span, Verdict
 from perflint.tracer.events import Sync
-from perflint.tracer.judges.base import Case, Judge, in_words, timed, times
+from perflint.tracer.judges.base import NOTHING_WAITS, Case, Judge, in_words, timed, times
 
 OFTEN = 0.5
 """The share of steps in which a line runs that is meant to run in each of them."""
@@ -63,7 +63,7 @@ def _copies_statistics(case: Case) -> Verdict | None:
     if case.waits() or not case.ran:
         return None
     if not case.has_gpu:
-        return Verdict(Ruling.UNDECIDED, _NO_GPU)
+        return NOTHING_WAITS
     return Verdict(Ruling.REFUTED, "nothing was read from the GPU here")
 
 
@@ -76,7 +76,7 @@ def _in_hook(case: Case) -> Verdict | None:
     if not case.ran:
         return None
     if not case.has_gpu:
-        return Verdict(Ruling.UNDECIDED, _NO_GPU)
+        return NOTHING_WAITS
     return Verdict(Ruling.REFUTED, "the hook was registered, and nothing in it waited")
 
 
@@ -122,13 +122,12 @@ def _by_waits(case: Case, waits: Iterable[Sync], what: str) -> Verdict | None:
     if not case.ran:
         return None
     if not case.has_gpu:
-        return Verdict(Ruling.UNDECIDED, _NO_GPU)
+        return NOTHING_WAITS
     if not case.trace.header.steps:
         return Verdict(Ruling.UNDECIDED, "the run had no recorded steps")
     return Verdict(Ruling.REFUTED, f"{what} {times(per_step)} a step" if per_step else f"not once {what}")
 
 
-_NO_GPU = "nothing waits in a run without a GPU; trace on one, or with `perflint trace --simulate`"
 _NO_HOOK = "the function that is registered was not found in the file"
 JUDGES: dict[str, Judge] = {
     "TPF123": _collects,
