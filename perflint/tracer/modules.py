@@ -66,7 +66,7 @@ class MadeAt:
         @functools.wraps(original)
         def watched(module: Any, *arguments: Any, **named: Any) -> None:
             original(module, *arguments, **named)
-            if _is_hashable(module) and (found := self._locator.find(_outside(module, sys._getframe(1)))):
+            if is_hashable(module) and (found := self._locator.find(_outside(module, sys._getframe(1)))):
                 self._frames[module] = found.place
 
         replace(self._undo, cls, "__init__", watched)
@@ -77,11 +77,11 @@ class MadeAt:
 
     def get(self, module: Any) -> Place | None:
         """Where a module, an optimizer or a loader was made; None if that was not seen."""
-        return self._frames.get(module) if _is_hashable(module) else None
+        return self._frames.get(module) if is_hashable(module) else None
 
 
-def _is_hashable(module: Any) -> bool:
-    """True if a module can be looked up: a class may define equality and no hash."""
+def is_hashable(module: Any) -> bool:
+    """True if a module can be the key of a dict: a class that defines only `__eq__` has no hash."""
     return getattr(type(module), "__hash__", None) is not None
 
 
@@ -202,7 +202,7 @@ class ModuleCalls:
             self._facts[id(module)] = (f"{kind.__module__}.{kind.__qualname__}", settings, self._made(module))
 
     def _name(self, module: Any, root: Any) -> str:
-        if not _is_hashable(root):
+        if not is_hashable(root):
             return ""
         names = self._names.get(root)
         if names is None or id(module) not in names:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from perflint.tracer.modules import is_hashable
+
 LIMIT = 64
-
-
-def is_hashable(module: Any) -> bool:
-    """True if a module can be looked up: a class may define equality and no hash."""
-    return getattr(type(module), "__hash__", None) is not None
 
 
 class Roots:

@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 
 from perflint.tracer import simulation
 from perflint.tracer.events import Place
-from perflint.tracer.modules import tensors
+from perflint.tracer.modules import is_hashable, tensors
 from perflint.tracer.places import Owner
 from perflint.tracer.recording import Where
 from perflint.tracer.witnesses._around import wrap
 from perflint.tracer.witnesses._graphs import Fate, Marks, graph_of, nodes_of, saved_bytes
-from perflint.tracer.witnesses._roots import is_hashable, roots
+from perflint.tracer.witnesses._roots import roots
 from perflint.tracer.witnesses.base import Witness
 
 WATCHED = 256
