@@ -26,9 +26,9 @@ def fix_text(
     choice: Choice | None = None,
     line_length: int | None = None,
 ) -> tuple[Outcome | None, list[Problem]]:
-    """A file's text with the fixes of what is found in it, and what is wrong with the file or with perflint.
+    """Check a file and apply the fixes of its findings; also gives the problems of the file and of perflint.
 
-    There is no outcome if the file cannot be checked. `choice` leaves fixes out. `line_length` is that of the
+    The outcome is None if the file cannot be checked. `choice` selects the fixes. `line_length` is the limit of the
     project's formatter, if known.
     """
     report = check(path, text, project)

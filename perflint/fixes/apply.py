@@ -67,7 +67,7 @@ def apply_fixes(
     """Apply the fixes of `findings` whose safety is among `safeties`, and those that they make possible.
 
     `findings` are what `relint(text)` says. `text` must be valid Python, and every text that
-    `relint` gets is. `choice` leaves fixes out. Imports that a fix leaves unused go with it, unless
+    `relint` gets is. `choice` selects fixes. Imports that a fix leaves unused go with it, unless
     `is_taken` says that other files use the name. Lines that become longer than `line_length` are
     broken; without one, the lines of the file show it.
     """

@@ -61,7 +61,7 @@ def _starts_line(source: Source, span: Span) -> bool:
 
 
 def _comma(text: str) -> tuple[int, int]:
-    """Where the comma between two arguments is, in what stands between them: brackets, white space, comments."""
+    """The start and end of the comma in the text between two arguments, which may also hold brackets and comments."""
     at = 0
     while text[at] != ",":
         comment = _COMMENT.match(text, at)

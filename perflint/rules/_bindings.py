@@ -23,7 +23,7 @@ def assigned(model: Model, use: ast.Name) -> ast.expr | None:
 
 
 def alone(model: Model, use: ast.Name) -> ast.expr | None:
-    """As `assigned`, of a name that is bound by itself: not to a part of what is assigned."""
+    """As `assigned`, but only if the name gets the whole value, not one of several as in `a, b = value`."""
     found = assigned(model, use)
     if found is None:
         return None

@@ -8,7 +8,7 @@ from perflint.semantics.model import Model
 
 
 def is_guarded(model: Model, node: ast.AST) -> bool:
-    """True if a condition decides on a node, other than whether the file runs as a program."""
+    """True if a condition decides whether a node runs; `if __name__ == "__main__":` does not count."""
     inner = node
     for outer in model.ancestors(node):
         if is_condition(outer) or isinstance(outer, ast.ExceptHandler):
@@ -20,7 +20,7 @@ def is_guarded(model: Model, node: ast.AST) -> bool:
 
 
 def is_condition(outer: ast.AST) -> bool:
-    """True if a node decides on what is in it, other than `if __name__ == "__main__":`."""
+    """True if a node decides whether its parts run; `if __name__ == "__main__":` does not count."""
     return isinstance(outer, (ast.IfExp, ast.BoolOp)) or (isinstance(outer, ast.If) and not _is_program(outer.test))
 
 

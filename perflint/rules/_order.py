@@ -35,7 +35,7 @@ def may_swap(model: Model, *expressions: ast.expr) -> bool:
 
 
 def has_effects(model: Model, node: ast.expr) -> bool:
-    """True if evaluating an expression may change what another one gives: it binds a name, or calls unknown code."""
+    """True if an expression may change the value of another one: it binds a name, or calls unknown code."""
     for each in walk(node):
         if isinstance(each, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return True

@@ -32,7 +32,7 @@ def loops_around(model: Model, node: ast.AST) -> Iterator[Loop]:
             if stands_in(outer.body, inner) or (isinstance(outer, ast.While) and inner is outer.test):
                 yield outer
         elif isinstance(outer, _COMPREHENSIONS):
-            # What a comprehension goes over first is evaluated once.
+            # The first iterable of a comprehension is evaluated once.
             first = outer.generators[0]
             if inner is not first or below is not first.iter:
                 yield outer

@@ -1,4 +1,4 @@
-"""The first torch version that has what a fix writes, for the APIs that are newer than torch 1.8.
+"""The first torch version that has an API, for the APIs in fixes that are newer than torch 1.8.
 
 Release notes and pull requests of pytorch/pytorch are the sources. Where the release of a pull request is
 not certain, the later one stands.

@@ -11,7 +11,7 @@ from perflint.semantics.model import Model
 from perflint.semantics.structure import stands_in, walk
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
-"""Functions of torch that say what there is."""
+"""Functions of torch that ask which devices and formats are available."""
 _TRIES = (ast.Try, ast.TryStar)
 
 

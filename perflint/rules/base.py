@@ -31,7 +31,7 @@ class Calls:
 class Mentions:
     """A condition on the text of a file: it contains one of `texts`, one of `also`, and none of `without`.
 
-    The regular expression `pattern` matches somewhere, and `unlike` matches nowhere. What is empty is not required.
+    The regular expression `pattern` matches somewhere, and `unlike` matches nowhere. An empty field requires nothing.
     """
 
     texts: tuple[str, ...]

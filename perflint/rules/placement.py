@@ -37,10 +37,10 @@ _ON_DEVICE = {
 
 
 def place_confidence(value: Value) -> Confidence | None:
-    """How sure it is that a `device=` argument means the device; None if it means the host.
+    """How sure it is that a `device=` argument means the device; None if it means the CPU.
 
     Who passes a device on leaves it to others to choose one, so a device that is not known
-    is probably not the host.
+    is probably not the CPU.
     """
     # A device that is not known is not less so because it may be None.
     found = [_place(member) for member in value.members if not (value.is_unknown and member == NONE)]
@@ -75,9 +75,9 @@ def _scalar_place(value: Scalar) -> Confidence | None:
 
 
 def host_confidence(value: Value, destination: Value | None = None) -> Confidence | None:
-    """How sure it is that a value is a tensor on the host; None if it is none, or on the device.
+    """How sure it is that a value is a tensor on the CPU; None if it is none, or on the device.
 
-    What is wherever the caller put it may be on the host when it goes to a `destination` of
+    What is wherever the caller put it may be on the CPU when it goes to a `destination` of
     its own.
     """
     tensor = value.tensor
@@ -128,7 +128,7 @@ def dtype_name(site: Site, node: ast.expr) -> str:
 
 
 def creation_confidence(site: CallSite) -> Confidence | None:
-    """How sure it is that a call's `device=` means the device; None if it has none, or means the host."""
+    """How sure it is that a call's `device=` means the device; None if it has none, or means the CPU."""
     given = keyword(site.node, "device")
     return None if given is None else place_confidence(site.value(given))
 
@@ -154,7 +154,7 @@ class Move:
 
     @property
     def blocking(self) -> bool:
-        """True if the host waits for the copy: `non_blocking` is absent or literally False."""
+        """True if the CPU waits for the copy: `non_blocking` is absent or literally False."""
         return self.non_blocking is None or (
             isinstance(self.non_blocking, ast.Constant) and self.non_blocking.value is False
         )
@@ -164,7 +164,7 @@ MOVES = ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as", "torch.
 
 
 def move(site: CallSite) -> Move | None:
-    """The move to the device that a call of one of `MOVES` is; None if it stays or goes to the host."""
+    """The move to the device that a call of one of `MOVES` is; None if it stays or goes to the CPU."""
     if site.has_unpacking:
         return None
     method = site.target.rpartition(".")[2]
@@ -350,7 +350,7 @@ class Content(Enum):
     NUMBER = "number"
     """One Python number."""
     DATA = "data"
-    """A list, an array, or something else that only the host has."""
+    """A list, an array, or something else that only the CPU has."""
     TENSOR = "tensor"
     """Another tensor."""
     TENSORS = "tensors"

@@ -179,7 +179,7 @@ def _merge_names(left: Name, right: Name) -> Name | None:
 
 
 def _on_device(name: str) -> str:
-    """The device's type of tensors for one of the host's, "torch.cuda.FloatTensor"; empty for any other name."""
+    """The device's type of tensors for one of the CPU's, "torch.cuda.FloatTensor"; empty for any other name."""
     head, _, leaf = name.rpartition(".")
     return f"torch.cuda.{leaf}" if head == "torch" and leaf.endswith("Tensor") else ""
 

@@ -167,7 +167,7 @@ class Model:
         return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
-        """True if a node runs while a module is made, on the host still: in its constructor, or for that alone."""
+        """True if a node runs while a module is made, on the CPU still: in its constructor, or for that alone."""
         function = self.function(node)
         return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
 

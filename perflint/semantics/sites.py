@@ -135,7 +135,7 @@ class FileSite(Site):
 
 
 def device_confidence(value: Value) -> Confidence | None:
-    """How sure it is that `value` is a tensor on the device; None if it is none, or on the host."""
+    """How sure it is that `value` is a tensor on the device; None if it is none, or on the CPU."""
     tensor = value.tensor
     if tensor is None or not tensor.off_host:
         return None

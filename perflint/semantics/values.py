@@ -88,7 +88,7 @@ class Unknown(Value):
     """Cannot tell.
 
     `near` is CALLER for results of unknown code on tensors that are not on the CPU: where it holds
-    tensors, these are likely to be off the host as well.
+    tensors, these are likely to be off the CPU as well.
     """
 
     near: Device = Device.UNKNOWN
@@ -138,7 +138,7 @@ class Tensor(Value):
 
     @property
     def off_host(self) -> bool:
-        """True if it may live on the device (it is not known to live on the host)."""
+        """True if it may live on the device (it is not known to live on the CPU)."""
         return self.device not in (Device.CPU, Device.META)
 
     def with_(self, **changes: object) -> Tensor:
@@ -281,7 +281,7 @@ class Mapping(Value):
 
 @dataclass(frozen=True, slots=True)
 class Array(Value):
-    """A numpy.ndarray (or pandas column, PIL image: host data that numpy handles).
+    """A numpy.ndarray (or pandas column, PIL image: data on the CPU that numpy handles).
 
     `rank` is the number of dimensions, None when unknown; NumPy's own numbers have none.
     """

@@ -48,7 +48,7 @@ class Writers(IntEnum):
 
 
 class Memory:
-    """The tensors of one function, by what holds them."""
+    """The names, attributes and containers of one function, grouped by the memory that they may share."""
 
     def __init__(self, model: Model, body: Body) -> None:
         self._model = model
@@ -245,7 +245,7 @@ class Memory:
                     self._anywhere.append(_position(node))
 
     def _holders(self, node: ast.expr) -> set[Place]:
-        """The groups of objects that hold what is written to in an attribute, as they may have been given it."""
+        """The groups of the objects around an attribute or item that is written to: they may share its memory."""
         base = operators.shared(self._model, node)
         found: set[Place] = set()
         while isinstance(base, (ast.Attribute, ast.Subscript)):
@@ -267,12 +267,12 @@ class Memory:
             elif isinstance(node, _LETS_OTHERS_RUN) or (isinstance(node, ast.For) and not self._is_plain(node.iter)):
                 self._strangers.append(_position(node))
                 if isinstance(node, (ast.Yield, ast.YieldFrom)):
-                    # The caller goes on, who has what was passed in and what comes out.
+                    # The caller continues, with the arguments and the result.
                     given = set() if node.value is None else self.group(node.value)
                     self._note_passed(self._passed, given | self._given, node)
 
     def _is_plain(self, over: ast.expr) -> bool:
-        """True if a loop goes over what is there already, so that its turns run no code of others."""
+        """True if a loop goes over existing elements, so that taking the next one runs no unknown code."""
         if isinstance(over, ast.Call):
             target = self._model.target(over)
             return target == "builtins.range" or (

@@ -102,7 +102,7 @@ _RUNS_OTHERS = frozenset(
 ) | {"functools.reduce", "functools.partial", "operator.methodcaller", "operator.call"}
 """Functions of Python that run, or look up, code of others."""
 PASSES_ON = frozenset(f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "iter", "next", "reversed"))
-"""Functions of Python whose results hold what they are given."""
+"""Functions of Python whose results hold their arguments or the elements of them."""
 _ARRAY_WRITES = _of("fill sort partition put itemset resize byteswap setfield")
 _ARRAY_FUNCTIONS = frozenset(
     f"numpy.{name}" for name in ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
@@ -130,7 +130,7 @@ def is_layer(model: Model, call: ast.Call) -> bool:
 
 
 def is_known(model: Model, call: ast.Call) -> bool:
-    """True if a call is one of torch, of Python or of NumPy, which write to nothing but what their names say."""
+    """True for a call of torch, Python or NumPy that writes to none of its arguments, unless its name says so."""
     target = model.target(call)
     return target.startswith(_KNOWN) and not target.startswith(_CHANGES) and target not in _RUNS_OTHERS
 
@@ -163,7 +163,7 @@ def is_fresh(model: Model, node: ast.expr, *, surely: bool = True) -> bool:
     """True if an expression makes a tensor with memory of its own, which autograd does not keep.
 
     Unless `surely`, unknown operands count as tensors or numbers: an object of another class
-    may give what it likes.
+    may return anything.
     """
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, _ARITHMETIC) and _are_numbers(model, [node.left, node.right], surely)
@@ -243,7 +243,7 @@ def inference_around(model: Model, node: ast.AST) -> ast.AST | None:
 
 
 def records(model: Model, node: ast.AST) -> bool:
-    """True if autograd may record what runs at a node: no `no_grad` or `inference_mode` is around it."""
+    """True if autograd may record operations at a node: no `no_grad` or `inference_mode` is around it."""
     for outer in model.ancestors(node):
         contexts: list[ast.expr] = []
         if isinstance(outer, (ast.With, ast.AsyncWith)):

@@ -24,7 +24,7 @@ class Fate(Enum):
     """The effect of one use on a tensor."""
 
     READ = "read"
-    """Element by element: what comes out is the same, bit for bit, for any strides, and shares no memory."""
+    """Element by element: the result is the same, bit for bit, for any strides, and has memory of its own."""
     COMPUTED = "computed"
     """By a product or a sum, whose order of additions may depend on strides."""
     COPIED = "copied"
@@ -34,7 +34,7 @@ class Fate(Enum):
     LAYER = "layer"
     """It is an argument of a module, which by custom leaves it as it is."""
     KEPT = "kept"
-    """It is returned, stored or captured: what becomes of it is shown elsewhere."""
+    """It is returned, stored or captured: other code decides its fate."""
     WRITTEN = "written"
 
 
@@ -64,7 +64,7 @@ class _As:
 class Uses:
     """The fates of a tensor and of all that shares its memory.
 
-    With `layout`, what is made of it element by element is followed as well, as its strides may be seen there.
+    With `layout`, the results of element-wise operations are followed too, because they may inherit its strides.
     With `copies` a move to another device is a copy, and not followed.
     """
 
@@ -78,7 +78,7 @@ class Uses:
         self.saved = False
         """True if autograd may keep it for the backward pass."""
         self.laid_bare = False
-        """True if something may depend on its strides, or on those of what is made of it."""
+        """True if a result may depend on its strides, or on those of tensors that are computed from it."""
         self._layout = layout
         self._copies = copies
         self._seen: tuple[set[ast.AST], set[ast.AST]] = (set(), set())
@@ -116,7 +116,7 @@ class Uses:
             self._expression(parent, node, how)
 
     def name(self, store: ast.Name, how: _As = _As()) -> None:  # noqa: B008
-        """Follow what a name is bound to by the statement that this store stands in."""
+        """Follow the uses of a name from the statement that binds it here."""
         flow = flow_around(self.model, store)
         bound = flow.stored.get(store)
         if bound is None or not is_local(self.model, store):
@@ -124,13 +124,13 @@ class Uses:
         else:
             self._bound_to(flow, bound, how)
 
-    # What a use does
+    # The effects of uses
 
     def _keep(self, node: ast.AST, how: _As) -> None:
         self._note(Fate.KEPT, how, node)
 
     def _note(self, fate: Fate, how: _As, saved: ast.AST | None = None) -> None:
-        """Note one use, and the operation that may save the tensor. Of what is derived only the strides matter."""
+        """Note one use, and the operation that may save the tensor. For derived tensors, only the strides matter."""
         if how.derived:
             self.laid_bare = self.laid_bare or fate not in (Fate.READ, Fate.WRITTEN)
             return
@@ -157,7 +157,7 @@ class Uses:
             else:
                 self.follow(use, how)
 
-    # By what stands around it
+    # By the node around it
 
     def _expression(self, parent: ast.AST | None, node: ast.expr, how: _As) -> None:
         if isinstance(parent, ast.BinOp):
@@ -295,7 +295,7 @@ class Uses:
             self._bound_to(flow, bound, _As(how.depth - 1, how.derived, how.ordered))
 
     def _member(self, parent: ast.List | ast.Tuple, node: ast.expr, how: _As) -> None:
-        """Note what becomes of a tensor that stands in a list or tuple."""
+        """Note the use of a tensor that is a member of a list or tuple."""
         around = self.model.parent(parent)
         if isinstance(around, ast.Call) and parent in around.args:
             head, _, leaf = torch_api.canonical(self.model.target(around)).rpartition(".")

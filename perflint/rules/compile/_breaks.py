@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 _FAR = 2
-"""Calls between what is compiled and what it runs, from which on it is less sure that it does."""
+"""From this number of calls between the compiled function and the line, it is less sure that the line is compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _heat(model: Model, node: ast.AST) -> Heat:
 
 
 def guarded(model: Model, node: ast.AST, confidence: Confidence) -> Confidence:
-    """LOW where a Python condition decides whether a node runs: torch.compile only sees the branch that is taken."""
+    """LOW if a Python condition decides whether a node runs: torch.compile only traces the branch that is taken."""
     inner = node
     for outer in model.ancestors(node):
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):

@@ -94,7 +94,7 @@ class CompileBeforeDdp(Rule):
 
 
 def _compiled(site: CallSite) -> ast.Call | None:
-    """The call of torch.compile that made what is wrapped."""
+    """The call of torch.compile that returned the wrapped module."""
     given = site.argument("module", 0)
     if isinstance(given, ast.Call):
         return given if site.model.target(given) == "torch.compile" else None

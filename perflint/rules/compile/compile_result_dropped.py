@@ -99,7 +99,7 @@ class CompileResultDropped(Rule):
             f"`torch.compile` returns the compiled object, but {what}: the code still runs eagerly",
             severity=cost(self.measured[1 if _asks_for_graphs(site) else 0]).severity,
             confidence=Confidence.HIGH,
-            # Set-up code runs once; what it should have compiled runs often.
+            # Set-up code runs once; the function that it should compile runs often.
             heat=Heat.WARM,
             help="Call the result, or compile a module in place with `module.compile()`.",
             fix=_fix(site, in_place),
@@ -112,7 +112,7 @@ def _asks_for_graphs(site: CallSite) -> bool:
 
 
 def _fate(site: CallSite) -> tuple[str, bool] | None:
-    """The reason why the result is never called, and whether only compiling in place would help; None if it may be."""
+    """Why the result is never called, and True if only compiling in place helps; None if it may be called."""
     model, call = site.model, site.node
     parent = model.parent(call)
     if isinstance(parent, ast.Expr):

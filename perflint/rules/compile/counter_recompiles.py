@@ -138,7 +138,7 @@ def _outlives(model: Model, target: ast.Attribute | ast.Name) -> bool:
 
 
 def _counts(model: Model, statement: ast.AugAssign) -> bool:
-    """True if a number that is no tensor and no float changes by another."""
+    """True if the statement adds, subtracts or multiplies Python integers."""
     if not isinstance(statement.op, (ast.Add, ast.Sub, ast.Mult)) or scalar_type(model.value(statement.value)) != "int":
         return False
     before = model.value(statement.target)

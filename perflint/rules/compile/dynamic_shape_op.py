@@ -118,7 +118,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, CallSite) and site.target in _MORE:
         return Confidence.HIGH
     if isinstance(blind, SubscriptSite):
-        # What is only called a mask may be a slice.
+        # A value that is a mask only by its name may be a slice.
         tensors = any(part.value.tensor is not None for part in parts(blind))
         return nonzero_family.indexed(blind) if tensors else None
     for rule in _RULES:

@@ -90,7 +90,7 @@ class TensorBranch(BreakRule):
 
 
 def _is_captured(site: Site) -> bool:
-    """True if it is what an `assert` tests whose message is known while tracing."""
+    """True if it is the test of an `assert` whose message is known while tracing."""
     parent = site.model.parent(site.node)
     if not isinstance(parent, ast.Assert) or parent.test is not site.node:
         return False

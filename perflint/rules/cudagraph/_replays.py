@@ -59,7 +59,7 @@ def replays(model: Model) -> list[ast.Call]:
 
 
 def is_visible(model: Model, block: Recorded, node: ast.AST, path: str) -> bool:
-    """True if a path at a node means what it means in a block: one scope, a global name, or `self` of one class."""
+    """True if a path means the same at a node as in a block: in one scope, as a global, or as `self` of one class."""
     if model.function(node) is block.scope:
         return True
     if "." not in path:

@@ -108,7 +108,7 @@ class GraphedCallableArguments(Rule):
 
 
 def _named_arguments(model: Model, made: ast.Call) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of what is assigned once, in its function or class, that pass an argument by keyword."""
+    """The calls of the graphed callable that pass an argument by keyword, if its name is assigned only once."""
     assignment = model.parent(made)
     path = path_of(assignment.targets[0]) if isinstance(assignment, ast.Assign) else ""
     bound = [each for each in model.nodes(ast.Assign) if any(path_of(target) == path for target in each.targets)]

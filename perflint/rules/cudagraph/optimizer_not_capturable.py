@@ -98,7 +98,7 @@ class OptimizerNotCapturable(Rule):
 
 
 def _made(site: CallSite) -> Instance | None:
-    """The optimizer, where it is known how it was made, and that it counts on the host."""
+    """The optimizer, if its arguments are known and its step counters are on the CPU."""
     value = site.receiver
     if (
         not isinstance(value, Instance)

@@ -113,7 +113,7 @@ class ReboundGraphInput(Rule):
 
 
 def _rebound(model: Model, block: Recorded) -> Iterator[tuple[ast.Assign, str]]:
-    """Assignments to what a block reads that stand before a replay, and not before a capture."""
+    """Assignments to an input of a recorded block that stand before a replay, but not before a capture."""
     every = replays(model)
     for assignment in model.nodes(ast.Assign):
         if len(assignment.targets) != 1:
@@ -143,7 +143,7 @@ def _precedes_replay(model: Model, block: Recorded, assignment: ast.Assign, ever
 
 
 def _may_record(model: Model, scope: ast.AST | None, block: Recorded) -> bool:
-    """True if another function calls the one that records: what it binds may be meant for that."""
+    """True if a scope mentions the function that records: its assignments may be meant for the capture."""
     if block.scope is None:
         # The file records when it is loaded, before its functions run.
         return False

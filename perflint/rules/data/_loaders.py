@@ -65,7 +65,7 @@ def is_off(site: CallSite, name: str) -> bool:
 
 
 def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
-    """The loops of the file that go over a loader: where it is made, or what it is bound to."""
+    """The loops of the file over a loader: over the call that makes it, or over the name that it is bound to."""
     path = bound_to(model, call)
     function = model.function(call)
     loops = _loops(model, model.source.tree)

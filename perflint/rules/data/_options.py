@@ -14,7 +14,7 @@ Options = dict[str, ast.expr]
 def options(model: Model, call: ast.Call) -> Options | None:
     """The arguments that a call unpacks by name; None where that is not known.
 
-    What is only added under a condition counts as there.
+    Arguments that are added under a condition count, too.
     """
     found: Options = {}
     for item in call.keywords:
@@ -98,7 +98,7 @@ def _of_use(model: Model, use: ast.Name, seen: frozenset[str]) -> Options | None
             return {}
         return {key: statement.value} if isinstance(statement, ast.Assign) and isinstance(key, str) else None
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "update":
-        # Another dict takes over what is in this one.
+        # Another dict is updated from this one.
         return {}
     call = model.parent(parent) if isinstance(parent, ast.Attribute) and parent.attr == "update" else None
     if not isinstance(call, ast.Call):

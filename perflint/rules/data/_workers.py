@@ -18,7 +18,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A function that runs in the workers of loaders, and what it is to them."""
+    """A function that runs in the workers of loaders, and its role there."""
 
     node: _Definition
     what: str

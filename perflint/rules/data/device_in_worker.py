@@ -149,7 +149,7 @@ def _placed(model: Model, dataset: ClassInfo) -> Iterator[tuple[CallSite, str]]:
 def _confidence(site: CallSite) -> Confidence | None:
     if site.target in MOVES:
         moved = move(site)
-        # A tensor may follow another one on the host.
+        # The other tensor, whose device it gets, may be on the CPU.
         return None if moved is None or moved.other is not None else moved.confidence
     if site.target in FACTORIES or site.target in CONSTRUCTORS:
         sure = creation_confidence(site)

@@ -142,7 +142,7 @@ class LoaderWithoutWorkers(Rule):
         yield self.finding(
             site,
             f"{quoted(site.text(site.node))} makes each batch{what} in the process that trains",
-            # What takes no time to make may as well be made here.
+            # Batches that take no time to make can be made in this process.
             severity=self.severity if decoded else Severity.INFO,
             confidence=Confidence.MEDIUM if decoded else Confidence.LOW,
             # It is made once, and runs with each step.

@@ -89,7 +89,7 @@ class FindUnusedParameters(Rule):
             site,
             "`find_unused_parameters=True` searches the whole graph after each forward pass for parameters that "
             "take no part",
-            # Whether it is needed only a run can tell.
+            # Only a run shows whether it is needed.
             confidence=Confidence.LOW,
             heat=Heat.HOT,
             help=(

@@ -104,7 +104,7 @@ def _is_distributed(model: Model) -> bool:
 
 
 def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
-    """True if a function starts the group itself, so that what it does is what each process does."""
+    """For each call of a function, True if it starts the process group: then each process runs the function."""
     names = model.symbols
     for call in model.nodes(ast.Call):
         if model.function(call) is function:
@@ -112,7 +112,7 @@ def _starts(model: Model, function: ast.AST | None) -> Iterator[bool]:
 
 
 def _knows_rank(site: CallSite) -> bool:
-    """True if a condition around the call or before it may depend on the rank, or what it writes to does."""
+    """True if the rank may decide whether the call runs, or which file it writes."""
     model = site.model
     inner: ast.AST = site.node
     for outer in model.ancestors(site.node):

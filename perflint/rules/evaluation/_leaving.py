@@ -89,7 +89,7 @@ def _is_known(survey: Survey, node: ast.expr) -> bool:
 
 
 def _is_host_call(survey: Survey, call: ast.Call) -> bool:
-    """True if a call returns host data, or only a container for what it gets."""
+    """True if a call returns data on the CPU, or only a container for what it gets."""
     name, target = last_name(call), survey.model.target(call)
     if target.startswith("numpy.") or dotted(call.func).startswith(("np.", "numpy.", "math.")):
         return True
@@ -99,7 +99,7 @@ def _is_host_call(survey: Survey, call: ast.Call) -> bool:
 
 
 def _is_read(around: ast.AST | None) -> bool:
-    """True if the host reads a tensor there, which any tensor allows."""
+    """True if the CPU reads a tensor there, which any tensor allows."""
     if isinstance(around, ast.Attribute):
         return around.attr in _READS
     return isinstance(around, ast.Call) and last_name(around) in _HOST_BUILTINS

@@ -87,7 +87,7 @@ class Region:
 
     @cached_property
     def reduces(self) -> bool:
-        """True if results are read by the host or handed to a metric."""
+        """True if results are read by the CPU or handed to a metric."""
         return any(isinstance(node, ast.Call) and last_name(node) in _HOST_READS for node in walk(self.node))
 
     @cached_property

@@ -17,7 +17,7 @@ from perflint.semantics.structure import path_of, walk
 from perflint.semantics.values import NONE, Const, Device, Instance, Mapping, Scalar, Value
 
 COUNTING = frozenset(f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam"))
-"""Optimizers that read their step counters on the host."""
+"""Optimizers that read their step counters on the CPU."""
 _OPTIMIZER_WORDS = frozenset({"zero_grad", "param_groups", "add_param_group"})
 
 

@@ -1,4 +1,4 @@
-"""Random positions that are drawn on the host from what the device computed."""
+"""Random positions that are drawn on the CPU from what the device computed."""
 
 from __future__ import annotations
 

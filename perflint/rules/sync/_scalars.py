@@ -43,7 +43,7 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A place where the host waits for what a tensor holds."""
+    """A place where the CPU waits for what a tensor holds."""
 
     node: ast.expr
     """The smallest expression that waits."""
@@ -78,7 +78,7 @@ def list_at(site: CallSite) -> Read | None:
 def confidence_at(site: Site, value: Value) -> Confidence | None:
     """How sure it is that a value is a tensor of the device where a site runs; None where it is not.
 
-    A constructor runs before its module is moved: what it holds is on the host, unless it says otherwise.
+    A constructor runs before its module is moved: what it holds is on the CPU, unless it says otherwise.
     What a step reads was computed by the step, so that a tensor of an unknown place is likely on the device.
     """
     function = site.model.function(site.node)
@@ -93,12 +93,12 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
 
 
 def _is_off_host(value: Value) -> bool:
-    """True if a value is a tensor that is not known to be on the host, or something unknown that is used as one."""
+    """True if a value is a tensor that is not known to be on the CPU, or something unknown that is used as one."""
     return all(isinstance(member, Unknown) or getattr(member, "off_host", False) for member in value.members)
 
 
 def _is_one_of_types(site: Site) -> bool:
-    """True if a test asked for the type: what may as well be a number was given by a user, on the host."""
+    """True if a test asked for the type: what may as well be a number was given by a user, on the CPU."""
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
     calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call))
     return any(site.model.target(call) == "builtins.isinstance" for call in calls)

@@ -88,7 +88,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     operands: list[ast.expr] = list(site.node.args[:2])
     if site.target.startswith("torch.Tensor.") and isinstance(site.node.func, ast.Attribute):
         operands = [site.node.func.value, *operands[:1]]
-    # Both must be on one device, so one that is known to be on the host tells of the other.
+    # Both must be on one device, so one that is known to be on the CPU tells of the other.
     found = [(site.value(node).tensor, device_confidence(site.value(node))) for node in operands]
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
         return None

@@ -157,7 +157,7 @@ def _is_helper(site: CallSite) -> bool:
 
 
 def _is_of_optimizer(site: CallSite) -> bool:
-    """True if an optimizer waits in its own step: one that steps on the host needs gradients that are there."""
+    """True if an optimizer waits in its own step: one that steps on the CPU needs gradients that are there."""
     function = site.model.function(site.node)
     owner = site.model.parent(function) if function is not None else None
     if not isinstance(owner, ast.ClassDef) or not isinstance(function, ast.FunctionDef) or function.name != "step":

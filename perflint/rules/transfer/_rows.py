@@ -23,7 +23,7 @@ _SIZED_BY_DATA = frozenset(
     """argwhere bincount masked_select nms batched_nms nonzero repeat_interleave unique unique_consecutive
     numpy tolist cpu item""".split()
 )
-"""Operations whose result has another size in each turn, or is on the host."""
+"""Operations whose result has another size in each turn, or is on the CPU."""
 _BLOCKS = (ast.If, ast.For, ast.With)
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Pass, ast.Continue, ast.Raise)
 _READS_NUMBERS = {name for name in FACTORIES if not name.endswith("_like")} | {
@@ -40,7 +40,7 @@ _DEEPEST = 3
 class Rows:
     """`made` is what each turn computes, `read` what of; None where it follows from the index alone.
 
-    `by_number` says that each turn stores one number in a tensor on the host.
+    `by_number` says that each turn stores one number in a tensor on the CPU.
     """
 
     made: ast.expr
@@ -325,7 +325,7 @@ def _stores(loop: ast.For) -> Iterator[ast.Subscript]:
 
 
 def _is_compiled_elsewhere(model: Model, node: ast.AST) -> bool:
-    """True if a function is no longer Python when it runs: Numba's and Triton's kernels are loops."""
+    """True if the function is compiled to machine code, as by Numba or Triton: loops are fast there."""
     function = model.function(node)
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
     called = [each.func if isinstance(each, ast.Call) else each for each in decorators]
@@ -424,7 +424,7 @@ def _work(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _reads_a_list(model: Model, statement: ast.AST) -> bool:
-    """True if a statement takes something out of what is no tensor: rows from elsewhere, lengths of rows."""
+    """True if a statement indexes a value that is not a tensor, such as a list of rows or of their lengths."""
     return any(
         isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and model.value(part.value).tensor is None
         for part in walk(statement)

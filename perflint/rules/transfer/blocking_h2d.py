@@ -126,7 +126,7 @@ _PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0
 
 
 def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
-    """How sure it is that the site copies from the host to the device and waits."""
+    """How sure it is that the site copies from the CPU to the device and waits."""
     if isinstance(site, SubscriptSite):
         return _stored(site)
     if site.target in _CHOOSES:
@@ -198,13 +198,13 @@ def _stored(site: SubscriptSite) -> Confidence | None:
         return None
     fills = Index.VIEW in found and all(index in (Index.VIEW, Index.INTEGER) for index in found)
     if fills and source.tensor is not None and source.tensor.rank == 0:
-        # A number on the host, tensor or not, becomes an argument of the kernel that fills the slice.
+        # A number on the CPU, tensor or not, becomes an argument of the kernel that fills the slice.
         return None
     return _onto(source, site.value(site.node.value))
 
 
 def _chosen(site: CallSite) -> Confidence | None:
-    """`torch.where` takes tensors of no dimensions from the host, by copying them."""
+    """`torch.where` takes tensors of no dimensions from the CPU, by copying them."""
     arguments = site.node.args
     if site.target == "torch.where":
         condition, values = arguments[:1], arguments[1:3]

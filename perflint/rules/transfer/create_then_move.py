@@ -248,7 +248,7 @@ def _with_arguments(node: cst.BaseExpression, depth: int, added: list[str]) -> c
 
 
 def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -> bool:
-    """True if the device fills the tensor with the same bits as the host, and has the factory for the dtype."""
+    """True if the device fills the tensor with the same bits as the CPU, and has the factory for the dtype."""
     target = site.model.target(made)
     if target not in _EXACT or keyword(made, "requires_grad") is not None:
         return False
@@ -263,7 +263,7 @@ def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -
 
 
 def _fills(site: CallSite, made: ast.Call) -> bool:
-    """True if the device has no error for the number of a `full` for which the host has none."""
+    """True if the device has no error for the number of a `full` for which the CPU has none."""
     filled = keyword(made, "fill_value") or (made.args[1] if len(made.args) > 1 else None)
     like = site.model.target(made).endswith("_like")
     given = keyword(made, "dtype")

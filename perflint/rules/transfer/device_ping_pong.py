@@ -118,7 +118,7 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
 
 
 def _leaves_torch(model: Model, node: ast.expr) -> bool:
-    """True if NumPy computes something: who computes with torch on the host mostly has a reason."""
+    """True if NumPy computes something: who computes with torch on the CPU mostly has a reason."""
     calls = [part for part in walk(node) if isinstance(part, ast.Call)]
     return any(model.target(call).startswith("numpy.") for call in calls)
 

@@ -97,7 +97,7 @@ class LegacyType(Rule):
 
 
 def _cast(site: CallSite) -> str | None:
-    """The type of old on the host to which `.type` casts."""
+    """The type of old on the CPU to which `.type` casts."""
     given = site.argument("dtype", 0)
     # What a parameter or a setting says may be meant.
     value = site.value(given) if isinstance(given, (ast.Attribute, ast.Constant)) else None

@@ -1,4 +1,4 @@
-"""Objects of torch.distributions: where their tensors live, and how often they make the host wait."""
+"""Objects of torch.distributions: where their tensors live, and how often they make the CPU wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MADE_OF_OTHERS = (".TransformedDistribution", ".MixtureSameFamily")
 
 
 class Waits(NamedTuple):
-    """How often the host waits: while arguments are validated, and while they are not."""
+    """How often the CPU waits: while arguments are validated, and while they are not."""
 
     validated: int
     unchecked: int

@@ -240,7 +240,7 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """A tensor of a function that is this file's own is on the host if that is where all calls have it."""
+    """A tensor of a function that is this file's own is on the CPU if that is where all calls have it."""
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
         return

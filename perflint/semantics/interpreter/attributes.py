@@ -138,7 +138,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
 
 
 def as_seen(frame: Frame, value: Value) -> Value:
-    """An attribute as the code sees it: to a constructor, parameters and buffers are on the host still."""
+    """An attribute as the code sees it: to a constructor, parameters and buffers are on the CPU still."""
     if not frame.constructs:
         return value
     if isinstance(value, Union):

@@ -124,7 +124,7 @@ class Frame:
         self.depth = depth
         """Calls between the code that is checked and this one."""
         self.constructs = False
-        """True if it makes a module that is still on the host."""
+        """True if it makes a module that is still on the CPU."""
         self.loops = 0
         self.filled: Names = {}
         """The dicts and lists of which the loop that runs stores each item anew."""

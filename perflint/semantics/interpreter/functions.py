@@ -289,7 +289,7 @@ def enter(frame: Frame, module: Module, info: FunctionInfo, function: Function, 
 
 
 def _constructs(frame: Frame, info: FunctionInfo, function: Function, arguments: Arguments | None) -> bool:
-    """True if an activation makes a module that is still on the host."""
+    """True if an activation makes a module that is still on the CPU."""
     if arguments is not None and frame.constructs and function.receiver is not None:
         return True
     constructs = info.constructs if arguments is None else bool(info.owner) and info.name in CONSTRUCTORS

@@ -106,7 +106,7 @@ def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
 def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
     """The device after `device.type == "cuda"`, and the tensor whose device it is."""
     if kind != "cuda" and not truth:
-        # Not on the host, or not on one of the devices that are not CUDA's: that leaves several.
+        # Not on the CPU, or not on one of the devices that are not CUDA's: that leaves several.
         return
     device = Device.CUDA if (kind == "cuda") is truth else Device.CPU
     named = node.value

@@ -73,7 +73,7 @@ def _bias(case: Case) -> Verdict | None:
 def uncalled_norm(named: Sequence[ModuleCall]) -> Verdict:
     """The verdict on layers whose output went to no norm that was seen."""
     if not named:
-        return Verdict(Ruling.UNDECIDED, "the layer is no submodule of a model, so that its reader is unknown")
+        return Verdict(Ruling.UNDECIDED, "the layer is not a submodule of a model, so its readers are unknown")
     return Verdict(Ruling.REFUTED, "no norm took its output as it was")
 
 

@@ -58,7 +58,7 @@ class Result:
         "+1", "-2" (the first tensor's rank and that many), or "" when `rank` or nothing tells.
     dims: "reduce" (the dimensions in `dim` go, unless `keepdim`), "sizes" (as many as the sizes
         that are passed one by one or as a sequence), or "".
-    device: "cpu-factory" (the host unless `device` is given), "like" (of the first tensor,
+    device: "cpu-factory" (the CPU unless `device` is given), "like" (of the first tensor,
         unless `device` is given), "follow" (of its operands), "host", "device" (the current
         one), "argument" (what its arguments say) or "unknown".
     """

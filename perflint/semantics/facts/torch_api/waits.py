@@ -1,4 +1,4 @@
-"""The operators that make the host wait by themselves, read from the generated `waits.toml`."""
+"""The operators that make the CPU wait by themselves, read from the generated `waits.toml`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Requirement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """An operator that makes the host wait.
+    """An operator that makes the CPU wait.
 
     name: its full name.
     of: the class of the object that it is a method of, where that matters.
