@@ -43,7 +43,7 @@ _READERS = (
 )  # fmt: skip
 """Libraries that read the values of tensors, and need no graph."""
 _RETURNING = ("collections.", "copy.", "functools.", "itertools.", "tqdm.")
-"""Libraries whose functions return what they get, or objects that hold it."""
+"""Libraries whose functions return their arguments, or objects that hold them."""
 _RETURNS = frozenset(
     {"abs", "dict", "enumerate", "iter", "list", "max", "min", "next", "pow", "reversed", "set", "sorted", "sum",
      "tuple", "zip"}
@@ -133,7 +133,7 @@ class Callees:
         return self._by_others(call, name)
 
     def _by_module(self, callee: ast.expr) -> Takes:
-        """A module returns what it computes, unless its `forward` is seen to store something for others to read."""
+        """The result of a module has all its values, unless its `forward` stores some for other code to read."""
         return Takes.UNKNOWN if any(made.stores for made in self.classes(callee)) else Takes.RETURNS
 
     def classes(self, callee: ast.expr) -> list[Forward]:

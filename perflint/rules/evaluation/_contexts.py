@@ -107,7 +107,7 @@ class Contexts:
         return any(map(speaks_of_autograd, assigned)) or self._is_suspending_name(name)
 
     def _is_suspending_name(self, name: str) -> bool:
-        """A context manager or decorator of the project: by what it does, or by its name if it is not seen."""
+        """A context manager or decorator of the project: by its body, or by its name if the file does not have it."""
         found = self._names.get(name)
         if found is None:
             known = self._survey.by_name.get(name, ())

@@ -129,7 +129,7 @@ class _Builder:
     # Expressions
 
     def _holds(self, node: ast.expr) -> None:
-        """A node that holds what is directly in it."""
+        """A node that holds the values of its direct parts."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self._edge(child, node)
@@ -366,7 +366,7 @@ class _Builder:
             self._grown.append((definition, value))
 
     def _grow_all(self) -> None:
-        """Lead what is put into objects to all names that these may have; those made elsewhere keep it."""
+        """Add edges from the contents of objects to all names that these may have; objects made elsewhere keep them."""
         contents: dict[Definition, Content] = {}
         waiting: list[Definition] = []
 

@@ -46,7 +46,7 @@ def _traces(within: ast.AST) -> bool:
 
 
 def _trains_around(survey: Survey, scope: Scope, within: ast.AST) -> bool:
-    """True if what leaves a `with` goes on in code that computes gradients: its loop or function, a trainer's class."""
+    """True if the code around or after a `with` computes gradients: its loop or function, or the class of a trainer."""
     if within is scope.node:
         return False
     for outer in survey.model.ancestors(within):

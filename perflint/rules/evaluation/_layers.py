@@ -30,9 +30,9 @@ class Layers:
         self._by_class: dict[tuple[str, bool], bool] = {}
 
     def mode_matters(self, run: Run) -> bool:
-        """True if the mode may change what a model does: not if its class is seen to lack such layers.
+        """True if the mode may change the result of a model: not if its class is known to have no such layers.
 
-        The value of a parameter is taken from what the file assigns to the same name elsewhere.
+        For a parameter, the models that the file assigns to the same name elsewhere decide.
         """
         made = _objects(self._survey.model.value(run.call.func))
         if made:
@@ -117,7 +117,7 @@ def _class(file: Survey, name: str) -> tuple[Module, ast.ClassDef] | None:
 
 
 def _holds_modal_layer(home: Module, node: ast.ClassDef, depth: int = 4, unseen: bool = True) -> bool:
-    """True if a module class holds layers that the mode changes; `unseen`: whether parts of other files count."""
+    """True if a module class has layers that the mode changes; `unseen` is the answer for parts from other files."""
     for inner in walk(node):
         if isinstance(inner, ast.Attribute) and (inner.attr == "training" or _MODAL_FUNCTION.fullmatch(dotted(inner))):
             return True

@@ -20,14 +20,14 @@ _CONTAINERS = frozenset(
     {"Counter", "OrderedDict", "defaultdict", "deque", "dict", "enumerate", "iter", "list", "max", "min", "next",
      "reversed", "set", "sorted", "sum", "tuple", "zip"}
 )  # fmt: skip
-"""Callees whose result holds what they get, and nothing else."""
+"""Callees whose result holds their arguments, and nothing else."""
 
 
 def leaves(survey: Survey, scope: Scope, within: ast.AST) -> bool:
     """True if tensors of `within`, a function or a `with` statement in `scope`, may leave it by its results.
 
-    False only if all results are seen to be Python numbers, text, arrays or containers of those. What the code
-    passes to other functions does not count.
+    False only if all results are known to be Python numbers, text, arrays or containers of those. Tensors that
+    the code passes to other functions do not count.
     """
     return may_leave(survey, scope, within, Fate.RETURNED | Fate.STORED)
 
@@ -73,7 +73,7 @@ def _sources(survey: Survey, scope: Scope, nodes: Any, flow: Flow) -> Iterator[a
             if not _is_host_call(survey, node):
                 yield node
         elif isinstance(node, ast.Attribute):
-            # What is computed from an attribute is a call of its own.
+            # A computation with an attribute is a call, which is met separately.
             is_part = isinstance(survey.model.parent(node), ast.Attribute)
             if isinstance(node.ctx, ast.Load) and not is_part and dotted(node).startswith("self."):
                 yield node
@@ -89,7 +89,7 @@ def _is_known(survey: Survey, node: ast.expr) -> bool:
 
 
 def _is_host_call(survey: Survey, call: ast.Call) -> bool:
-    """True if a call returns data on the CPU, or only a container for what it gets."""
+    """True if a call returns data on the CPU, or only a container for its arguments."""
     name, target = last_name(call), survey.model.target(call)
     if target.startswith("numpy.") or dotted(call.func).startswith(("np.", "numpy.", "math.")):
         return True
@@ -99,7 +99,7 @@ def _is_host_call(survey: Survey, call: ast.Call) -> bool:
 
 
 def _is_read(around: ast.AST | None) -> bool:
-    """True if the CPU reads a tensor there, which any tensor allows."""
+    """True if the CPU reads a tensor there, without its graph."""
     if isinstance(around, ast.Attribute):
         return around.attr in _READS
     return isinstance(around, ast.Call) and last_name(around) in _HOST_BUILTINS

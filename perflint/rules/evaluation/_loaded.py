@@ -93,7 +93,7 @@ def _stays_here(file: Survey, use: ast.expr) -> bool:
 
 
 def _loaded(file: Survey) -> frozenset[str]:
-    """The names of what gets weights: by `load_state_dict`, or as a whole, or by a factory that has them.
+    """The names of models with loaded weights: by `load_state_dict`, as whole objects, or from a factory with weights.
 
     A class that restores its own state, or has a base that is not seen, leaves the mode to others.
     """
@@ -128,5 +128,5 @@ def _is_given(scope: Scope, call: ast.Call) -> bool:
 
 
 def samples_on_purpose(scope: Scope) -> bool:
-    """True if a function is named for what draws dropout: Monte Carlo dropout, ensembles."""
+    """True if the name of a function says that it samples with dropout: Monte Carlo dropout, ensembles."""
     return any(rule_conventions.samples_dropout(around.name) for around in scope.chain)

@@ -72,7 +72,7 @@ class Modules:
                     self._note_trained(call, node)
 
     def _note_trained(self, call: ast.Call, node: ast.Name | ast.Attribute) -> None:
-        """Modules in the arguments of an optimizer, or in what was assigned to a name among them."""
+        """Note the modules in the arguments of an optimizer, also through a name that is an argument."""
         path = dotted(node)
         if isinstance(node, ast.Attribute) and node.attr in PARAMETERS:
             path = dotted(node.value)
@@ -106,7 +106,7 @@ class Modules:
         return by_home.get(holder, [])
 
     def is_made(self, holder: Holder) -> bool:
-        """True if an attribute, or a name of the file, only ever holds what calls have made: it has no other name."""
+        """True if each assignment to an attribute or to a global name is the result of a call: it has no other name."""
         if not isinstance(holder.home, (ast.ClassDef, ast.Module)):
             return False
         stores = [use for use in self.uses(holder) if isinstance(getattr(use, "ctx", None), ast.Store)]

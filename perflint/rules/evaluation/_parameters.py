@@ -15,12 +15,12 @@ _WITHOUT = re.compile(
     r"Loss|Pool|Pad|Dropout|LU$|Soft|Hard|Sigmoid|Tanh|Flatten|Identity|Upsampl|Shuffl|Similarity|Distance|Fold|"
     r"ChannelShuffle|Threshold|Mish|Module$|Sequential|ModuleList|ModuleDict|ParameterList|ParameterDict|InstanceNorm"
 )
-"""Names in torch.nn of what holds no parameters of its own."""
+"""Names in torch.nn of modules without parameters of their own."""
 _DEEPEST = 4
 
 
 def may_have_parameters(survey: Survey, value: Value) -> bool:
-    """True if a module may have parameters with gradients: not where its class, as far as it is seen, has none."""
+    """True if a module may have parameters with gradients: not if the known code of its class has none."""
     made = [member.cls for member in value.members if isinstance(member, Instance)]
     return not made or any(_may_have(survey, name) for name in made)
 

@@ -1,7 +1,7 @@
 """Proves that autograd may be off in a function or a statement: no result of it reaches a backward pass.
 
-Names prove nothing here. Code that is not seen may do anything with what it gets, so that the answer is no as soon as
-a value that may carry a gradient goes there, is stored or is returned, and as soon as such code gets a model.
+Names prove nothing here. Unknown code may do anything with its arguments. So there is no proof if a value that may
+carry a gradient is passed to unknown code, stored or returned, or if unknown code gets a model.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def is_foreign(survey: Survey, scope: Scope) -> bool:
 
 
 def is_data(survey: Survey, source: ast.expr) -> bool:
-    """True if what a loop goes over is a loader or a data set, by its class or its name."""
+    """True if a loop goes over a loader or a data set, by its class or its name."""
     for node in walk(source):
         if not isinstance(node, (ast.Name, ast.Attribute)):
             continue
@@ -138,7 +138,7 @@ def regions(survey: Survey) -> tuple[Region, ...]:
 
 
 def is_of_another_library(survey: Survey) -> bool:
-    """True if a file imports another library with models and not torch: autograd of torch records none of its runs."""
+    """True if a file imports another library with models and not torch: torch's autograd does not record its models."""
     roots = {full.partition(".")[0] for full in survey.model.module.imports.values()}
     return "torch" not in roots and any(map(conventions.is_other_framework, roots))
 

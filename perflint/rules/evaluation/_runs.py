@@ -88,7 +88,7 @@ def _is_switched(name: str, modules: _Names) -> bool:
 def _run(survey: Survey, call: ast.Call, modules: _Names) -> Run | None:
     receiver, target = dotted(call.func), survey.model.target(call)
     if any(_is_among(name, modules) for name in assigned_to(survey.model, call)):
-        # What is switched later is a module: the call makes it.
+        # The result is switched to a mode later, so it is a module: this call constructs it.
         return None
     if target == _MODULE_CALL:
         value = survey.model.value(call.func)
@@ -129,7 +129,7 @@ def _is_seen(survey: Survey, name: str) -> bool:
 
 
 def is_model(survey: Survey, value: Value) -> bool:
-    """True if a module object is what one evaluates: no loss, metric or transform, and its call is its forward."""
+    """True if a module object is a model: not a loss, metric or transform, and calling it runs its `forward`."""
     names = [member.cls for member in value.members if isinstance(member, Instance)]
     return not names or any(
         not rule_conventions.is_no_model_class(name)
@@ -140,7 +140,7 @@ def is_model(survey: Survey, value: Value) -> bool:
 
 
 def _has_own_call(survey: Survey, name: str, depth: int = 5) -> bool:
-    """True if a class of the project, or a base of it there, says itself what a call does."""
+    """True if a class of the project, or one of its bases there, defines `__call__`."""
     module, _, qualname = name.rpartition(".")
     home = survey.model.view.loaded(module) if depth else None
     info = home.klass(qualname) if home is not None else None
@@ -159,7 +159,7 @@ def _is_running_method(call: ast.Call) -> bool:
 
 
 def is_named_as_model(survey: Survey, callee: ast.expr) -> bool:
-    """True if what is called is named as models are, and nothing says that it is something else."""
+    """True if the callee has a usual name of a model, and is not known to be something else."""
     name = last_name(callee)
     if isinstance(survey.model.value(callee), (Class, Function)) or not name.islower() or name in survey.by_name:
         return False

@@ -300,7 +300,7 @@ def survey(model: Model) -> Survey:
 
 
 def _switches(model: Model, call: ast.Call) -> Iterator[Mode]:
-    """The switches that a call makes: of what it is called on, or of what `Net().eval()` is assigned to."""
+    """The models whose mode a call sets: its receiver, or the targets that `Net().eval()` is assigned to."""
     mode = _switch(call)
     if mode is None:
         return

@@ -128,7 +128,7 @@ def wants_gradient(survey: Survey, node: ast.AST) -> bool:
 
 
 def trains(survey: Survey, scope: Scope) -> bool:
-    """True if code trains, by what it does, is given or is called; the top level of a file may do anything."""
+    """True if code trains, by its body, its parameters or its name; the top level of a file may do anything."""
     if isinstance(scope.node, ast.Module):
         return True
     named = rule_conventions.names_training(scope.name) and not rule_conventions.names_evaluation(scope.name)

@@ -29,7 +29,7 @@ class Why(Enum):
     """Why the graph of a run is not needed."""
 
     READ = "read"
-    """The host reads the result, or it is detached, and nothing else happens to it."""
+    """The CPU reads the result, or it is detached, and it has no other use."""
     UNTRAINED = "untrained"
     """The model copies one that is trained, or stays as it was loaded, and no gradient comes through its arguments."""
 

@@ -216,7 +216,7 @@ class _Switches:
 
 
 def _beginnings(path: str) -> Iterator[str]:
-    """A path and the paths of what it is a part of."""
+    """A path, and the paths of the objects that it is part of."""
     while path:
         yield path
         path = path.rpartition(".")[0]

@@ -159,14 +159,14 @@ def _in_training_step(model: Model, call: ast.Call) -> bool:
 
 
 def _reads(call: CallSite) -> Iterator[ast.Call]:
-    """The `.item()` calls among what is logged."""
+    """The `.item()` calls among the logged values."""
     given = [*call.node.args[1:2], *(item.value for item in call.node.keywords if item.arg == "value")]
     if isinstance(call.node.func, ast.Attribute) and call.node.func.attr == "log_dict":
         first = call.node.args[0] if call.node.args else None
         given = list(first.values) if isinstance(first, ast.Dict) else []
     for value in given:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
-            # A training step logs tensors; of what is known to be an array the target is another.
+            # A training step logs tensors. The target is another one if the value is known to be an array.
             if call.model.target(value) in ("torch.Tensor.item", "") and not value.args:
                 yield value
 

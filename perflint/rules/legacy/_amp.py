@@ -65,7 +65,7 @@ def offers_modern(nodes: Iterable[ast.AST], device: str, names: Symbols) -> bool
 
 
 def _device_type(call: ast.Call) -> str | None:
-    """The device type that a call of today's AMP names; None where it is no literal."""
+    """The device type in a call of today's AMP; None if it is not a literal."""
     given = [keyword.value for keyword in call.keywords if keyword.arg in ("device_type", "device")] or call.args[:1]
     if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
         return given[0].value

@@ -123,7 +123,7 @@ class DeprecatedAmp(Rule):
                 site,
                 _message(site, reference),
                 span=source.span(reference.node),
-                # A warning at set-up is no less a warning.
+                # Set-up code prints the warning, too.
                 heat=Heat.WARM,
                 severity=self.severity if runs else Severity.INFO,
                 confidence=Confidence.HIGH,
@@ -190,7 +190,7 @@ class _Imports:
         return spell(self._model.symbols, reference.modern, reference.node)
 
     def _move(self, statement: Import) -> Fix | None:
-        """The edits of an import and of all uses of what it binds; None where one cannot change."""
+        """The edits of an import and of all uses of the names that it binds; None if one of them cannot change."""
         bound = [each for each in self._names.imports if each.statement is statement]
         edits = [_moved_import(self._model, statement)]
         if len(bound) != len(statement.names) or edits[0] is None:

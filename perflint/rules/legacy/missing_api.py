@@ -33,7 +33,7 @@ _MEANT = {
     "torch.cuda.Graph": "torch.cuda.CUDAGraph",
     "torch.utils.data.Dataloader": "torch.utils.data.DataLoader",
 }
-"""Names that texts on performance use and that torch never had, with what was meant."""
+"""Names that texts on performance use but torch never had, with the names that were meant."""
 
 _CLOSE = 0.85
 _MOVES = frozenset({"to", "cuda", "half", "bfloat16", "eval"})

@@ -102,7 +102,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _allowed(site: CallSite) -> list[str]:
-    """The parameters that are on; empty where that is not known, or where none is."""
+    """The parameters that are on; empty if none is, or if that is unknown."""
     if site.has_unpacking or len(site.node.args) > len(_PARAMETERS):
         return []
     given: dict[str, ast.expr] = dict(zip(_PARAMETERS, site.node.args, strict=False))

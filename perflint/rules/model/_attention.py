@@ -1,4 +1,4 @@
-"""Attention that is written out: a product, a softmax over it, and a product with what it weighs."""
+"""Attention that is written out: a product, its softmax, and the product of that with the values."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _is_another(model: Model, node: ast.expr, cls: str) -> bool:
 
 
 def _is_asked(model: Model, node: ast.Attribute) -> bool:
-    """True if a condition around asks whether the bias is there, or is the place where it asks."""
+    """True if a condition around the place, or the place itself, tests whether the bias is there."""
     written = ast.unparse(node)
     parent = model.parent(node)
     if isinstance(parent, (ast.Compare, ast.If, ast.BoolOp, ast.IfExp)):

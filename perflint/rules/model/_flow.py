@@ -155,7 +155,7 @@ def _is_last_use(model: Model, definition: ast.Assign, statement: ast.stmt, use:
 
 
 def _is_dead_after(model: Model, definition: ast.Assign, statement: ast.stmt, name: str) -> bool:
-    """True if no later read of a name can see what it holds after a statement."""
+    """True if no later read of a name can see its value after a statement."""
     function = model.function(statement)
     if function is None or model.symbols.declares(function, name):
         return False

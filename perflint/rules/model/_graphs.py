@@ -111,7 +111,7 @@ class Turn:
         return isinstance(call.func, ast.Attribute) and call.func.attr in _TENSOR_METHODS | {"type", "size"}
 
     def _uses(self, node: ast.expr) -> Iterator[ast.expr]:
-        """The names and attributes that an expression takes values from, but for what leaves the graph."""
+        """The names and attributes that an expression reads, except in operations whose results have no graph."""
         stack: list[ast.AST] = [node]
         while stack:
             each = stack.pop()
@@ -201,7 +201,7 @@ class Turn:
         return False
 
     def _is_carried(self, name: str, places: list[Binding]) -> bool:
-        """True if a turn may see what the one before gave to a name."""
+        """True if a turn may read the value that the turn before it gave to a name."""
         first = places[0]
         own = {use.id for use in self._uses_of(first) if isinstance(use, ast.Name)}
         if name in own or isinstance(first.statement, ast.AugAssign):

@@ -15,13 +15,13 @@ _LAYERS = {
     **{f"torch.nn.{lazy}ConvTranspose{n}d": n for lazy in ("", "Lazy") for n in (1, 2, 3)},
     "torch.nn.Linear": 0,
 }
-"""The dimensions that follow the channels in what a layer puts out; a linear layer's features come last."""
+"""The dimensions after the channels in the output of a layer; the features of a linear layer come last."""
 _NORMS = {
     **{f"torch.nn.{lazy}BatchNorm{n}d": n for lazy in ("", "Lazy") for n in (1, 2, 3)},
     **{f"torch.nn.{lazy}InstanceNorm{n}d": n for lazy in ("", "Lazy") for n in (1, 2, 3)},
     "torch.nn.SyncBatchNorm": None,
 }
-"""The dimensions that follow the channels in what a norm takes; None where any number may."""
+"""The dimensions after the channels in the input of a norm; None if their number is free."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Neighbours in `nn.Sequential`: what its literal, or the list that it is built from, holds side by side."""
+"""Neighbours in `nn.Sequential`, by its arguments or by the list that it is built from."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _only_reads(model: Model, node: ast.Name) -> bool:
         return isinstance(call, ast.Call) and model.target(call) in (_SEQUENTIAL, "")
     if isinstance(parent, ast.Call):
         return isinstance(parent.func, ast.Name) and parent.func.id == "len"
-    # Whatever else it starts as says nothing of what is put behind.
+    # Its other initial values say nothing about the items that are appended.
     return isinstance(parent, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and not isinstance(node.ctx, ast.Load)
 
 
@@ -219,7 +219,7 @@ def _next_in_block(model: Model, statement: ast.stmt, name: str) -> ast.stmt | N
     return None
 
 
-# What becomes of the sequence
+# The uses of the sequence
 
 
 def _stays_whole(model: Model, call: ast.Call) -> bool | None:

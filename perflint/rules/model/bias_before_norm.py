@@ -182,7 +182,7 @@ def _is_linear(pair: _Pair) -> bool:
 
 
 def _holder(model: Model, node: ast.AST) -> ast.AST | None:
-    """The class around a layer, or the function where there is no class."""
+    """The class around a layer, else the function around it."""
     around = [outer for outer in model.ancestors(node) if isinstance(outer, (ast.ClassDef, ast.FunctionDef))]
     return next((outer for outer in around if isinstance(outer, ast.ClassDef)), around[0] if around else None)
 

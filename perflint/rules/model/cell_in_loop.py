@@ -151,7 +151,7 @@ def _is_left(loop: ast.For) -> bool:
 
 
 def _origins(loop: ast.For, given: ast.expr) -> set[str]:
-    """The names that the input of a step is made of, through what the loop assigns."""
+    """The names that the input of a step depends on, also through assignments of the loop."""
     found: set[str] = set()
     waiting = [given]
     while waiting:

@@ -105,7 +105,7 @@ class LogOfProbabilities(Rule):
                 Site(model, call),
                 f"{quoted(site.text(call))} computes a {split.what} only for its logarithm: one more pass over "
                 "memory, and infinite where a probability rounds to 0",
-                # What was timed is a softmax over a vocabulary.
+                # The measurement is of a softmax over a vocabulary.
                 severity=self.severity if split.what == "softmax" else Severity.INFO,
                 confidence=_confidence(model, split),
                 help=f"Use `{'log_softmax' if split.what == 'softmax' else 'logsigmoid'}`, which takes the logits.",

@@ -124,7 +124,7 @@ def _retains(call: ast.Call) -> bool:
 
 
 def _a_forward_keeps(model: Model) -> bool:
-    """True if a class of the file keeps what a call computes for later ones."""
+    """True if a `forward` of the file stores results on an object, for later calls."""
     for function in model.nodes(ast.FunctionDef):
         if function.name != "forward":
             continue
@@ -161,7 +161,7 @@ def _steps_after(loop: Loop, call: ast.Call) -> bool:
 
 
 def _is_alone(model: Model, loop: Loop, call: ast.Call, steppers: set[str]) -> bool:
-    """True if no backward pass of the function goes through what this one went through."""
+    """True if no other backward pass of the function goes through the graph of this one."""
     function = model.function(call)
     turn = Turn(model, loop)
     own = turn.origins(*_started(turn, call))

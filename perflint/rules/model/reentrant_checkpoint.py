@@ -96,7 +96,7 @@ class ReentrantCheckpoint(Rule):
             return
         if site.target == _SEQUENTIAL and (len(site.node.args) > 3 or site.has_unpacking):
             return
-        # What a name or an attribute was given may have `use_reentrant` bound, or stand for other functions too.
+        # A name that is bound to the function may have `use_reentrant` set, or also be bound to other functions.
         if site.model.symbols.full_name(site.node.func) != site.target:
             return
         if _is_for_a_version(site.model, site.node):
@@ -117,7 +117,7 @@ class ReentrantCheckpoint(Rule):
 
 
 def _is_for_a_version(model: Model, node: ast.AST) -> bool:
-    """True if a test of a version decides on a node: the other branch has what newer ones know."""
+    """True if a test of a version decides whether a node runs: the other branch is for newer versions."""
     return any(
         isinstance(outer, ast.If) and "version" in ast.unparse(outer.test).lower() for outer in model.ancestors(node)
     )

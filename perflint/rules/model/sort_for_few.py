@@ -117,7 +117,7 @@ def _sorted(site: CallSite) -> ast.expr | None:
 
 
 def _is_of_pairs(site: CallSite) -> bool:
-    """True if what is sorted is a product or distance of two sets: the scores of a search."""
+    """True if the sorted tensor is a product or distance of two sets: the scores of a search."""
     data = _sorted(site)
     made = [data]
     if isinstance(data, ast.Name):
@@ -156,7 +156,7 @@ def _cuts(site: CallSite) -> Iterator[ast.expr | None]:
 
 
 def _takes_member(parent: ast.AST | None, call: ast.Call) -> bool:
-    """True if values or indices are taken of what a sort gives."""
+    """True if a node takes the values or the indices from the result of a sort."""
     if isinstance(parent, ast.Attribute):
         return parent.attr in ("values", "indices")
     if not isinstance(parent, ast.Subscript) or parent.value is not call:
@@ -172,7 +172,7 @@ def _of(site: CallSite, node: ast.expr) -> Iterator[ast.expr | None]:
     elif isinstance(parent, ast.Subscript) and parent.value is node:
         yield parent if _is_cut(site, parent.slice) else None
     elif isinstance(parent, ast.Subscript) and parent.slice is node:
-        # The rows of another tensor in this order: what is cut next is cut alike.
+        # The rows of another tensor in this order: a slice of them is a slice of the sorted ones.
         around = site.model.parent(parent)
         cut = isinstance(around, ast.Subscript) and around.value is parent and isinstance(around.slice, ast.Slice)
         yield around if cut and isinstance(around, ast.Subscript) and _is_cut(site, around.slice) else None
