@@ -21,6 +21,8 @@ VERSIONS = {
     "peft": "0.21.0",
     "sentence_transformers": "6.0.1",
     "timm": "1.0.29",
+    "torch_geometric": "2.8.0.post1",
+    "torchmetrics": "1.9.0",
     "torchvision": "0.26.0",
     "transformers": "5.17.0",
     "ultralytics": "8.4.190",

@@ -1,9 +1,10 @@
 """Scores perflint's sync findings against syncs recorded on a GPU.
 
-    python benchmarks/accuracy/run.py [--src DIR] [--profile audit] [--show missed|false [-n 20]]
+    python benchmarks/accuracy/run.py [--set more] [--src DIR] [--profile audit] [--show missed|false [-n 20]]
 
-Downloads the seven packages that were recorded, runs `perflint check` over each, and prints
-recall, precision and F1 per package and profile as Markdown.
+Downloads the packages that were recorded, runs `perflint check` over each, and prints
+recall, precision and F1 per package and profile as Markdown. There are two recordings: `first`
+has seven packages, `more` has four others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from packages import add_source_option, check, sources, table
 from score import Place, Score, Truth, load, score
 
-PACKAGES = ("gpytorch", "kornia", "monai", "peft", "sentence_transformers", "torchvision", "ultralytics")
+SETS = {
+    "first": ("gpytorch", "kornia", "monai", "peft", "sentence_transformers", "torchvision", "ultralytics"),
+    "more": ("diffusers", "torch_geometric", "torchmetrics", "transformers"),
+}
+"""The packages of each recording."""
+
 PROFILES = ("audit", "default")
 
 EFFECTS = frozenset({"sync", "transfer", "allocation"})
@@ -29,20 +35,27 @@ Transfers do: each of their rules is about a copy between host and device that b
 allocations: what is created on the host and then moved is such a copy, too.
 """
 
-TRUTH = Path(__file__).with_name("sync_truth.json.gz")
+TRUTHS = {
+    "first": Path(__file__).with_name("sync_truth.json.gz"),
+    "more": Path(__file__).with_name("more_truth.json.gz"),
+}
 
 
 def main() -> None:
     """Run, score, print."""
     parser = argparse.ArgumentParser(description="score sync findings against a recording")
     add_source_option(parser)
+    parser.add_argument("--set", choices=SETS, default="first", help="the recording (default: first)")
     parser.add_argument("--profile", action="append", choices=PROFILES, help="only this profile")
-    parser.add_argument("--package", action="append", choices=PACKAGES, help="only this package")
+    parser.add_argument("--package", action="append", metavar="NAME", help="only this package of the recording")
     parser.add_argument("--show", choices=["missed", "false"], help="print some of the places that cost the score")
     parser.add_argument("-n", type=int, default=20, help="how many of them (default: 20)")
     options = parser.parse_args()
-    truth = load(TRUTH)
-    packages = tuple(options.package or PACKAGES)
+    recorded = SETS[options.set]
+    packages = tuple(options.package or recorded)
+    if unknown := sorted(set(packages) - set(recorded)):
+        parser.error(f"not in the recording {options.set}: {', '.join(unknown)}; it has {', '.join(recorded)}")
+    truth = load(TRUTHS[options.set])
     with sources(packages, options.src) as folder:
         for profile in options.profile or PROFILES:
             findings = [place for package in packages for place in sync_findings(folder, package, profile)]
@@ -52,7 +65,7 @@ def main() -> None:
 
 
 def sync_findings(folder: Path, package: str, profile: str) -> Iterator[Place]:
-    """What perflint says of a package that claims a sync."""
+    """The findings of a package that claim a sync."""
     for finding in check(folder, package, profile)["findings"]:
         if finding["effect"] in EFFECTS:
             path = finding["path"].replace("\\", "/")

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "accuracy"))
 
 from score import Place, Score, Truth, load, score
 
-TRUTH = Path(__file__).parents[2] / "benchmarks" / "accuracy" / "sync_truth.json.gz"
+ACCURACY = Path(__file__).parents[2] / "benchmarks" / "accuracy"
 RECORDING = {
     "lines": {"init": {"lib/a.py": [1, 2]}, "cuda": {"lib/a.py": [10, 11, 12, 20], "other/b.py": [5]}},
     "syncs": [
@@ -63,9 +63,14 @@ def test_other_packages_do_not_count(truth: Truth) -> None:
     assert judged(truth, 10, packages=("lib", "other")).recall == 0.5
 
 
-def test_the_recording_is_the_one_described() -> None:
-    recording = load(TRUTH)
-    assert len(recording.sites) == 577
-    assert {site.package for site in recording.sites} == {
-        "gpytorch", "kornia", "monai", "peft", "sentence_transformers", "torchvision", "ultralytics",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "sites", "packages"),
+    [
+        ("sync_truth", 577, "gpytorch kornia monai peft sentence_transformers torchvision ultralytics"),
+        ("more_truth", 724, "diffusers torch_geometric torchmetrics transformers"),
+    ],
+)
+def test_the_recordings_are_the_ones_described(name: str, sites: int, packages: str) -> None:
+    recording = load(ACCURACY / f"{name}.json.gz")
+    assert len(recording.sites) == sites
+    assert {site.package for site in recording.sites} == set(packages.split())
