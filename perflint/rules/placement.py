@@ -1,4 +1,4 @@
-"""Where tensors are put: what `device=` means, what `.to(…)` and its kin move, who made a tensor."""
+"""Where tensors are put: the devices of `device=`, moves by `.to(…)` and similar calls, the makers of tensors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _ON_DEVICE = {
 def place_confidence(value: Value) -> Confidence | None:
     """How sure it is that a `device=` argument means the device; None if it means the CPU.
 
-    Who passes a device on leaves it to others to choose one, so a device that is not known
-    is probably not the CPU.
+    Code that passes a device on lets others choose it, so an unknown device is probably not
+    the CPU.
     """
     # A device that is not known is not less so because it may be None.
     found = [_place(member) for member in value.members if not (value.is_unknown and member == NONE)]
@@ -77,8 +77,8 @@ def _scalar_place(value: Scalar) -> Confidence | None:
 def host_confidence(value: Value, destination: Value | None = None) -> Confidence | None:
     """How sure it is that a value is a tensor on the CPU; None if it is none, or on the device.
 
-    What is wherever the caller put it may be on the CPU when it goes to a `destination` of
-    its own.
+    A tensor that a caller has put on some device may be on the CPU if it goes to a
+    `destination` of its own.
     """
     tensor = value.tensor
     if tensor is None or tensor.device not in (Device.CPU, Device.UNKNOWN, Device.CALLER):
@@ -96,8 +96,8 @@ def host_confidence(value: Value, destination: Value | None = None) -> Confidenc
 def _may_come_from_elsewhere(tensor: Tensor, destination: Value | None) -> bool:
     """True if a tensor of an unknown place is likely to go to another one.
 
-    What this code computed itself (its dtype is known) was computed where its operands are; and
-    a `.to(x)` of which it is not known that `x` is a device may be a change of dtype.
+    A result of this code (its dtype is known) is on the device of its operands. And `.to(x)`
+    may change the dtype if `x` is not known to be a device.
     """
     if tensor.device is Device.CALLER:
         return True
@@ -107,9 +107,9 @@ def _may_come_from_elsewhere(tensor: Tensor, destination: Value | None) -> bool:
 
 
 def operand_confidence(value: Value) -> Confidence | None:
-    """How sure it is that what torch takes for a tensor is on the device.
+    """How sure it is that an operand of torch is on the device.
 
-    A function that takes nothing else makes a tensor of whatever it is passed.
+    An operand of such a function is a tensor, whatever else its value may be.
     """
     if value.is_unknown:
         return Confidence.LOW
@@ -193,7 +193,7 @@ def _cuda(site: CallSite) -> Move | None:
 def _names_gpu(site: CallSite, node: ast.expr) -> bool:
     """True if an expression certainly gives a number, a name or a `torch.device` of a GPU, and never None.
 
-    A parameter with a default is no proof: None may be passed as well.
+    A parameter with a default proves nothing: None may be passed as well.
     """
     if isinstance(node, ast.Attribute) and node.attr == "device":
         owner = site.value(node.value)

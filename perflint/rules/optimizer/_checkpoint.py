@@ -83,7 +83,7 @@ def _root(node: ast.expr) -> ast.expr:
 
 
 def _load(model: Model, node: ast.expr) -> ast.Call | None:
-    """The `torch.load` that made what a node is; of a name, the only binding in its function."""
+    """The `torch.load` whose result a node is; a name must have only one binding in its function."""
     if isinstance(node, ast.Call):
         return node if model.target(node) == "torch.load" else None
     if not isinstance(node, ast.Name):
@@ -142,7 +142,7 @@ def _is_copied(model: Model, call: ast.Call) -> bool:
     owner = call.func
     if not isinstance(owner, ast.Attribute) or owner.attr != "load_state_dict":
         return False
-    # The third argument of a module's, `assign`, puts what is loaded in the place of its tensors.
+    # With `assign`, the third argument for a module, the loaded tensors replace those of the module.
     if len(call.args) > 2 or any(isinstance(each, ast.Starred) for each in call.args):
         return False
     if any(keyword.arg not in ("state_dict", "strict") for keyword in call.keywords):

@@ -1,4 +1,4 @@
-"""True if `load_state_dict` of an object copies what it is given to where the object's own tensors are."""
+"""Objects whose `load_state_dict` copies the loaded tensors to the devices of the object's own tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OTHERWISE = re.compile(
     r"\bdef +load_state_dict\b|_load_from_state_dict|load_state_dict_(?:pre|post)_?hook|set_extra_state"
     r"|\.load_state_dict *=[^=]|set_swap_module_params_on_conversion|__setstate__|__setattr__"
 )
-"""Ways for a class or file to do something else with what is loaded."""
+"""Ways for a class or a file to do something else with loaded tensors."""
 _KEPT = ("torch.optim.", "torch.amp.", "torch.cuda.amp.")
 _DEEPEST = 6
 

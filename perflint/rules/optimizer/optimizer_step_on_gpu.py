@@ -176,7 +176,7 @@ def _sure(model: Model, optimizer: ast.expr) -> Confidence | None:
     known = any(isinstance(member, Instance) for member in model.value(optimizer).members)
     if known or not path_of(optimizer):
         return optimizer_confidence(model, optimizer)
-    # What has states of tensors by parameter, and loads them, is nothing else.
+    # Only an optimizer has states of tensors for each parameter, and loads them.
     loads = (each for each in model.nodes(ast.Attribute) if each.attr == "load_state_dict")
     return Confidence.MEDIUM if any(path_of(each.value) == path_of(optimizer) for each in loads) else None
 

@@ -191,7 +191,7 @@ def _computes(node: ast.AST, changed: str) -> bool:
 
 
 def _takes(node: ast.AST, name: str) -> bool:
-    """True if a call computes with what a name holds; for its form alone, another tensor is asked."""
+    """True if a call computes with the value of a name; `view_as` and `to` only take its shape, dtype or device."""
     if not isinstance(node, ast.Call) or last_name(node) in _FORMS:
         return False
     return any(root_of(each) == name for each in node.args)

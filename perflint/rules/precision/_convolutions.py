@@ -27,7 +27,7 @@ _DEEPEST = 4
 
 
 def is_convolutional(model: Model, callee: ast.expr) -> bool:
-    """True if what is called is certainly a module of two-dimensional convolutions, without attention."""
+    """True if the callee is certainly a module of two-dimensional convolutions, without attention."""
     members = model.value(callee).members
     known = [each for each in members if isinstance(each, Instance) and each.cls != "torch.nn.Module"]
     if known:

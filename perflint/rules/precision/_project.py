@@ -1,4 +1,4 @@
-"""In which number formats a file's layers run: what the file says, or the files that import it."""
+"""In which number formats a file's layers run: by the file itself, or by the files that import it."""
 
 from __future__ import annotations
 

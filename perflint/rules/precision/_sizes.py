@@ -45,8 +45,8 @@ class Size:
 class Layer:
     """A constructor call with the sizes that products with its weights have.
 
-    `kind` is "linear", "convolution" or "attention"; `inner` is what each output is summed
-    over, `outer` how many outputs there are. Attention has its width in both.
+    `kind` is "linear", "convolution" or "attention"; `inner` is the number of products in the
+    sum for each output, `outer` the number of outputs. Attention has its width in both.
     """
 
     call: ast.Call
@@ -207,7 +207,7 @@ def _number(node: ast.expr | None) -> int | None:
 
 
 def _known(value: Value | None) -> tuple[int | None, bool]:
-    """A number, and whether it is only the default of one."""
+    """A number, and True if it is only a default."""
     by_default = isinstance(value, Scalar)
     constant = value.default if isinstance(value, Scalar) else value
     # No dimension is larger, and no larger number can always be written out.

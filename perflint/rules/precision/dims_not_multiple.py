@@ -169,8 +169,8 @@ def _format(layer: Layer, around: Setting) -> Format | None:
 def _estimate(layer: Layer, format: Format, misfits: list[Size]) -> tuple[float, Grid] | None:
     """How much longer a linear layer takes than with its cure, where sizes like its own were measured.
 
-    Convolutions and attention take what their kernels need for images and sequences whose sizes
-    the source does not show.
+    The time of convolutions and attention depends on sizes of images and sequences that the source
+    does not show.
     """
     multiple = 4 if format is Format.TF32 else 8
     if layer.kind != "linear" or layer.inner is None or layer.outer is None:

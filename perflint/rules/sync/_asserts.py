@@ -48,7 +48,7 @@ def async_assert(model: Model, read: Read) -> Fix | None:
 
 
 def _is_one_truth(model: Model, read: Read) -> bool:
-    """True if what is tested is surely a tensor of one element."""
+    """True if the tested value is surely a tensor of one element."""
     if not isinstance(read.value, Tensor):
         return False
     if read.value.rank == 0 and read.value.kind is not Kind.UNKNOWN:

@@ -1,4 +1,4 @@
-"""Random positions that are drawn on the CPU from what the device computed."""
+"""Random positions that are drawn on the CPU, from a result of the device."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _PURE = (
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An `if` that only asks whether a mask holds anywhere."""
+    """An `if` that only tests if any element of a mask is true."""
 
     statement: ast.If
     mask: ast.expr
@@ -48,7 +48,7 @@ def _is_elif(model: Model, statement: ast.If) -> bool:
 
 
 def _any_of(model: Model, test: ast.expr) -> tuple[ast.expr | None, list[ast.expr]]:
-    """The mask of which a test asks whether it holds anywhere, and the expressions that may wait for that."""
+    """The mask of a test for any true element, and the expressions of the test that may wait."""
     core: list[ast.expr] = [test]
     node = test
     if isinstance(node, ast.Compare) and _is_more_than_none(node):

@@ -43,7 +43,7 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A place where the CPU waits for what a tensor holds."""
+    """A place where the CPU waits for the value of a tensor."""
 
     node: ast.expr
     """The smallest expression that waits."""
@@ -78,8 +78,8 @@ def list_at(site: CallSite) -> Read | None:
 def confidence_at(site: Site, value: Value) -> Confidence | None:
     """How sure it is that a value is a tensor of the device where a site runs; None where it is not.
 
-    A constructor runs before its module is moved: what it holds is on the CPU, unless it says otherwise.
-    What a step reads was computed by the step, so that a tensor of an unknown place is likely on the device.
+    A constructor runs before its module is moved, so its tensors are on the CPU, unless it says otherwise. A step
+    mostly reads its own results, so a tensor on an unknown device is likely on the GPU.
     """
     function = site.model.function(site.node)
     if isinstance(function, ast.FunctionDef) and function.name in _CONSTRUCTORS:
@@ -98,7 +98,7 @@ def _is_off_host(value: Value) -> bool:
 
 
 def _is_one_of_types(site: Site) -> bool:
-    """True if a test asked for the type: what may as well be a number was given by a user, on the CPU."""
+    """True if a test asked for the type: a value that may also be a number comes from the user, on the CPU."""
     tests = (outer.test for outer in site.model.ancestors(site.node) if isinstance(outer, (ast.If, ast.IfExp)))
     calls = (node for test in tests for node in walk(test) if isinstance(node, ast.Call))
     return any(site.model.target(call) == "builtins.isinstance" for call in calls)
@@ -143,7 +143,7 @@ def _truth(site: Site, node: ast.expr, tensor: ast.expr) -> Read | None:
 
 
 def _if_one_number(value: Value, confidence: Confidence) -> Confidence:
-    """The truth of a tensor with dimensions is mostly an error, so that it rather is no such tensor."""
+    """LOW for a tensor with dimensions: its truth would mostly be an error, so the value is probably something else."""
     tensor = value.tensor
     return Confidence.LOW if tensor is not None and tensor.rank else confidence
 

@@ -158,7 +158,7 @@ def _differs(site: CallSite) -> bool:
 
 
 def _feeds_loop(site: CallSite) -> bool:
-    """True if a later loop goes over what is copied: a bulk copy is the cure for its many small ones."""
+    """True if a later loop reads the copy: then one bulk copy replaces many small ones."""
     statement = statement_of(site.model, site.node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False
@@ -168,7 +168,7 @@ def _feeds_loop(site: CallSite) -> bool:
 
 
 def _is_gone_over(site: CallSite) -> bool:
-    """True if a loop goes over what is copied right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
+    """True if a loop iterates over the copy right here: `for one, other in zip(xs.cpu(), ys.cpu())`."""
     inner: ast.AST = site.node
     if site.target == TOLIST:
         return False

@@ -22,7 +22,7 @@ from perflint.source.quoting import quoted
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
-# A progress bar passes for what it goes over, which may be a loader.
+# In the model, a progress bar is the iterable that it wraps, which may be a loader.
 _BARS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "torch.utils.data.DataLoader")
 _WRITERS = ("torch.utils.tensorboard.SummaryWriter", "tensorboardX.SummaryWriter")
 TRACKERS = (
@@ -219,7 +219,7 @@ def _tracked(site: CallSite) -> Iterator[ast.expr]:
 
 
 def _holding_tensor(value: Value) -> Value:
-    """The value itself, or what a dict holds."""
+    """The value itself, or the element of a dict."""
     return value.element if isinstance(value, Mapping) else value
 
 

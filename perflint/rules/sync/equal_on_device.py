@@ -88,7 +88,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     operands: list[ast.expr] = list(site.node.args[:2])
     if site.target.startswith("torch.Tensor.") and isinstance(site.node.func, ast.Attribute):
         operands = [site.node.func.value, *operands[:1]]
-    # Both must be on one device, so one that is known to be on the CPU tells of the other.
+    # Both must be on one device: if one is known to be on the CPU, so is the other.
     found = [(site.value(node).tensor, device_confidence(site.value(node))) for node in operands]
     if not found or any(tensor is not None and confidence is None for tensor, confidence in found):
         return None
@@ -97,7 +97,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if best is Confidence.LOW:
         # Unknown tensors are mostly compared in set-up code and tests.
         return None
-    # What callers pass is often one tensor twice, or has another shape: then torch looks no further.
+    # Callers often pass one tensor twice, or tensors of different shapes: then torch reads no elements.
     given = site.target.endswith(".equal") and all(_is_parameter(site, node) for node in operands)
     return Confidence.LOW if given else best
 

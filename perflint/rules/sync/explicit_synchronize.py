@@ -109,12 +109,12 @@ class ExplicitSynchronize(Rule):
             return
         sure, awaited = Confidence.HIGH if site.heat is Heat.HOT else Confidence.MEDIUM, "all work of the GPU"
         if not repeats(site) or _is_helper(site) or _is_of_optimizer(site):
-            # Nothing here says how often the function runs, or what it does is wait: its callers decide.
+            # It is unknown how often the function runs, or its only purpose is to wait: its callers decide.
             sure = Confidence.LOW
         if site.target in _EVENTS and _was_just_recorded(site):
             awaited = "all work of the stream so far, as the event was recorded right before"
         elif site.target in _EVENTS:
-            # Who records events has chosen what to wait for; often the wait is over before it begins.
+            # The code waits for an event that it chose; often the work before that is done already.
             sure, awaited = Confidence.LOW, "the work before the event"
         yield self.finding(
             site,
@@ -157,7 +157,7 @@ def _is_helper(site: CallSite) -> bool:
 
 
 def _is_of_optimizer(site: CallSite) -> bool:
-    """True if an optimizer waits in its own step: one that steps on the CPU needs gradients that are there."""
+    """True if an optimizer waits in its own step: a step on the CPU needs gradients that have arrived."""
     function = site.model.function(site.node)
     owner = site.model.parent(function) if function is not None else None
     if not isinstance(owner, ast.ClassDef) or not isinstance(function, ast.FunctionDef) or function.name != "step":
@@ -178,7 +178,7 @@ def _is_all(site: CallSite) -> bool:
 
 
 def _is_needed(model: Model, node: ast.expr) -> bool:
-    """True if the functions around a call time, capture, profile or share what they wait for."""
+    """True if the functions around a call time, capture, profile or share the work that it waits for."""
     functions: list[ast.AST] = [
         outer for outer in model.ancestors(node) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]

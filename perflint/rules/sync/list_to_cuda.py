@@ -123,14 +123,14 @@ def _confidence(site: CallSite) -> Confidence | None:
         source = host_confidence(value, None if given is None else site.value(given))
         tensor = value.tensor
         if tensor is not None and tensor.device is Device.UNKNOWN:
-            # `as_tensor` of what may be a tensor already is mostly there for what is none.
+            # If the argument of `as_tensor` may be a tensor already, the call is mostly there for other values.
             return None
         if source is None and any(member.tensor is None and member != NONE for member in value.members):
-            # A number or a list, where it is no tensor.
+            # It may also be a number or a list.
             source = Confidence.LOW
         return None if source is None else weakest(source, place)
     if value.is_unknown and target != "torch.tensor":
-        # What is a tensor of the device already is taken as it is.
+        # A tensor that is on the device already is not copied.
         return lowered(place)
     return place
 

@@ -191,7 +191,7 @@ def _starts_at_zero(before: list[ast.stmt], name: str) -> bool:
 
 
 def _is_read_later(model: Model, loop: ast.For, root: ast.Assign) -> bool:
-    """True if what the loop binds besides the sum is read behind it, as the loop left it."""
+    """True if code after the loop reads names, other than the sum, with their values from the loop."""
     sums = {node.id for node in walk(root) if isinstance(node, ast.Name)}
     bound = {node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} - sums
     inside = set(walk(loop))
@@ -215,7 +215,7 @@ def _binds_anew(model: Model, read: ast.Name) -> bool:
 
 
 def _without_missing(body: list[ast.stmt], name: str) -> list[ast.stmt]:
-    """The body without its question whether there is a gradient."""
+    """The body without its test for a missing gradient."""
     first = body[0]
     if isinstance(first, ast.If) and ast.unparse(first.test) == f"{name}.grad is None" and len(body) > 1:
         return body[1:] if isinstance(first.body[0], ast.Continue) and not first.orelse else []

@@ -127,7 +127,7 @@ def _confidence(site: CallSite, found: MaskedLoss) -> Confidence | None:
         return surest(*known)
     if _comparison(site, found.mask) is None:
         return None
-    # What compares something that may be anything with a number is a mask, where logits have it for an index.
+    # The comparison of an unknown value with a number is assumed to be a mask if it indexes logits.
     confidence = device_confidence(site.value(found.input.value))
     return None if confidence is None or site.value(found.mask).tensor is not None else lowered(confidence)
 
@@ -145,7 +145,7 @@ def _is_comparison(node: ast.Compare) -> bool:
 
 
 def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
-    """All rows, with the target of those that the mask leaves out set to what the loss ignores."""
+    """Pass all rows, and set the target of those that the mask leaves out to the number that the loss ignores."""
     compared = _comparison(site, found.mask)
     ignored = _ignored(site)
     if compared is None or ignored is None or not isinstance(found.mask, ast.Name):

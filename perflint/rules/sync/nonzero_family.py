@@ -124,7 +124,7 @@ def _operand(site: CallSite) -> ast.expr | None:
 
 
 def indexed(site: SubscriptSite) -> Confidence | None:
-    """How sure it is that an indexing counts what a mask of the device holds; None where it does not."""
+    """How sure it is that an indexing counts the true elements of a mask on the device; None if it does not."""
     if site.mode == "delete":
         return None
     found = parts(site)

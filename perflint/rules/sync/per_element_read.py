@@ -125,7 +125,7 @@ def _fix(site: CallSite, read: Read, element: Element) -> Fix | None:
 
 
 def _same_number(target: str, kind: Kind) -> bool:
-    """True if `.tolist()` gives what a call makes of each element."""
+    """True if `.tolist()` gives the same numbers as the call for each element."""
     if target == "torch.Tensor.item":
         return True
     return (target, kind) in (("builtins.float", Kind.FLOAT), ("builtins.int", Kind.INT))

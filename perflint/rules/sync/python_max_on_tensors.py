@@ -234,6 +234,6 @@ def _may_be_no_tensor(site: CallSite) -> bool:
 
 @once_per_node
 def _asked_for_their_type(model: Model, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """What a function passes to `isinstance` or `is_tensor`."""
+    """The texts of the first arguments that a function passes to `isinstance` or `is_tensor`."""
     calls = (node for node in walk(function) if isinstance(node, ast.Call) and node.args)
     return frozenset(ast.unparse(call.args[0]) for call in calls if last_name(call) in ("isinstance", "is_tensor"))

@@ -160,7 +160,7 @@ def _positions(site: SubscriptSite, receiver: Value) -> list[tuple[ast.expr, Con
         read = isinstance(receiver, Sequence) and receiver.type in ("list", "tuple", "range", "size")
         if tensor is not None:
             index = part.value.tensor
-            # A tensor of the CPU can only be indexed by others of the CPU, or by numbers.
+            # A tensor on the CPU can only be indexed by numbers and by other tensors on the CPU.
             in_host = tensor.device is Device.CPU
             read = part.kind is Index.SCALAR_TENSOR or (in_host and _may_be_number(part.node, index))
             read = read or (part.kind is Index.POSITIONS and index is not None and _is_element(site, part.node, index))

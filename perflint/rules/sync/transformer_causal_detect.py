@@ -21,7 +21,7 @@ from perflint.source.quoting import quoted
 
 @dataclass(frozen=True, slots=True)
 class _Mask:
-    """Where a class takes a mask, and what tells it whether that is causal: names and positions."""
+    """The names and positions of a mask's parameter, and of the parameter that says if the mask is causal."""
 
     operand: str
     mask: str

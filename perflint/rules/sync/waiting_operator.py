@@ -196,12 +196,12 @@ def _confidence(site: CallSite, wait: Wait) -> Confidence | None:
 
 
 def _place(value: Value) -> Confidence | None:
-    """How sure it is that an operand is on the device; of lists, that what they hold is."""
+    """How sure it is that an operand is on the device; for a list, that its elements are."""
     for member in value.members:
         if isinstance(member, Sequence) and member.tensor is None:
             return device_confidence(member.element)
         if isinstance(member, Instance):
-            # Something packed lives with what it was made of.
+            # A packed object is on the device of the tensors that it was made of.
             held = [device_confidence(given) for _, given in member.arguments or ()]
             known = [each for each in held if each is not None]
             return surest(*known) if known else None
