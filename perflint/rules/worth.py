@@ -52,9 +52,9 @@ class Cost:
     def severity(self) -> Severity:
         """The severity for a pattern that costs this much of a whole step.
 
-        An error loses a quarter of the step or more, a warning three percent or more. What a
-        single run did not lose may be chance, and an operation's own ratio says nothing about
-        the step: both only inform.
+        An error costs a quarter of the step or more, a warning three percent or more. A cost
+        within the noise of a single run may be chance, and the ratio of one operation shows no
+        cost of a step: both are INFO.
         """
         if self.scope != "step" or self.low <= 1:
             return Severity.INFO

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _FRAMES = 8_000
-"""Python frames; what goes down a tree takes two to six for each level."""
+"""Python frames; code that walks down a tree takes two to six for each level."""
 
 
 @contextmanager
 def deep_stack() -> Iterator[None]:
-    """Allow for deep recursion; what is nested deeper still raises RecursionError."""
+    """Allow for deep recursion; code that is nested deeper still raises RecursionError."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))
     try:

@@ -111,7 +111,7 @@ class SyncInHook(Rule):
 
 
 def _body(model: Model, hook: ast.expr) -> ast.AST | None:
-    """The function of the file that is registered: named, a lambda, or what a function makes."""
+    """The registered function: a lambda, or a function of the file, also as the result of another one."""
     if isinstance(hook, ast.Lambda):
         return hook
     value = model.value(hook)

@@ -163,7 +163,7 @@ def _may_wait(model: Model, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Name)
         else ""
     )
-    # What is not known may wait, as most helpers that run whole models do.
+    # An unknown function may wait: most helpers that run whole models do.
     return last in _WAITS or not site.target.startswith(("torch.", "builtins.", "time."))
 
 

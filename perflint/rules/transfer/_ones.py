@@ -55,16 +55,16 @@ NOTHING = Shape()
 
 
 def shape(model: Model, node: ast.expr, depth: int = _DEPTH) -> Shape:
-    """The shape of what an expression gives."""
+    """The shape of an expression's value."""
     value = model.value(node)
     rank = value.rank if isinstance(value, Tensor) and _is_whole(model, node, depth) else None
     return _made(model, node, depth).of_rank(rank) if depth else Shape(rank)
 
 
 def _is_whole(model: Model, node: ast.expr, depth: int) -> bool:
-    """True if all operands are known that an expression, or what a name in it is bound to, takes its rank from.
+    """True if all operands that decide the rank of an expression are known, also behind the names in it.
 
-    The rank of a sum with something unknown is that of the other operand to the model, and may be greater.
+    If one operand of a sum is unknown, the model gives the sum the rank of the other one, but it may be greater.
     """
     if depth == 0:
         return False

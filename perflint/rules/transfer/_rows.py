@@ -1,4 +1,4 @@
-"""Loops that go over the rows of a tensor, and whether one operation could do for all of them."""
+"""Loops over the rows of a tensor that one operation on the whole tensor could replace."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DEEPEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """`made` is what each turn computes, `read` what of; None where it follows from the index alone.
+    """`made` is the result of each turn, `read` its source; None if it follows from the index alone.
 
     `by_number` says that each turn stores one number in a tensor on the CPU.
     """
@@ -103,7 +103,7 @@ def joined_rows(model: Model, call: ast.Call) -> Rows | None:
 
 
 def _judged(model: Model, turns: _Turns, product: _Product, reads: list[ast.expr], body: list[ast.stmt]) -> Rows | None:
-    """The rows, as sure as all of what is read and filled is on the device."""
+    """The rows, with the confidence that all tensors that are read or filled are on the device."""
     read = next((each for each in reads if _dump(each) != _dump(product.made)), None)
     if product.filled is not None and not _holds_rows(model, turns, product.filled):
         return None
@@ -165,7 +165,7 @@ def _rows(model: Model, target: ast.expr, source: ast.expr) -> Iterator[tuple[st
             known = [found for part, each in pairs for found in _rows(model, part, each)]
             yield from known
             if known:
-                # What goes along with rows of a tensor, and is not known, is rows as well.
+                # Unknown values that are zipped with rows of a tensor are assumed to be rows, too.
                 names = [(part, each) for part, each in pairs if isinstance(part, ast.Name)]
                 yield from ((part.id, each) for part, each in names if model.value(each).is_unknown)
         elif called == "builtins.enumerate" and source.args and len(target.elts) == 2:
@@ -215,7 +215,7 @@ def _is_name(node: ast.AST, name: str) -> bool:
 
 
 def _hands_nothing_on(body: list[ast.stmt], bound: set[str], changed: set[str]) -> bool:
-    """True if each name that a body changes is bound before it is read; adds to `bound` what it binds."""
+    """True if each name that a body changes is bound before it is read; adds the names that it binds to `bound`."""
     for statement in body:
         if isinstance(statement, _BLOCKS):
             first = [part for part in (getattr(statement, "test", None), getattr(statement, "iter", None)) if part]
@@ -316,7 +316,7 @@ def _products(model: Model, loop: ast.For, turns: _Turns) -> Iterator[_Product]:
 
 
 def _stores(loop: ast.For) -> Iterator[ast.Subscript]:
-    """The elements that a body sets, of what is there before it."""
+    """The elements that a body sets, in objects that exist before the loop."""
     nodes = [part for statement in loop.body for part in walk(statement)]
     own = {part.id for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     for part in nodes:
@@ -347,7 +347,7 @@ def _is_joined(model: Model, loop: ast.For, owner: ast.expr) -> bool:
 
 
 def _is_read_too(loop: ast.For, store: ast.Subscript, turns: _Turns) -> bool:
-    """True if the body also reads what it fills elsewhere than there, as recurrences do."""
+    """True if the body also reads other elements of the tensor that it fills, as recurrences do."""
     owner = store.value
     while isinstance(owner, ast.Subscript):
         owner = owner.value
@@ -409,13 +409,13 @@ def _is_at(node: ast.Subscript, index: str) -> bool:
 
 
 def _holds_rows(model: Model, turns: _Turns, filled: ast.expr) -> bool:
-    """True if what is filled is a tensor, not a list."""
+    """True if the filled object is a tensor, not a list."""
     value = model.value(filled)
     return isinstance(value, Tensor) or (value.is_unknown and bool(names_in(filled) & set(turns.rows)))
 
 
 def _work(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The statements of a body and those in its blocks, without what decides between them."""
+    """The statements of a body and of the blocks in it, without the headers of these blocks."""
     for statement in body:
         if isinstance(statement, _BLOCKS):
             yield from _work([*statement.body, *getattr(statement, "orelse", [])])

@@ -248,7 +248,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _is_only_read(site: CallSite, receiver: ast.expr) -> bool:
-    """True if the receiver is what a loop over a plain loader binds, or a part of it, and the loop only reads that."""
+    """True if the receiver is a batch of a plain loader, or a part of one, and the loop only reads the batch."""
     root = receiver
     while isinstance(root, (ast.Attribute, ast.Subscript)):
         root = root.value
@@ -274,7 +274,7 @@ def _target_of(site: CallSite, use: ast.Name) -> ast.Name | None:
 
 
 def _is_plain_loader(site: CallSite, over: ast.expr) -> bool:
-    """True if a loop goes over a `DataLoader`, or counts what one gives: others may make tensors after pinning."""
+    """True for a `DataLoader`, also in `enumerate`. Other iterables may make new tensors, which are not pinned."""
     if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
         over = over.args[0]
     members = site.value(over).members

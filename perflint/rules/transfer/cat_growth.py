@@ -130,7 +130,7 @@ def _growth(site: CallSite) -> _Growth | None:
 
 
 def _is_only_gathered(model: Model, found: _Growth) -> bool:
-    """True if nothing in the loop uses the tensor but to see whether there is one, and nothing begins it anew."""
+    """True if the loop has no other use of the tensor than a test for its existence, and does not start it again."""
     inside = set(walk(found.statement))
     for use in model.names(found.loop, found.name):
         if use in inside:
@@ -183,7 +183,7 @@ def _is_seen_half_done(model: Model, found: _Growth) -> bool:
 
 
 def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
-    """True if what a list would hold may be written to before the loop ends, which a copy by `cat` does not see."""
+    """True if the loop may write to a tensor after adding it: a list shows the write, a copy by `cat` does not."""
     used, changes = names_in(part), _changes(model, loop)
     if not used & changes.bound and not any(isinstance(node, ast.Call) for node in walk(part)):
         # The same object in each turn.
@@ -196,7 +196,7 @@ def _may_change_later(model: Model, loop: Loop, part: ast.expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The names that a loop binds, the names to whose values it writes, and whether it writes to a tensor."""
+    """The names that a loop binds, the names whose values it writes to, and True if it writes to any tensor."""
 
     bound: frozenset[str]
     written: frozenset[str]

@@ -263,7 +263,7 @@ def _gives_same(site: CallSite, made: ast.Call, moved: Move, steps: list[str]) -
 
 
 def _fills(site: CallSite, made: ast.Call) -> bool:
-    """True if the device has no error for the number of a `full` for which the CPU has none."""
+    """True if `full` on the device accepts each number that it accepts on the CPU."""
     filled = keyword(made, "fill_value") or (made.args[1] if len(made.args) > 1 else None)
     like = site.model.target(made).endswith("_like")
     given = keyword(made, "dtype")

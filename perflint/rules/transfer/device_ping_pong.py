@@ -118,13 +118,13 @@ def _back(site: CallSite) -> tuple[Confidence, ast.Call] | None:
 
 
 def _leaves_torch(model: Model, node: ast.expr) -> bool:
-    """True if NumPy computes something: who computes with torch on the CPU mostly has a reason."""
+    """True if NumPy computes something. A computation with torch on the CPU mostly has a reason."""
     calls = [part for part in walk(node) if isinstance(part, ast.Call)]
     return any(model.target(call).startswith("numpy.") for call in calls)
 
 
 def _left(model: Model, node: ast.expr, depth: int, trail: list[ast.expr]) -> tuple[Confidence, ast.Call] | None:
-    """The call by which what an expression is made of left the device, and how sure it is that it was there.
+    """The call by which the data of an expression left the device, and how sure it is that it was there.
 
     `trail` gets the expressions that lead there.
     """
@@ -150,7 +150,7 @@ def _is_known(model: Model, call: ast.Call) -> bool:
     """True if a call is of Python, NumPy or torch: for other libraries there may be no counterpart."""
     target = model.target(call)
     if target.startswith("numpy.ndarray."):
-        # What other libraries give passes for arrays too.
+        # In the model, the results of some other libraries are arrays, too.
         return target.rpartition(".")[2] in _ARRAY_METHODS
     return target.startswith(("builtins.", "math.", "numpy.", "torch."))
 

@@ -128,7 +128,7 @@ def _loss(model: Model, call: ast.Call) -> str | None:
 
 
 def _kept(model: Model, loop: Loop, loss: str) -> Iterator[tuple[ast.Name, str, ast.AST]]:
-    """The uses of a loss that a sum or list holds on to, with the name of what holds them and the statement."""
+    """The uses of a loss that a sum or a list keeps, each with the name of the sum or list, and the statement."""
     for node in walk(loop):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
             held, name, value = node, node.target.id, node.value
@@ -187,7 +187,7 @@ def _off(model: Model, node: ast.AST) -> bool:
 
 
 def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
-    """True if a sum reaches a backward pass: it is used in a loss, or in what `backward` is called on."""
+    """True if a sum reaches a backward pass: it is part of a loss, or of the receiver of `backward`."""
     function = body_of(model, loop)
     seen_elsewhere = any(not is_private(model, use) for use in model.names(loop, name))
     for use in model.names(model.source.tree if seen_elsewhere else function, name):

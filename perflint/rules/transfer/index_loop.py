@@ -152,7 +152,7 @@ def _severity(found: Rows) -> Severity:
 
 
 def _header(model: Model, loop: ast.For) -> Span:
-    """From `for` to what the loop goes over."""
+    """From `for` to the end of the loop's iterable."""
     start, end = model.source.span(loop), model.source.span(loop.iter)
     return Span(start.line, start.column, end.end_line, end.end_column)
 

@@ -99,7 +99,7 @@ class LegacyType(Rule):
 def _cast(site: CallSite) -> str | None:
     """The type of old on the CPU to which `.type` casts."""
     given = site.argument("dtype", 0)
-    # What a parameter or a setting says may be meant.
+    # The value of a parameter or a setting may be intended.
     value = site.value(given) if isinstance(given, (ast.Attribute, ast.Constant)) else None
     said = value.name if isinstance(value, (Name, Class)) else value.value if isinstance(value, Const) else ""
     name = said.removeprefix("torch.") if isinstance(said, str) and said.startswith("torch.") else ""

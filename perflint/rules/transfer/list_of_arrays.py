@@ -100,7 +100,7 @@ def _is_list_of_arrays(site: CallSite) -> bool:
 
 
 def _holds_arrays(value: Value, depth: int) -> bool:
-    """True if a list holds arrays, or lists of them, and nothing else; what may be a number of NumPy's is none."""
+    """True if a list holds only arrays, or lists of them; an array that may be a single number does not count."""
     if not isinstance(value, Sequence) or value.type not in ("list", "tuple") or depth == 0:
         return False
     elements = value.items or value.element.members

@@ -195,7 +195,7 @@ def _repeats(site: CallSite) -> _Repeats | None:
 
 
 def _is_in_attention(site: CallSite) -> bool:
-    """True if the function around computes attention: what is repeated there is as large as its scores."""
+    """True if the function around computes attention: repeated tensors there are as large as its scores."""
     calls = (each for each in walk(body_of(site.model, site.node)) if isinstance(each, ast.Call))
     return any(site.model.target(call).rpartition(".")[2] in _ATTENTION for call in calls)
 
@@ -222,7 +222,7 @@ def _is_reshaped(site: CallSite) -> bool:
 
 
 def _writers(site: CallSite, uses: Uses) -> Writers:
-    """Who may write to what is repeated while the result is in use: a view would show it."""
+    """The code that may write to the repeated tensor while the result is in use: a view would show the write."""
     statement = statement_of(site.model, site.node)
     if statement is None or not isinstance(site.node.func, ast.Attribute):
         return Writers.HANDED

@@ -158,7 +158,7 @@ def _copied(site: CallSite) -> ast.expr | None:
         return None
     given = site.node.args[0]
     if site.target == "torch.tensor":
-        # With a dtype or device it casts or moves; what may be a list as well is made a tensor here.
+        # With a dtype or device it casts or moves. A value that may also be a list becomes a tensor here.
         plain = isinstance(site.value(given), Tensor) and not site.node.keywords
         return given if plain and not _is_asked_for_its_type(site) else None
     if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) != 1 or isinstance(given.elts[0], ast.Starred):
@@ -205,7 +205,7 @@ _EXPANDS = ("torch.Tensor.expand", "torch.Tensor.expand_as", "torch.Tensor.broad
 
 
 def _is_slice(site: CallSite) -> bool:
-    """True if what is laid out anew is a slice or an expanded tensor, which can be read as it is."""
+    """True if the copied tensor is a slice or an expanded tensor, which can be read as it is."""
     assert isinstance(site.node.func, ast.Attribute)
     made = site.node.func.value
     if isinstance(made, ast.Call):

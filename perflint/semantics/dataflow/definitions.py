@@ -25,7 +25,7 @@ class Definitions:
 
     bindings: tuple[Binding, ...] = ()
     is_open: bool = True
-    """True if the use can also be reached with none of them."""
+    """True if the use can also be reached without any of these bindings."""
     scope: Scope | None = None
     """The function, class or module that the name belongs to."""
 
@@ -165,7 +165,7 @@ class _Flow:
             self.ever.add(binding)
 
     def add(self, binding: Binding) -> None:
-        """Bind besides what is bound."""
+        """Add a binding to those that may hold."""
         if self.state is not None:
             self.state = self.state | {binding}
 
@@ -185,7 +185,7 @@ class _Flow:
         if path_of(node.target) == self.path:
             before = self.state
             self.bind(node.target, How.AUGMENTED, node.value)
-            # What it was before is part of what it is.
+            # The new value depends on the old one.
             self.state = _join(self.state, before)
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
@@ -211,7 +211,7 @@ class _Flow:
         self.loops -= 1
         self.breaks, self.continues = outer
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
-            # Endless: what comes after it comes from a `break`.
+            # Endless: only a `break` leads to the code after it.
             self.state = None
         self.run(node.orelse)
         self.state = _join(self.state, breaks)

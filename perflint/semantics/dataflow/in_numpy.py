@@ -119,7 +119,7 @@ class InNumpy:
         return False
 
     def _comes_back(self, array: ast.expr) -> bool:
-        """True if a tensor is made of an array, or of what NumPy computes from it, in the same function."""
+        """True if the function makes a tensor of an array, or of a result that NumPy computes from it."""
         statement: ast.AST = array
         for outer in self._model.ancestors(array):
             if isinstance(outer, ast.Call) and statement is not outer.func:

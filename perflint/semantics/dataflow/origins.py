@@ -63,7 +63,7 @@ class Origin:
     name: str
     """The name in the expression that the way begins with; "" if it begins with none."""
     root: str
-    """The last name on the way: of the parameter, the batch, or what the result was bound to."""
+    """The last name on the way: the parameter, the batch, or the name that the result was bound to."""
     line: int
 
 

@@ -64,7 +64,7 @@ _Names = dict[str, Definition | None]
 
 @dataclass(slots=True)
 class _Outcome:
-    """The bindings that a branch changed, and whether it continues with the code after it."""
+    """The bindings that a branch changed, and True if it continues with the code after it."""
 
     names: _Names
     goes_on: bool
@@ -72,7 +72,7 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Jumps:
-    """How a loop is left and gone on with before the end of its body."""
+    """The bindings at the `break`s and `continue`s of a loop."""
 
     breaks: list[_Names] = field(default_factory=list)
     continues: list[_Names] = field(default_factory=list)
@@ -118,7 +118,7 @@ class _Reader:
             self._set(name, definition)
 
     def _join(self, outcomes: list[_Outcome]) -> None:
-        """Go on with what branches leave."""
+        """Continue with the bindings at the ends of branches."""
         alive = [outcome for outcome in outcomes if outcome.goes_on]
         self._goes_on = self._goes_on and bool(alive)
         by_name: dict[str, list[Definition | None]] = {}
@@ -131,7 +131,7 @@ class _Reader:
             self._set(name, self._define(name, None, ways) if len(ways) > 1 else next(iter(ways)))
 
     def _branch(self, run: Callable[[], None]) -> _Outcome:
-        """Run a part of the code, undo what it bound, and return it."""
+        """Run a part of the code, undo its bindings, and return them."""
         outer, self._changed, before = self._changed, {}, self._goes_on
         run()
         outcome = _Outcome({name: self._now[name] for name in self._changed}, self._goes_on)
@@ -142,7 +142,7 @@ class _Reader:
     # Expressions
 
     def read(self, *roots: ast.AST | None) -> None:
-        """Run through expressions: note the loads, bind what `:=` and comprehensions bind."""
+        """Run through expressions: note the loads, and bind the names of `:=` and comprehensions."""
         stack: list[Any] = [root for root in reversed(roots) if root is not None]
         while stack:
             node = stack.pop()
@@ -249,7 +249,7 @@ class _Reader:
         self._join([_Outcome(orelse.names, orelse.goes_on and not endless), *left])
 
     def _close(self, heads: _Names, jumps: _Jumps) -> None:
-        """Lead what a pass of a loop leaves back to its beginning."""
+        """Join the bindings at the end of a pass into those at the start of the loop."""
         passes = [*([self._now] if self._goes_on else []), *jumps.continues]
         if jumps.are_many:
             passes.append(self._joined(self._made))
@@ -324,7 +324,7 @@ class _Reader:
         return {name: self._define(name, None, ways) for name, ways in by_name.items()}
 
     def _finally(self, body: list[ast.stmt], anywhere: _Names, before: bool) -> None:
-        """Run what comes at the end in any case, also of a failure; a failure goes no further."""
+        """Run a `finally` block, which also runs after a failure; the code after it only follows if nothing failed."""
         goes_on, self._goes_on = self._goes_on, before
         usual = {name: self._now.get(name) for name in anywhere}
         seen: _Names = {name: self._define(name, None, [anywhere[name], usual[name]]) for name in anywhere}

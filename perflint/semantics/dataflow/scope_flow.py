@@ -129,12 +129,12 @@ def flow_of(scope: FunctionNode | ast.Module, lets_pass: Callable[[ast.withitem]
 
 
 _Ways = list[tuple[str, Bound]]
-"""The names that a way through the code binds, with what they are bound to in the end."""
+"""The names that a way through the code binds, with their last bindings."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A loop that is being read: the names that it binds, and what they were at its jumps."""
+    """A loop that is being read: the names that it binds, and their bindings at its jumps."""
 
     names: tuple[str, ...]
     again: list[_Ways] = field(default_factory=list)
@@ -143,7 +143,7 @@ class _Turn:
 
 
 class _Reader:
-    """Reads a scope in the order in which it runs. `run` says whether the end of a block can be reached."""
+    """Reads a scope in the order in which it runs. `run` returns True if the end of a block can be reached."""
 
     def __init__(self, lets_pass: Callable[[ast.withitem], bool], body: list[ast.stmt]) -> None:
         self.flow = Flow()
@@ -174,7 +174,7 @@ class _Reader:
         self._now[bound.name] = bound
 
     def _meet(self, name: str, ways: Iterable[Bound | None]) -> None:
-        """Let a name be what it is on any of several ways."""
+        """Join the bindings of a name on several ways through the code."""
         found = list(dict.fromkeys(way for way in ways if way is not None))
         if len(found) == 1:
             if self._now.get(name) is not found[0]:
@@ -286,7 +286,7 @@ class _Reader:
     # Statements
 
     def run(self, body: list[ast.stmt]) -> bool:
-        """Run a block. What cannot be reached is read, too."""
+        """Run a block. Unreachable code is read, too."""
         falls = True
         if self._depth >= _DEEPEST:
             return falls

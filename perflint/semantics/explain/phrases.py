@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perflint.semantics.model import Model
 
 Why = tuple[str, ast.expr | None]
-"""Words on an expression, and the expression inside it that decides what it is."""
+"""Words on an expression, and the expression inside it that decides its value."""
 
 _MOVES = frozenset("to cuda cpu type type_as pin_memory".split())
 _OPERATORS: dict[type[ast.AST], str] = {
@@ -47,7 +47,7 @@ _OPERATORS: dict[type[ast.AST], str] = {
 
 
 def why(model: Model, node: ast.expr) -> Why:
-    """Why an expression is what it is, given what is inside it; empty words for what is plain to see."""
+    """Why an expression has its value, given the values inside it; empty if the code shows it plainly."""
     handler = _EXPRESSIONS.get(type(node))
     return ("", None) if handler is None else handler(model, node)
 

@@ -56,9 +56,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the way back: what stands at a line, of another file where `path` says so.
+    """One step of the way back: words on the code at a line, in another file if `path` is set.
 
-    `line` is None for what is said of the expression itself.
+    `line` is None if the words are about the expression itself.
     """
 
     text: str
@@ -79,14 +79,14 @@ class Reasons:
         self._model = model
 
     def of(self, node: ast.expr, told: Collection[ast.AST] = ()) -> list[Step]:
-        """Why an expression is what it is, nearest step first; empty for what is plain to see.
+        """Why an expression has its value, nearest step first; empty if the code shows it plainly.
 
         The way ends at expressions that are explained by themselves, those of `told`.
         """
         return self._follow(node, node, told)
 
     def of_parameter(self, function: FunctionNode, arg: ast.arg) -> list[Step]:
-        """Why a parameter is what it is."""
+        """Why a parameter has its value."""
         found, decides = self._parameter(function, arg)
         return [*found, *self._follow(decides, None, ())][:_MOST_STEPS]
 
@@ -123,11 +123,11 @@ class Reasons:
                 entries = by_name.of_call(self._model, current)
                 found = [Step(text, None if current is asked else current.lineno, entries=entries)] if text else []
                 if current is not asked and not isinstance(following, ast.Name | ast.Attribute | None):
-                    # What operations do one after the other can be read there; where it all begins matters.
+                    # The code shows the operations one after the other; only the place where they begin matters.
                     found = []
             if current is not asked:
                 if isinstance(current, ast.Attribute) and following is not None and self._is_known(current):
-                    # What it is an attribute of is said next.
+                    # The next step is about its owner.
                     found = [step for step in found if step.line is not None or step.entries]
                 found = [step if step.line is not None else replace(step, line=current.lineno) for step in found]
             steps += [step for step in found if step not in steps]
@@ -145,7 +145,7 @@ class Reasons:
     # Names
 
     def _stored(self, node: ast.expr) -> Steps:
-        """A target: what is assigned to it stands beside it and is explained there."""
+        """A target: the assigned value stands beside it and is explained there."""
         binding = binding_of(node, self._model.ancestors(node))
         if binding is None or binding.value is None:
             return [], None
@@ -441,7 +441,7 @@ def _default(function: FunctionNode, arg: ast.arg) -> ast.expr | None:
 
 
 def _sets(function: FunctionNode, name: str) -> Iterator[tuple[ast.stmt, ast.expr | None]]:
-    """The statements of a method that set an attribute of `self`, and what they set it to."""
+    """The statements of a method that set an attribute of `self`, and the values that they set."""
     if isinstance(function, ast.Lambda):
         return
     for node in own_nodes(function):
