@@ -29,6 +29,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,29 +102,39 @@ def _is_of(file: str, program: str) -> bool:
     return file.startswith(folder + "/") if folder else file == program
 
 
-def simulated(folder: Path, program: str, arguments: list[str], limit: float) -> tuple[Trace | None, int]:
-    """The trace of a simulated run, if it wrote one, and its exit status: 124 past the limit of seconds."""
+Run = Callable[[Path, list[str], float], tuple[int, str]]
+"""Runs `perflint trace` with arguments in a folder, for a limit of seconds: its exit status, and its errors."""
+
+
+def in_a_process(folder: Path, arguments: list[str], limit: float) -> tuple[int, str]:
+    """Run `perflint trace` in a process of its own. The exit status past the limit is 124."""
+    # The tensors are small: threads would wait for each other.
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "perflint", "trace", *arguments]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return 124, f"no end after {limit:g} seconds"
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def simulated(
+    folder: Path, program: str, arguments: list[str], limit: float, run: Run = in_a_process
+) -> tuple[Trace | None, int]:
+    """The trace of a simulated run, if it wrote one, and its exit status."""
     with tempfile.TemporaryDirectory(prefix="simulate-") as place:
         output = Path(place) / "trace.jsonl.gz"
         options = ["--simulate", "--warmup", "0", "--steps", "0", "--output", str(output)]
-        command = [sys.executable, "-m", "perflint", "trace", *options, program, *arguments]
-        # The tensors are small: threads would wait for each other.
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=limit)
-            status = done.returncode
-        except subprocess.TimeoutExpired:
-            status = 124
-        else:
-            if status:
-                print(done.stderr.decode(errors="replace")[-2000:], file=sys.stderr)
+        status, errors = run(folder, [*options, program, *arguments], limit)
+        if status:
+            print(errors[-2000:], file=sys.stderr)
         return (read_trace(output) if output.exists() else None), status
 
 
-def score(truth: Truth, program: str, limit: float = 900.0) -> Score:
+def score(truth: Truth, program: str, limit: float = 900.0, run: Run = in_a_process) -> Score:
     """Run one program, and hold what is reported against the recording."""
     start = _seconds()
-    trace, status = simulated(truth.folder, program, truth.programs[program]["arguments"], limit)
+    trace, status = simulated(truth.folder, program, truth.programs[program]["arguments"], limit, run)
     reported = frozenset(_reported(trace)) if trace else frozenset()
     known = truth.places(program)
     pairs = [(place, other) for place in reported for other in known if _is_same(place, other)]

@@ -27,7 +27,7 @@ from perflint.tracer.experiments.sizes import ChannelMultiples, VocabularyPaddin
 from perflint.tracer.experiments.state import tf32, undisturbed
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
-from tests.tracer.device import python
+from tests.tracer import warm
 
 if find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
@@ -704,16 +704,16 @@ sys.exit(3 if "fail" in sys.argv else 0)
 
 def test_a_program_that_ends_early_has_its_experiments_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    options = ("-m", "perflint", "trace", "--experiments", "--warmup", "1")
-    plain = python(tmp_path, "program.py")
-    done = python(tmp_path, *options, "program.py")
+    options = ("--experiments", "--warmup", "1")
+    plain = warm.script(tmp_path, "program.py")
+    done = warm.trace(tmp_path, *options, "program.py")
     assert (done.code, done.out) == (0, plain.out), done.err
     trace = read_trace(tmp_path / "perflint-trace.jsonl.gz")
     assert {"fused-optimizer", "autocast"} <= {each.name for each in trace.of(Experiment)}, trace.of(Failure)
     assert "experiments, on the CPU: before / after" in done.err
     (whole,) = (each for each in trace.of(Experiment) if each.name == "autocast")
     assert whole.place is not None and (whole.place.file, whole.place.text) == ("program.py", "net = Net()")
-    failed = python(tmp_path, *options, "program.py", "fail")
+    failed = warm.trace(tmp_path, *options, "program.py", "fail")
     assert failed.code == 3 and "experiments" not in failed.err
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from perflint.output.trace import NO_LINES
 from perflint.tracer.events import Failure, ModuleCall, PageableCopy, Sync
 from perflint.tracer.file import read_trace
 from perflint.tracer.trace import Trace
+from tests.tracer import warm
 from tests.tracer.device import ROOT, Done, python
 
 sys.path.insert(0, str(ROOT))
@@ -191,8 +191,7 @@ print(model(torch.ones(1, 2, device="cuda")).sum().item() is not None, "_orig_mo
 def simulated(folder: Path, program: str, *options: str) -> tuple[Trace, Done]:
     """Trace a program without a GPU."""
     (folder / "program.py").write_text(HEAD + program)
-    command = ("-m", "perflint", "trace", "--simulate", "--warmup", "0", "--steps", "0", *options, "program.py")
-    done = python(folder, *command)
+    done = warm.trace(folder, "--simulate", "--warmup", "0", "--steps", "0", *options, "program.py")
     return read_trace(folder / OUTPUT), done
 
 
@@ -349,10 +348,14 @@ def test_all_unseen_programs_wait_where_they_did_on_a_gpu() -> None:
     _holds_against_the_gpu("heldout")
 
 
+def _forked(folder: Path, arguments: list[str], limit: float) -> tuple[int, str]:
+    done = warm.trace(folder, *arguments)
+    return done.code, done.err
+
+
 def _holds_against_the_gpu(name: str, programs: tuple[str, ...] = ()) -> None:
     truth = Truth(ROOT / "benchmarks" / "accuracy" / name)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        scores = list(pool.map(lambda program: score(truth, program), programs or truth.programs))
+    scores = [score(truth, program, run=_forked) for program in programs or truth.programs]
     assert not [made for made in scores if made.status]
     found, known = sum(len(made.found) for made in scores), sum(made.truth for made in scores)
     false = sum(len(made.false) for made in scores)

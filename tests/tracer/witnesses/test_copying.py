@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perflint.findings import Ruling
-from tests.tracer.device import python
+from tests.tracer import warm
 from tests.tracer.witnesses.running import observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -349,7 +349,7 @@ def test_without_a_gpu(tmp_path: Path) -> None:
 
 def test_nothing_stays(tmp_path: Path) -> None:
     (tmp_path / "after.py").write_text(AFTER)
-    done = python(tmp_path, "after.py")
+    done = warm.script(tmp_path, "after.py")
     assert done.code == 0, done.err
 
 

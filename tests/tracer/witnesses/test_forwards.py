@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from perflint.findings import Ruling
 from perflint.tracer.events import Observation
+from tests.tracer import warm
 from tests.tracer.witnesses.running import observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -244,7 +243,7 @@ open("result.txt", "w").write(f"{rest} {len(left)}")
 def test_the_program_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "program.py").write_text(f"import torch\nfrom torch import nn\n{UNCHANGED}")
-    subprocess.run([sys.executable, "program.py"], cwd=tmp_path / "plain", check=True)
+    assert warm.script(tmp_path / "plain", "program.py").code == 0
     traced(tmp_path, UNCHANGED, simulate=False)
     plain = (tmp_path / "plain" / "result.txt").read_text()
     assert (tmp_path / "result.txt").read_text() == plain

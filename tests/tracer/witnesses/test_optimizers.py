@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflint.findings import Ruling
-from tests.tracer.device import python
+from tests.tracer import warm
 from tests.tracer.witnesses.running import HEAD, observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -107,5 +107,5 @@ print("went on")
 
 def test_a_session_may_end_within_a_hook(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEAD + ENDED)
-    done = python(tmp_path, "-m", "perflint", "trace", "--warmup", "1", "--steps", "2", "--window", "0", "program.py")
+    done = warm.trace(tmp_path, "--warmup", "1", "--steps", "2", "--window", "0", "program.py")
     assert (done.code, done.out) == (0, "went on\n"), done.err

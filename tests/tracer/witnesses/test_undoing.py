@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tracer.device import python
+from tests.tracer import warm
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 PROGRAM = """
@@ -63,5 +63,5 @@ assert found[1] == expected[1]
 
 def test_nothing_stays(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    done = python(tmp_path, "program.py")
+    done = warm.script(tmp_path, "program.py")
     assert done.code == 0, done.err
