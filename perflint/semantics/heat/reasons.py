@@ -64,7 +64,7 @@ class HeatReasons:
             inner = outer
         return Step("top level of the module: it runs once, on import"), None
 
-    # What stands around
+    # The code around
 
     def _construct(self, outer: ast.AST, inner: ast.AST, heat: Heat) -> Step:
         line = getattr(outer, "lineno", None)

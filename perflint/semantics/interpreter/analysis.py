@@ -35,7 +35,7 @@ _STEPS_PER_NODE = 40
 
 
 def analyse(view: View, module: Module, any_caller: bool = False) -> Recorder:
-    """Run a file's top level, then each of its functions once, and record what is seen.
+    """Run a file's top level, then each of its functions once, and record their values and calls.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     """
@@ -83,7 +83,7 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
-    # Names do not show what calls a model: each `forward` comes last, those of outer modules first. Behind them come
+    # Names do not show the callers of a model. So each `forward` comes last, those of outer modules first, and then
     # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
     made = {name for info in forwards for name in info.calls}
@@ -134,7 +134,7 @@ def _is_any(annotation: ast.expr | None) -> bool:
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
-"""Annotations that say nothing of what is passed."""
+"""Annotations that say nothing about the argument."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
@@ -232,7 +232,7 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
 
 
 def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
-    """A parameter annotated as a tensor is a number's if that is what all calls pass: `for t in times: step(x, t)`."""
+    """Make a parameter a tensor of one integer if all calls pass such tensors: `for t in times: step(x, t)`."""
     assumed = (inner.names or {}).get(arg.arg)
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
@@ -240,7 +240,7 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """A tensor of a function that is this file's own is on the CPU if that is where all calls have it."""
+    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU."""
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
         return
