@@ -1,7 +1,7 @@
 """Captured regions: code whose kernels a CUDA graph records, and that replay leaves out.
 
-A `with torch.cuda.graph(g):` block, what stands between `g.capture_begin()` and `g.capture_end()`, the functions
-and modules passed to `make_graphed_callables`, and what these call in the same file.
+A `with torch.cuda.graph(g):` block, the code between `g.capture_begin()` and `g.capture_end()`, the functions
+and modules passed to `make_graphed_callables`, and the functions of the file that these call.
 """
 
 from __future__ import annotations
