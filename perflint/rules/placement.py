@@ -307,7 +307,7 @@ _KEEPS_DEVICE = frozenset(
 def creator(site: Site, node: ast.expr) -> ast.Call | None:
     """The call of a factory or constructor that made a tensor which was only reshaped or cast since.
 
-    None where something else made it, or where the call says on which device.
+    None if something else made it, or if the call says on which device.
     """
     while True:
         if isinstance(node, ast.Subscript) or (

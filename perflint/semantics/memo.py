@@ -1,7 +1,7 @@
 """Answers that are needed again and again while a file is checked.
 
 The model of the file keeps them until it is closed. No module of perflint remembers a file, so no check depends on
-what was checked before.
+earlier checks.
 """
 
 from __future__ import annotations

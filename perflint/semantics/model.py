@@ -106,7 +106,7 @@ class Model:
         return False
 
     def site_like(self, site: Site) -> Site | None:
-        """The site of this model that another model of the file has; None if there is none here."""
+        """The site of this model that is the same as a site of another model of the file; None if it has none."""
         return _sites_by_key(self).get(site.key)
 
     @cached_property

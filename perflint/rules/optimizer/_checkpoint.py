@@ -28,7 +28,7 @@ class Loaded:
     load: ast.Call
     given_to: CallSite
     name: str
-    """The name that the checkpoint is bound to; empty where it is passed on at once."""
+    """The name that the checkpoint is bound to; empty if it is passed on at once."""
     place: ast.expr
     """The value of `map_location`."""
     confidence: Confidence
@@ -51,7 +51,7 @@ def loaded_onto_device(site: FileSite) -> Iterator[Loaded]:
 
 
 def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
-    """How sure it is that something is an optimizer that reads its step counters; None where it is not."""
+    """How sure it is that something is an optimizer that reads its step counters; None if it is not."""
     for member in model.value(node).members:
         if isinstance(member, Instance):
             return _counts(model, member)

@@ -28,7 +28,7 @@ class Guard:
 
 
 def any_guard(model: Model, node: ast.expr) -> Guard | None:
-    """The guard whose test waits at `node`; None where the test decides anything else."""
+    """The guard whose test waits at `node`; None if the test decides anything else."""
     statement = statement_of(model, node)
     if not isinstance(statement, ast.If) or statement.orelse or _is_elif(model, statement):
         return None

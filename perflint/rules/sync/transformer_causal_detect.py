@@ -139,7 +139,7 @@ class TransformerCausalDetect(Rule):
 
 
 def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
-    """How sure it is that the mask is compared on the device; None where it is not compared."""
+    """How sure it is that the mask is compared on the device; None if it is not compared."""
     given = site.argument(place.mask, place.position)
     told = site.argument(place.told, place.told_position)
     if given is None or (told is not None and site.value(told) != NONE):
@@ -150,7 +150,7 @@ def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
     operand = site.argument(place.operand, 0)
     confidence = None if operand is None else device_confidence(site.value(operand))
     if confidence is not None and _may_be_none(site, given):
-        # Who passes none on makes torch compare none.
+        # Without a mask, torch compares nothing.
         return Confidence.LOW
     return confidence
 

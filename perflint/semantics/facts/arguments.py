@@ -24,7 +24,7 @@ class Arguments:
     names_all: bool = False
 
     def at(self, position: int) -> Value:
-        """A positional argument, UNKNOWN where there is none."""
+        """A positional argument, UNKNOWN if there is none."""
         return self.positional[position] if position < len(self.positional) else UNKNOWN
 
     def keyword(self, name: str) -> Value | None:

@@ -32,7 +32,7 @@ _WORDS = ("cuda.graph", "make_graphed_callables", "capture_begin")
 class Capture:
     """Where a graph is recorded: the call that begins it, and the statements that it records.
 
-    `body` is empty where functions are recorded that are passed to `make_graphed_callables`.
+    `body` is empty if functions are recorded that are passed to `make_graphed_callables`.
     """
 
     call: ast.Call

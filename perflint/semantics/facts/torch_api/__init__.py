@@ -175,7 +175,7 @@ def canonical(name: str) -> str:
     return name
 
 
-# What modules re-export: `from torch.nn.modules import Conv2d`.
+# Names that modules re-export: `from torch.nn.modules import Conv2d`.
 _PREFIXES = (
     ("torch.functional.F.", "torch.nn.functional."),
     ("torch.functional.", "torch."),

@@ -21,7 +21,7 @@ class Requirement(NamedTuple):
 
     absent: the argument is not passed, or is None; otherwise it is passed, and is neither None nor False.
     field: the condition is about this argument of the constructor of the argument, which is an object.
-    value: the literal that it must be, as code; empty where any will do.
+    value: the literal that it must be, as code; empty if any will do.
     """
 
     argument: Argument
