@@ -256,7 +256,7 @@ def _to(site: CallSite) -> Move | None:
         return None
     proven = by_keyword is not None or all(_is_device(member) for member in value.members)
     if not proven and not names_device(first):
-        # It may as well be a dtype.
+        # It may also be a dtype.
         return None
     # With `device` as a keyword the first position is that of `dtype`.
     shift = 0 if by_keyword is None else 1

@@ -138,7 +138,7 @@ class Model:
         return self._recorder.values.get(node, UNKNOWN)
 
     def is_evaluated(self, node: ast.expr) -> bool:
-        """True if the interpreter came to an expression; where it did not, its value is unknown."""
+        """True if the interpreter reached an expression; if not, its value is unknown."""
         return node in self._recorder.values
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:

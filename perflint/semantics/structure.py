@@ -23,7 +23,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(slots=True, eq=False)
 class FunctionInfo:
-    """A `def` or `lambda`: where it stands and how its names are used."""
+    """A `def` or `lambda`: its place and the uses of its names."""
 
     node: FunctionNode
     qualname: str

@@ -120,7 +120,7 @@ def _is_elsewhere(value: Value) -> bool:
 
 
 def feeds_only_state(model: Model, found: Loaded) -> bool:
-    """True if all that is read of a checkpoint is copied to where it goes, by modules and optimizers."""
+    """True if modules and optimizers copy all parts of a checkpoint that are read to their own devices."""
     if not found.name:
         assert isinstance(found.given_to.node.func, ast.Attribute)
         return _is_copied(model, found.given_to.node)
@@ -138,7 +138,7 @@ def _is_state(model: Model, use: ast.Name) -> bool:
 
 
 def _is_copied(model: Model, call: ast.Call) -> bool:
-    """True if a call is `load_state_dict`, without `assign`, of an object that copies to where it is."""
+    """True if a call is `load_state_dict`, without `assign`, of an object that copies the state to its own device."""
     owner = call.func
     if not isinstance(owner, ast.Attribute) or owner.attr != "load_state_dict":
         return False

@@ -85,7 +85,7 @@ def _reduced(node: ast.Call, target: str) -> ast.expr | None:
 
 
 def _is_mask(model: Model, node: ast.expr) -> bool:
-    """True if an expression surely gives booleans, the same each time: an index selects even where it is zero."""
+    """True if an expression surely gives booleans, the same each time. Integers would be positions, not a mask."""
     value = model.value(node)
     if not isinstance(value, Tensor) or value.kind is not Kind.BOOL:
         return False

@@ -156,7 +156,7 @@ def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
 
 
 def _may_be_none(site: CallSite, given: ast.expr) -> bool:
-    """True if a mask is an argument of the function around the call, as it came, and None unless it is passed."""
+    """True if a mask is an unchanged parameter of the function around the call, with the default None."""
     function = site.model.function(given)
     if not isinstance(given, ast.Name) or function is None:
         return False

@@ -1,4 +1,4 @@
-"""Why a line runs as often as the model believes, found afterwards.
+"""The reasons for the heat of a line, found afterwards.
 
 `heat` decides; here the place is looked for where its decision changes: a loop, a guard, a function.
 """

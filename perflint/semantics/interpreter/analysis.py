@@ -270,7 +270,7 @@ def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
 
 
 def _agreed(values: list[Value]) -> list[Value]:
-    """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
+    """The tensors that several calls pass: one on an unknown device is assumed to be on the device of the others."""
     devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
     device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
     if device not in (Device.CUDA, Device.MODEL):

@@ -127,7 +127,7 @@ class Frame:
         """True if it makes a module that is still on the CPU."""
         self.loops = 0
         self.filled: Names = {}
-        """The dicts and lists of which the loop that runs stores each item anew."""
+        """The dicts and lists whose items the running loop replaces, all of them."""
         self.narrowed: set[str] = set()
         """The items that tests have narrowed: "d[k]"."""
         self.returns: list[Value] = []

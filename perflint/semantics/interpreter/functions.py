@@ -197,7 +197,7 @@ def refine(value: Value, declared: Value) -> Value:
     if isinstance(declared, Unknown) or value == declared:
         return value
     if isinstance(declared, Tensor):
-        # The annotation settles that it is a tensor, the body where it is.
+        # The annotation decides that it is a tensor, the body decides its device.
         tensor = value.tensor
         return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
     if value.is_unknown:

@@ -86,7 +86,7 @@ def options_of(model: Model, call: ast.Call) -> Options | None:
 
 
 def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:
-    """The call of torch.compile that an expression is, also where it makes a decorator only."""
+    """The expression if it is a call of torch.compile, also if its result is a decorator."""
     return node if isinstance(node, ast.Call) and recorder.targets.get(node) == "torch.compile" else None
 
 
