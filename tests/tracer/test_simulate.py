@@ -322,7 +322,7 @@ def test_experiments_need_a_gpu(tmp_path: Path) -> None:
 
 
 def test_statements_wait_as_they_did_on_a_gpu(tmp_path: Path) -> None:
-    done = python(tmp_path, str(ROOT / "tests" / "tracer" / "simulated_statements.py"), OMP_NUM_THREADS="1")
+    done = warm.script(tmp_path, str(ROOT / "tests" / "tracer" / "simulated_statements.py"))
     assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert len(rows) > 380
