@@ -35,13 +35,24 @@ EXTRAS = {"integrations": {"flake8", "pygls", "lsprotocol", "pytest", "torch"}, 
 NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 """Each takes longer to import than most files take to check."""
 FACE = {
+    "callers": {"incoming"},
     "dataflow": {"definitions", "destinations", "origins", "reaching", "scope_flow"},
     "heat": {"heat_map", "reasons", "steps"},
     "regions": {"captured", "compile_calls", "compiled"},
     "explain": {"describe", "phrases", "reasons"},
 }
 """The modules in folders of semantics that later layers may import, besides its flat modules and `facts`."""
-ORDER = {"facts": 1, "view": 2, "interpreter": 2, "dataflow": 3, "heat": 3, "regions": 3, "explain": 3, "model": 4}
+ORDER = {
+    "facts": 1,
+    "view": 2,
+    "interpreter": 2,
+    "callers": 3,
+    "dataflow": 3,
+    "heat": 3,
+    "regions": 3,
+    "explain": 3,
+    "model": 4,
+}
 """The parts of semantics in the order of their imports; other flat modules, such as values, are at 0."""
 EARLIER = {("perflint.semantics.structure", "by_use")}
 """Imports against that order: `facts.by_use` needs no values, and structure keeps the uses of names with it."""

@@ -13,6 +13,12 @@ from perflint.source.files import below
 _MARKERS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 """The entries of a folder that make it the root of a project; those of a repository decide over the others."""
 _REPOSITORY = frozenset(_MARKERS[:2])
+_SIGNS = (".gitignore", "requirements.txt", "environment.yml", "LICENSE", "LICENSE.md", "LICENSE.txt")
+"""The entries of a folder that make it the root of a project where no folder around it has a marker."""
+_INSTALLED = (".dist-info", ".egg-info")
+"""The ends of names that show that a folder holds installed packages, which do not belong together."""
+_MOST_FOLDERS = 4
+"""The folders above a file that are searched for scripts."""
 _MOST_FILES = 20_000
 """Files of a project that are looked at; a folder with more of them is treated as incomplete."""
 
@@ -31,8 +37,8 @@ class Projects:
         if folder not in self._roots:
             self._roots[folder] = root_of(folder)
         root = self._roots[folder]
-        # Without a marker, a folder may hold anything: only the package around the file belongs to it.
-        key = root or _package(folder)
+        # Without a marker, a folder may hold anything: the package around the file, and scripts and packages beside it.
+        key = root or _top(folder)
         if key not in self._known:
             self._known[key] = Project(self._files(key, is_marked=root is not None), _MOST_FILES)
         return self._known[key]
@@ -43,32 +49,49 @@ class Projects:
             yield from map(Path, below(str(folder), self._settings))
             return
         for path in _entries(folder):
-            if os.path.isfile(path / "__init__.py"):
-                yield from map(Path, below(str(path), self._settings))
-            elif path.suffix == ".py":
+            if path.suffix == ".py":
                 yield path
+            elif path.is_dir() and _has_code(path):
+                yield from map(Path, below(str(path), self._settings))
 
 
 def root_of(folder: Path) -> Path | None:
-    """The root of the repository that a folder is in, else the nearest folder with a marker; None if there is none."""
+    """The root of the project that a folder is in; None if nothing marks it.
+
+    It is the root of the repository, else the nearest folder with a marker, else the nearest with a sign.
+    """
     nearest: Path | None = None
+    signed: Path | None = None
     for each in (folder, *folder.parents):
         found = [name for name in _MARKERS if os.path.lexists(each / name)]
         if not _REPOSITORY.isdisjoint(found):
             return each
         if found and nearest is None:
             nearest = each
-    return nearest
+        if signed is None and any(os.path.isfile(each / name) for name in _SIGNS) and not _holds_installed(each):
+            signed = each
+    return nearest or signed
 
 
-def _package(folder: Path) -> Path:
-    """The folder of the outermost package that a folder belongs to, or the folder itself."""
+def _top(folder: Path) -> Path:
+    """The folder of the outermost package that a folder belongs to, or the one above it that holds scripts."""
     found = folder
-    for each in (folder, *folder.parents):
-        if not os.path.isfile(each / "__init__.py"):
+    while os.path.isfile(found / "__init__.py") and os.path.isfile(found.parent / "__init__.py"):
+        found = found.parent
+    for _ in range(_MOST_FOLDERS):
+        above = found.parent
+        if above == found or not _has_code(above) or _holds_installed(above):
             break
-        found = each
+        found = above
     return found
+
+
+def _has_code(folder: Path) -> bool:
+    return any(path.suffix == ".py" for path in _entries(folder))
+
+
+def _holds_installed(folder: Path) -> bool:
+    return any(path.name.endswith(_INSTALLED) for path in _entries(folder))
 
 
 def _entries(folder: Path) -> list[Path]:

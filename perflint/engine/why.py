@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.findings import Effect, Finding, Heat
+from perflint.semantics.callers.incoming import Chain
 from perflint.semantics.dataflow.origins import Origin, Source
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons
@@ -220,6 +221,9 @@ class _HeatWords:
     def _called(self, info: FunctionInfo, heat: Heat) -> tuple[str, ast.AST | None]:
         callers = self._map.callers(info)
         alike = [call for call in callers if self._map.of(call) is heat]
+        chain = self._model.chain(info) if not alike else None
+        if chain is not None and chain.heat is heat is not Heat.COLD:
+            return _by_other_files(chain, info, self._model), None
         if heat is Heat.WARM:
             if not callers:
                 return f"no call of `{info.qualname}` in this file", None
@@ -229,6 +233,14 @@ class _HeatWords:
         if not alike:
             return f"`{info.qualname}` runs a model", None
         return f"line {alike[0].lineno} calls `{info.qualname}`", alike[0]
+
+
+def _by_other_files(chain: Chain, info: FunctionInfo, model: Model) -> str:
+    call, place = chain.calls[0], chain.places(model.module.path)[0]
+    caller = place if call.caller is None else f"{quoted(call.caller.qualname)} ({place})"
+    if chain.heat is Heat.HOT:
+        return f"{caller} calls `{info.qualname}`"
+    return f"{caller} calls `{info.qualname}`, not known how often"
 
 
 def _joined(chain: list[str], last: str) -> str:

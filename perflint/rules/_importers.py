@@ -1,4 +1,4 @@
-"""The files of a project that import a module, and their texts."""
+"""The files of a project that import a module, and what their text says."""
 
 from __future__ import annotations
 

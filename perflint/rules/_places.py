@@ -1,4 +1,4 @@
-"""The place of an expression: the nodes and the loops around it."""
+"""Where an expression stands: what is around it, and which loops."""
 
 from __future__ import annotations
 

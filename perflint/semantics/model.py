@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
+from perflint.semantics.callers.incoming import Callers, Chain
+from perflint.semantics.callers.outgoing import summarised
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
 from perflint.semantics.interpreter.frame import Budget, Frame
@@ -19,16 +22,18 @@ from perflint.semantics.regions import compiled
 from perflint.semantics.regions.captured import Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
-from perflint.semantics.structure import FunctionNode, walk
+from perflint.semantics.structure import FunctionInfo, FunctionNode, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
 from perflint.semantics.view import View
 
 if TYPE_CHECKING:
+    from perflint.semantics.callers.summary import Call, Summary
     from perflint.semantics.dataflow.demand import Demand
     from perflint.semantics.dataflow.destinations import Destinations
     from perflint.semantics.dataflow.in_numpy import InNumpy
     from perflint.semantics.dataflow.origins import Origins
+    from perflint.semantics.facts.arguments import Arguments
     from perflint.semantics.interpreter.frame import Names, Recorder
     from perflint.semantics.project import Module, Project
     from perflint.semantics.regions.compile_calls import Place
@@ -54,7 +59,25 @@ def _names_by_id(model: Model, node: ast.AST) -> Mapping[str, list[ast.Name]]:
 
 @once
 def _for_any_caller(model: Model) -> Model:
-    return Model(model.source, model.view.project, any_caller=True)
+    return Model(model.source, model.view.project, any_caller=True, alone=True)
+
+
+def _none(info: FunctionInfo) -> list[Arguments]:
+    return []
+
+
+def _summary(project: Project, path: Path) -> Summary | None:
+    """The summary of a file; None if it does not parse."""
+    module = project.module_at(path)
+    if module is None:
+        return None
+    source = Source(str(path), module.text)
+    source.tree = module.tree
+    model = Model(source, project, alone=True)
+    try:
+        return summarised(model)
+    finally:
+        model.close()
 
 
 @once
@@ -68,11 +91,15 @@ class Model:
     Raises SyntaxError and ValueError where the file does not parse.
     """
 
-    def __init__(self, source: Source, project: Project, any_caller: bool = False) -> None:
+    def __init__(self, source: Source, project: Project, any_caller: bool = False, alone: bool = False) -> None:
+        """Take no arguments and no heat from the calls of other files if `alone`, and none from any calls that are not
+        private to the file if `any_caller`.
+        """
         self.source = source
         self.view = View(project)
         """The other files as this model has read them, and the results for them."""
         self._any_caller = any_caller
+        self._alone = alone
         self.module: Module = self.view.enter(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
@@ -89,7 +116,29 @@ class Model:
 
     @cached_property
     def _recorder(self) -> Recorder:
-        return analyse(self.view, self.module, self._any_caller)
+        callers = self.callers
+        outside = _none if callers is None else callers.arguments
+        return analyse(self.view, self.module, outside, self._any_caller, keeps_calls=self._alone)
+
+    @cached_property
+    def callers(self) -> Callers | None:
+        """The callers in other files; None if the model is made without them."""
+        if self._alone:
+            return None
+        project = self.view.project
+        return Callers(self.view, self.module, lambda path: project.summary(path, partial(_summary, project)))
+
+    def chain(self, info: FunctionInfo) -> Chain | None:
+        """How often other files call a function, and which calls show it; None if none is known to."""
+        return None if self.callers is None else self.callers.chain(info)
+
+    def passing(self, info: FunctionInfo) -> list[Call]:
+        """The calls in other files that pass arguments to a function of the file."""
+        return [] if self.callers is None else self.callers.passing(info)
+
+    def passed(self, call: ast.Call) -> tuple[Value, Arguments] | None:
+        """The callee and the arguments of a call of the file, if the model is made to keep them."""
+        return self._recorder.passed.get(call)
 
     @property
     def for_any_caller(self) -> Model:
@@ -106,7 +155,7 @@ class Model:
         return False
 
     def site_like(self, site: Site) -> Site | None:
-        """The site of this model that is the same as a site of another model of the file; None if it has none."""
+        """The site of this model that another model of the file has; None if there is none here."""
         return _sites_by_key(self).get(site.key)
 
     @cached_property
@@ -118,7 +167,7 @@ class Model:
         return compiled.compiled_functions(self.view, self.module, self._recorder, self.source.text)
 
     def says(self, *words: str) -> bool:
-        """True if the text of the file contains one of some words, as evidence about its code."""
+        """True if the text of the file contains one of some words: evidence of what code in it does."""
         return any(word in self.source.text for word in words)
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
@@ -138,7 +187,7 @@ class Model:
         return self._recorder.values.get(node, UNKNOWN)
 
     def is_evaluated(self, node: ast.expr) -> bool:
-        """True if the interpreter reached an expression; if not, its value is unknown."""
+        """True if the interpreter came to an expression; where it did not, its value is unknown."""
         return node in self._recorder.values
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
@@ -151,7 +200,7 @@ class Model:
         return known
 
     def target(self, call: ast.Call) -> str:
-        """The full name of a callee, as in `CallSite.target`; empty when unknown."""
+        """The full name of what is called, as in `CallSite.target`; empty when unknown."""
         return self._recorder.targets.get(call, "")
 
     def call(self, node: ast.Call) -> CallSite:
@@ -167,13 +216,13 @@ class Model:
         return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
-        """True if a node runs while a module is made, still on the CPU: in a constructor, or in code for that alone."""
+        """True if a node runs while a module is made, on the CPU still: in its constructor, or for that alone."""
         function = self.function(node)
         return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
 
     def lineage(self, cls: str) -> tuple[str, ...]:
         """The full names of a class and its bases, nearest first."""
-        # The names of a file are known once it has been interpreted.
+        # What a file's names mean is known when it has been read.
         _ = self._recorder
         return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
 

@@ -7,9 +7,10 @@ import itertools
 import os
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
@@ -18,6 +19,9 @@ from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.semantics.texts import FileText, Texts
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
+
+if TYPE_CHECKING:
+    from perflint.semantics.callers.summary import Summary
 
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even if it lies beside the project."""
@@ -169,8 +173,8 @@ class Project:
 
     `files` are the files of the project; they are listed when something is asked of all of them. Imports resolve
     to files below the folder that holds the importing file's top-level package (or script), whether they are
-    listed or not; anything else is outside. A project only holds texts and trees: the results of a run of the
-    interpreter are in its view.
+    listed or not; anything else is outside. A project only holds texts and trees: what a run of the interpreter
+    learns is in its view.
     """
 
     def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
@@ -179,13 +183,14 @@ class Project:
         self._base: Project | None = None
         """The project that this one is an overlay of: it lists the files and searches their texts."""
         self._changed: Mapping[Path, str] = {}
+        self._summaries: dict[Path, Summary | None] = {}
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
         self._roots: dict[Path, Path] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
-        """The same project with other texts for some files; the parsed trees of the other files are shared."""
+        """The same project with other texts for some files; what is known of the others is shared."""
         other = Project()
         other._base = self._base or self
         other._changed = {**self._changed, **{path.absolute(): text for path, text in texts.items()}}
@@ -214,6 +219,15 @@ class Project:
         if self._base is not None:
             return self._base.texts.overlay(self._text_of(path, text) for path, text in self._changed.items())
         return Texts([self._text_of(path) for path in self.files])
+
+    def summary(self, path: Path, make: Callable[[Path], Summary | None]) -> Summary | None:
+        """The summary of a file, made on first use. It follows from the texts alone, so all runs share it."""
+        if path not in self._summaries:
+            known = None if self._base is None else self._base._summaries.get(path)
+            if known is None or not known.record.holds_for(self, self._changed):
+                known = make(path)
+            self._summaries[path] = known
+        return self._summaries[path]
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""

@@ -1,4 +1,4 @@
-"""Searches in the texts of a project's files, which are not parsed: a word answers most questions.
+"""Searches in the texts of a project's files, which are not parsed: most of what is asked is settled by a word.
 
 Each question depends on the texts alone, and its answer is sorted by path. It is answered once for each text: an
 overlay asks only the texts that it changes.
@@ -97,6 +97,10 @@ class Texts:
                     wanted.append(file.name)
         return tuple(sorted(found.values(), key=lambda file: file.path))
 
+    def mentioning(self, word: str) -> tuple[FileText, ...]:
+        """The files whose texts contain a word, or a longer one with it."""
+        return tuple(file for file in self.files if word in file.text)
+
     def around(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module, something of it, or the package that it lies in."""
         found = {file.path: file for file in self._below.get(module, ())}
@@ -144,7 +148,7 @@ class Texts:
 
     @cached_property
     def _below(self) -> dict[str, tuple[FileText, ...]]:
-        """The files by the full names that they import, and by the beginnings of these names."""
+        """The files by the full names that they import, and by what these names begin with."""
         return _by((start, file) for file in self.files for name in file.imports for start in _starts(name))
 
     @cached_property

@@ -1,13 +1,13 @@
 """The project as one run of the interpreter sees it.
 
-A run checks one file. It starts without any knowledge, so its answers depend on the texts of the project alone, and
-not on earlier checks. Everything that it takes from other files goes through here and is recorded.
+A run checks one file. It starts knowing nothing, so that its answers depend on the texts of the project alone, and
+not on what was checked before. Whatever it takes from other files goes through here and is recorded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from perflint.frozen import dataclass
@@ -25,6 +25,21 @@ class Question:
     arguments: tuple[str | re.Pattern[str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The reads of a run: the files whose contents it depends on, and the questions about all files."""
+
+    paths: frozenset[Path]
+    questions: Mapping[Question, tuple[Path, ...]]
+
+    def holds_for(self, project: Project, changed: Collection[Path]) -> bool:
+        """True if a run over a project in which some files have changed would read the same."""
+        return self.paths.isdisjoint(changed) and all(
+            tuple(file.path for file in getattr(project.texts, question.asks)(*question.arguments)) == answer
+            for question, answer in self.questions.items()
+        )
+
+
 class View:
     """The files of a project as one run reads them, and its results for them."""
 
@@ -37,6 +52,8 @@ class View:
         """The other files whose texts were searched."""
         self.questions: dict[Question, tuple[Path, ...]] = {}
         """The questions about all files that the answers depend on, with the files that were the answer."""
+        self.records: list[Record] = []
+        """The reads of other runs whose results this one uses."""
         self._found: dict[tuple[Path, str], Module | None] = {}
         self._entered: dict[Path, Module] = {}
         self._modules: dict[str, Module] = {}
@@ -71,6 +88,32 @@ class View:
         self.reads[path] = module = self.project.module_at(path)
         return None if module is None else self._enter(module)
 
+    def peek(self, path: Path) -> Module | None:
+        """The module of a file whose syntax alone is asked for; None if it does not parse."""
+        entered = self._entered.get(path)
+        if entered is None:
+            entered = self.reads[path] = self.project.module_at(path)
+        return entered
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """The modules that the run has met, by their full names."""
+        return self._modules
+
+    @property
+    def record(self) -> Record:
+        """The reads of the run, and of those whose results it uses."""
+        paths = {*self.reads, *self.texts, *self._entered}
+        questions = dict(self.questions)
+        for other in self.records:
+            paths |= other.paths
+            questions.update(other.questions)
+        return Record(frozenset(paths), questions)
+
+    def rests_on(self, record: Record) -> None:
+        """Note that the run uses the results of another one."""
+        self.records.append(record)
+
     def _enter(self, module: Module) -> Module:
         if module.name in self._modules:
             # Two scripts of one name in different folders are two modules.
@@ -96,6 +139,10 @@ class View:
     def around(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module, something of it, or the package that it lies in."""
         return self._ask(self.project.texts.around, module)
+
+    def mentioning(self, word: str) -> tuple[FileText, ...]:
+        """The files whose texts contain a word, or a longer one with it."""
+        return self._ask(self.project.texts.mentioning, word)
 
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""

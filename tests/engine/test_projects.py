@@ -44,14 +44,28 @@ def test_with_a_marker_all_files_below_belong_to_it(tmp_path: Path) -> None:
     assert listed(tmp_path, "net/ops.py") == listed(tmp_path, "train.py") == whole
 
 
-def test_without_a_marker_a_script_belongs_to_its_folder_and_the_packages_in_it(tmp_path: Path) -> None:
-    put(tmp_path, "train.py", "eval.py", "net/__init__.py", "net/deep/ops.py", "data/x.py")
-    assert listed(tmp_path, "train.py") == {"train.py", "eval.py", "net/__init__.py", "net/deep/ops.py"}
+def test_a_sign_makes_a_root_if_there_is_no_marker(tmp_path: Path) -> None:
+    put(tmp_path, "a/LICENSE", "a/train.py", "a/net/requirements.txt", "a/net/deep/x.py", "other/y.py")
+    assert root_of(tmp_path / "a") == tmp_path / "a"
+    assert root_of(tmp_path / "a" / "net" / "deep") == tmp_path / "a" / "net"
+    put(tmp_path, "a/setup.py")
+    assert root_of(tmp_path / "a" / "net" / "deep") == tmp_path / "a"
 
 
-def test_without_a_marker_a_module_belongs_to_its_outermost_package(tmp_path: Path) -> None:
-    put(tmp_path, "train.py", "net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py", "other/__init__.py")
+def test_without_a_marker_a_script_belongs_to_its_folder_and_the_code_in_it(tmp_path: Path) -> None:
+    put(tmp_path, "train.py", "eval.py", "net/__init__.py", "net/deep/ops.py", "data/x.py", "text/deep/y.py")
+    whole = {"train.py", "eval.py", "net/__init__.py", "net/deep/ops.py", "data/x.py"}
+    assert listed(tmp_path, "train.py") == listed(tmp_path, "net/deep/ops.py") == listed(tmp_path, "data/x.py") == whole
+
+
+def test_without_a_marker_or_scripts_a_module_belongs_to_its_outermost_package(tmp_path: Path) -> None:
+    put(tmp_path, "net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py", "other/__init__.py")
     assert listed(tmp_path, "net/deep/ops.py") == {"net/__init__.py", "net/deep/__init__.py", "net/deep/ops.py"}
+
+
+def test_installed_packages_are_projects_of_their_own(tmp_path: Path) -> None:
+    put(tmp_path, "six.py", "LICENSE", "net/__init__.py", "net/ops.py", "net-1.0.dist-info/METADATA")
+    assert listed(tmp_path, "net/ops.py") == {"net/__init__.py", "net/ops.py"}
 
 
 def test_a_project_is_found_once(tmp_path: Path) -> None:

@@ -38,11 +38,11 @@ def heat_of_read(model: Model) -> str:
 @pytest.mark.parametrize(
     ("statement", "heat"),
     [
-        ("from nets.ops import scale\nscale(x)\n", "warm"),
-        ("from nets.ops import scale as s\ns(x)\n", "warm"),
-        ("from nets import ops\nops.scale(x)\n", "warm"),
-        ("import nets.ops\nnets.ops.scale(x)\n", "warm"),
-        ("from nets.ops import *\nscale(x)\n", "warm"),
+        ("from nets.ops import scale\ndef use(x):\n    scale(x)\n", "warm"),
+        ("from nets.ops import scale as s\ndef use(x):\n    s(x)\n", "warm"),
+        ("from nets import ops\ndef use(x):\n    ops.scale(x)\n", "warm"),
+        ("import nets.ops\ndef use(x):\n    nets.ops.scale(x)\n", "warm"),
+        ("from nets.ops import *\ndef use(x):\n    scale(x)\n", "warm"),
         ("def f():\n    from nets.ops import (\n        scale,\n    )\n", "warm"),
         ("from nets.other import scale\nscale(x)\n", "cold"),
         ("from nets.ops import shift\nshift(x)\n", "cold"),

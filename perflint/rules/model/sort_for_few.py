@@ -181,7 +181,7 @@ def _of(site: CallSite, node: ast.expr) -> Iterator[ast.expr | None]:
 
 
 def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
-    """How each read of a name cuts it; nothing if it is never read."""
+    """How a name is cut wherever it is read; nothing where it never is."""
     model = site.model
     if not isinstance(target, ast.Name):
         yield None

@@ -1,4 +1,4 @@
-"""The conventions that decided values, found afterwards."""
+"""The conventions by which values are what they are, found afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reasons for the value of an expression, found afterwards.
+"""Why the model believes what it believes of an expression, found afterwards.
 
 Inference keeps values only. Here the way back is walked: from a name to its assignments, from a
 parameter to its annotation, docstring, default, use or callers, from an attribute to the method that
@@ -45,6 +45,7 @@ from perflint.semantics.values import (
 from perflint.source.quoting import quoted
 
 if TYPE_CHECKING:
+    from perflint.semantics.callers.summary import Call
     from perflint.semantics.model import Model
 
 _MOST_STEPS = 4
@@ -272,6 +273,9 @@ class Reasons:
                 words = f"parameter `{arg.arg}`: the call passes"
                 steps = [Step(f"{words} {quote(self._model, node)}", node.lineno) for node in passed[:2]]
                 return steps, next(filter(self._is_tensor, passed), passed[0])
+            outside = self._model.passing(info)
+            if outside:
+                return [_passing(arg, call) for call in outside[:2]], None
         words = self._said_of(function, info, arg, assumed)
         entries = by_name.of_parameter(info, arg, assumed)
         if assumed.tensor is not None and assumed.tensor.device is Device.MODEL and not assumed.tensor.leaf:
@@ -416,6 +420,11 @@ def _of_torch(value: Instance | Class, base: str, name: str) -> Steps | None:
     if isinstance(value, Instance) and value.argument(name) is not None and origin is not None:
         return [Step(f"what {base} was made with", origin.line)], None
     return None
+
+
+def _passing(arg: ast.arg, call: Call) -> Step:
+    around = "the top level" if call.caller is None else quoted(call.caller.qualname)
+    return Step(f"parameter `{arg.arg}`: passed by {around}", call.line, call.path)
 
 
 def _narrows(node: ast.AST, path: str) -> bool:

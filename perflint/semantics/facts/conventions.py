@@ -162,7 +162,7 @@ def registers(name: str) -> Entry | None:
 
 
 def reports(name: str) -> Entry | None:
-    """Why a method reports an error or a warning."""
+    """Why a method reports what should not happen."""
     return concept("reports").of(name)
 
 
@@ -295,7 +295,7 @@ def writes_log(name: str) -> Entry | None:
 
 
 def holds_log(name: str) -> Entry | None:
-    """Why a list, dict or object holds logged values."""
+    """Why a list, dict or object holds what is logged."""
     return concept("holds-log").of_any(name.lower().split("_"))
 
 

@@ -1,4 +1,4 @@
-"""The reasons for the heat of a line, found afterwards.
+"""Why a line runs as often as the model believes, found afterwards.
 
 `heat` decides; here the place is looked for where its decision changes: a loop, a guard, a function.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.findings import Heat
+from perflint.semantics.callers.summary import Call
 from perflint.semantics.explain.phrases import quote
 from perflint.semantics.explain.reasons import Reasons, Step
 from perflint.semantics.facts.concepts import Entry
@@ -24,6 +25,19 @@ _MOST_STEPS = 4
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
+_OFTEN_CALLED = {
+    Heat.HOT: "other files call in each step",
+    Heat.WARM: "other files call, not known how often",
+    Heat.COLD: "other files call, all of them from code that rarely runs",
+}
+
+
+def _call(call: Call) -> Step:
+    around = "the top level of the file" if call.caller is None else f"`{call.caller.qualname}`"
+    name = call.callee.qualname
+    return Step(f"`{name}` is {'called' if call.arguments else 'given away'} in {around}", call.line, call.path)
+
+
 OFTEN = {Heat.HOT: "runs each step", Heat.WARM: "may run each step", Heat.COLD: "rarely runs"}
 """The words for each heat of a line."""
 
@@ -35,6 +49,8 @@ class HeatReasons:
         self._model = model
         self._heat = HeatMap(model)
         self._reasons = Reasons(model)
+        self._beyond: dict[Step, list[Step]] = {}
+        """The calls in other files that follow a step."""
 
     def of(self, node: ast.AST) -> list[Step]:
         """Why a node runs as often as it does, nearest step first."""
@@ -46,6 +62,7 @@ class HeatReasons:
             step, current = self._step(current)
             if step not in steps:
                 steps.append(step)
+                steps += self._beyond.pop(step, ())
         return steps
 
     def _step(self, node: ast.AST) -> tuple[Step, ast.AST | None]:
@@ -64,7 +81,7 @@ class HeatReasons:
             inner = outer
         return Step("top level of the module: it runs once, on import"), None
 
-    # The code around
+    # What stands around
 
     def _construct(self, outer: ast.AST, inner: ast.AST, heat: Heat) -> Step:
         line = getattr(outer, "lineno", None)
@@ -139,6 +156,11 @@ class HeatReasons:
         name, line = f"`{info.qualname}`", info.node.lineno
         callers = self._heat.callers(info)
         alike = [call for call in callers if self._heat.of(call) is heat]
+        chain = self._model.chain(info) if not alike else None
+        if chain is not None and chain.heat is heat:
+            step = Step(f"in {name}, which {_OFTEN_CALLED[heat]}", line)
+            self._beyond[step] = [_call(call) for call in chain.calls]
+            return step, None
         if heat is Heat.WARM and not callers:
             return Step(f"in {name}, which nothing in this file calls", line), None
         if not callers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
+from collections.abc import Sequence as Nodes
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
@@ -17,7 +18,7 @@ from perflint.semantics.values import UNKNOWN, Const, Function, Instance, Mappin
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
-    from perflint.semantics.structure import FunctionInfo
+    from perflint.semantics.structure import FunctionInfo, FunctionNode
 
 _LONGEST_CHAIN = 40
 """Functions that call each other in a row, and are followed to the first."""
@@ -28,7 +29,7 @@ class Work:
     """The parts of training or evaluation that a stretch of code does.
 
     `steps`: it steps an optimizer; `runs`: it runs a model or goes backward; `loops`: it holds a
-    loop that does either. `calls_run` and `calls_loop` say so of the functions of this file that it calls.
+    loop that does either. `calls_run` and `calls_loop` say so of the functions that it calls.
     """
 
     steps: bool = False
@@ -78,7 +79,7 @@ class WorkMap:
         """Functions, one called by the other, whose work is looked for."""
 
     def of(self, body: list[ast.stmt]) -> Work:
-        """The work in the statements of a block, and the functions of this file that they call."""
+        """The work in the statements of a block, and the functions that they call."""
         if not body:
             return NO_WORK
         known = self._work.get(body[0])
@@ -111,7 +112,7 @@ class WorkMap:
         return work
 
     def is_work(self, call: ast.Call) -> bool:
-        """True if a call does the work of a training or evaluation loop: it runs a model, or a step of training."""
+        """True if a call is what training and evaluation loops are for: it runs a model, or a step of training."""
         work = self.of_call(call)
         return work.steps or work.runs or work.calls_run
 
@@ -122,9 +123,13 @@ class WorkMap:
             return _STEPS
         if target in _RUN_MODELS or self._runs_by_name(call):
             return _RUNS
-        callee = self._model.value(call.func)
-        if not isinstance(callee, Function):
-            return NO_WORK
+        work = NO_WORK
+        for callee in self._model.value(call.func).members:
+            if isinstance(callee, Function):
+                work = work | self._of_callee(call, callee)
+        return work
+
+    def _of_callee(self, call: ast.Call, callee: Function) -> Work:
         work = self._of_function(callee).called()
         name = callee.qualname.rpartition(".")[2]
         if isinstance(callee.receiver, Instance) and not conventions.sets_up(name):
@@ -180,7 +185,7 @@ class WorkMap:
             self._runs_model[info] = False
             own = info.node.args.args[0].arg
             self._depth += 1
-            # A method that only raises is abstract: other classes define it.
+            # What only fails is for other classes to define.
             known = self._runs_model[info] = fails(info.node.body) or any(
                 isinstance(node, ast.Call)
                 and not names_in(node.func).isdisjoint((own, "super"))
@@ -203,11 +208,13 @@ class WorkMap:
         return not isinstance(holder, (Tensor, Sequence, Mapping, Scalar, Const))
 
     def _of_function(self, function: Function) -> Work:
-        """The work in the body of a function of this file, unless its name shows that it runs rarely."""
-        module = self._model.module
-        info = module.function(function.line, function.column) if function.module == module.name else None
-        if info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(self._model, info):
+        """The work in the body of a function, unless its name shows that it runs rarely."""
+        module = self._model.view.loaded(function.module)
+        info = None if module is None else module.function(function.line, function.column)
+        if module is None or info is None or isinstance(info.node, ast.Lambda) or _is_cold_by_name(self._model, info):
             return NO_WORK
+        if module is not self._model.module:
+            return _work_by_names(self._model, info.node)
         if self._depth >= _LONGEST_CHAIN:
             return NO_WORK
         self._depth += 1
@@ -282,6 +289,31 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     return Named.by(Heat.HOT, hot) if hot else None
 
 
+@once_per_node
+def _work_by_names(model: Model, node: FunctionNode) -> Work:
+    """The work in a function of another file, as far as the names in it show."""
+    return NO_WORK if isinstance(node, ast.Lambda) else _named_work(node.body)
+
+
+def _named_work(nodes: Nodes[ast.AST]) -> Work:
+    work = NO_WORK
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = _named_work(children(node))
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
+            inner = inner if inner in (NO_WORK, _STEPS) else _LOOPS
+        elif isinstance(node, ast.Call):
+            inner = inner | (_STEPS if _steps_by_name(node) else _RUNS if _runs_by_name(node) else NO_WORK)
+        work = work | inner
+    return work
+
+
+def _runs_by_name(call: ast.Call) -> bool:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return method == "backward" or bool(conventions.runs_model(method)) or _named_model(call.func) is not None
+
+
 def _is_cold_by_name(model: Model, info: FunctionInfo) -> bool:
     known = by_name(model, info)
     return known is not None and known.heat is Heat.COLD
@@ -309,7 +341,7 @@ def _asserts_closeness(node: ast.AST) -> bool:
 
 
 def keeps_results(info: FunctionInfo) -> bool:
-    """True if a function runs once for the same arguments, because a decorator caches its results."""
+    """True if a function runs once for the same arguments, as its decorator keeps what it returns."""
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from perflint.semantics.depth import deep_stack
+from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.named import LOADER, parameter_placed
 from perflint.semantics.interpreter import functions, statements
 from perflint.semantics.interpreter.annotations import says_nothing
@@ -16,6 +17,7 @@ from perflint.semantics.lattice import join, union
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo, last_name, root_of
 from perflint.semantics.values import (
+    UNKNOWN,
     Class,
     Device,
     DeviceValue,
@@ -23,6 +25,7 @@ from perflint.semantics.values import (
     Function,
     Instance,
     Kind,
+    Mapping,
     Sequence,
     Tensor,
     Value,
@@ -34,12 +37,18 @@ _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
 
 
-def analyse(view: View, module: Module, any_caller: bool = False) -> Recorder:
-    """Run a file's top level, then each of its functions once, and record their values and calls.
+Outside = Callable[[FunctionInfo], list[Arguments]]
+"""Gives the arguments that other files pass to a function."""
+
+
+def analyse(
+    view: View, module: Module, outside: Outside, any_caller: bool = False, keeps_calls: bool = False
+) -> Recorder:
+    """Run a file's top level, then each of its functions once, and record what is seen.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     """
-    recorder = Recorder(any_caller=any_caller)
+    recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls, outside=outside)
     with deep_stack():
         budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
         top = Frame(view, module, budget, names={}, recorder=recorder)
@@ -83,7 +92,7 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
-    # Names do not show the callers of a model. So each `forward` comes last, those of outer modules first, and then
+    # Names do not show what calls a model: each `forward` comes last, those of outer modules first. Behind them come
     # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
     made = {name for info in forwards for name in info.calls}
@@ -134,7 +143,7 @@ def _is_any(annotation: ast.expr | None) -> bool:
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
-"""Annotations that say nothing about the argument."""
+"""Annotations that say nothing of what is passed."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
@@ -203,7 +212,7 @@ def _receiver(module: Module, info: FunctionInfo) -> Value | None:
 
 def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     """Parameters without an annotation get the arguments of the calls in this file."""
-    seen = recorder.arguments.get((info.node.lineno, info.node.col_offset))
+    seen = [*recorder.arguments.get((info.node.lineno, info.node.col_offset), ()), *recorder.outside(info)]
     if not seen or inner.names is None:
         return
     if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):
@@ -214,12 +223,13 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
     if inner.receiver is not None:
         ordered = ordered[1:]
     device = functions.parameter_device(inner, info)
-    for index, arg in enumerate((*ordered, *args.kwonlyargs)):
-        says_all = arg.annotation is not None and not _is_any(arg.annotation)
+    whole = [arguments for arguments in seen if not arguments.unpacked]
+    for index, arg in enumerate((*ordered, *args.kwonlyargs) if whole else ()):
+        says_all = not _says_nothing(arg)
         if says_all and not _is_tensor(arg.annotation):
             continue
-        passed = [dict(keywords).get(arg.arg, positional[index] if index < min(len(positional), len(ordered)) else None)
-                  for positional, keywords in seen]  # fmt: skip
+        position = index if index < len(ordered) else None
+        passed = [arguments.get(arg.arg, position) for arguments in whole]
         if says_all:
             _number_or_not(inner, arg, passed)
             _on_host(inner, info, arg, passed)
@@ -229,10 +239,35 @@ def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None
             value = union(functions.any_such(_placed(value, device)) for value in _agreed(known))
             _refine(inner, arg, value, len(known) < len(passed))
             inner.names[arg.arg] = parameter_placed(info, arg.arg, inner.names[arg.arg])
+    _take_rest(inner, args, len(ordered), seen)
+
+
+def _take_rest(inner: Frame, args: ast.arguments, ordered: int, seen: list[Arguments]) -> None:
+    """`*args` and `**kwargs` without an annotation hold what the calls pass beyond the other parameters."""
+    assert inner.names is not None
+    if args.vararg is not None and _says_nothing(args.vararg):
+        values = [value for each in seen for value in (*each.positional[ordered:], *([each.rest] * each.unpacked))]
+        if any(value.tensor is not None for value in values):
+            inner.names[args.vararg.arg] = Sequence("tuple", _any_of(values))
+    if args.kwarg is not None and _says_nothing(args.kwarg):
+        own = {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+        values = [value for each in seen for name, value in each.keywords if name not in own]
+        values += [each.spread or UNKNOWN for each in seen if each.unpacked]
+        if any(value.tensor is not None for value in values):
+            inner.names[args.kwarg.arg] = Mapping(_any_of(values))
+
+
+def _any_of(values: list[Value]) -> Value:
+    members = [member for value in values for member in value.members]
+    return union(map(functions.any_such, _agreed(members)))
+
+
+def _says_nothing(arg: ast.arg) -> bool:
+    return arg.annotation is None or _is_any(arg.annotation)
 
 
 def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Make a parameter a tensor of one integer if all calls pass such tensors: `for t in times: step(x, t)`."""
+    """A parameter annotated as a tensor is a number's if that is what all calls pass: `for t in times: step(x, t)`."""
     assumed = (inner.names or {}).get(arg.arg)
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
@@ -240,7 +275,7 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU."""
+    """A tensor of a function that is this file's own is on the CPU if that is where all calls have it."""
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
         return
@@ -270,7 +305,7 @@ def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
 
 
 def _agreed(values: list[Value]) -> list[Value]:
-    """The tensors that several calls pass: one on an unknown device is assumed to be on the device of the others."""
+    """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
     devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
     device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
     if device not in (Device.CUDA, Device.MODEL):

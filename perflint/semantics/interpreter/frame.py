@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perflint.semantics.view import View
 
 DEFAULT_DEVICE = "torch.get_default_device()"
-"""The path of the device that `with torch.device(...)` and `torch.set_default_device` set."""
+"""The path of what `with torch.device(...)` and `torch.set_default_device` set."""
 
 _MOST_CALLS = 256
 """Calls of one function whose arguments are looked at."""
@@ -28,19 +28,22 @@ Names = dict[str, Value]
 """The values of plain names and attribute paths such as "self.mask"."""
 
 Outcome = tuple[str, Value]
-"""The full name of a callee, and the result of the call."""
+"""The full name of what was called, and what it returned."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps the values and calls of the file that is checked."""
+    """Keeps what the interpreter sees in the file that is checked."""
 
     values: dict[ast.expr, Value] = field(default_factory=dict)
     targets: dict[ast.Call, str] = field(default_factory=dict)
-    arguments: dict[tuple[int, int], list[tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]]]] = field(
-        default_factory=dict
-    )
-    """The arguments that calls in this file pass to its functions, by position of the function."""
+    arguments: dict[tuple[int, int], list[Arguments]] = field(default_factory=dict)
+    """The arguments that calls pass to the functions of this file, by position of the function."""
+    passed: dict[ast.Call, tuple[Value, Arguments]] = field(default_factory=dict)
+    """The callees and arguments of the calls of this file, if it `keeps_calls`."""
+    keeps_calls: bool = False
+    outside: Callable[[FunctionInfo], list[Arguments]] = field(default=lambda info: [])
+    """The arguments that other files pass to a function."""
     constructing: set[tuple[int, int]] = field(default_factory=set)
     """The functions that make modules, by position."""
     any_caller: bool = False
@@ -51,10 +54,10 @@ class Recorder:
     """Nodes that were run, those of called functions too."""
 
     def note(self, line: int, column: int, arguments: Arguments) -> None:
-        """Keep the arguments of a call to the function at a position, unless it may pass unknown ones."""
+        """Keep the arguments of a call of the function at a position."""
         seen = self.arguments.setdefault((line, column), [])
-        if len(seen) < _MOST_CALLS and not arguments.unpacked:
-            seen.append((arguments.positional, arguments.keywords))
+        if len(seen) < _MOST_CALLS:
+            seen.append(arguments)
 
 
 class Budget:
@@ -68,7 +71,7 @@ class Budget:
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}
-        """The arguments with which this file, and the code that it calls, call each function."""
+        """The ways in which this file, and what it calls, call each function."""
 
 
 class Frame:
@@ -127,7 +130,7 @@ class Frame:
         """True if it makes a module that is still on the CPU."""
         self.loops = 0
         self.filled: Names = {}
-        """The dicts and lists whose items the running loop replaces, all of them."""
+        """The dicts and lists of which the loop that runs stores each item anew."""
         self.narrowed: set[str] = set()
         """The items that tests have narrowed: "d[k]"."""
         self.returns: list[Value] = []
@@ -164,7 +167,7 @@ class Frame:
         return parts.body(self, cls)
 
     def rebind(self, node: ast.expr, value: Value) -> None:
-        """Bind an expression to the changed value of its object."""
+        """Let an expression stand for what the object that it names has become."""
         parts.rebind(self, node, value)
 
     def item(self, value: Value, index: Value) -> Value:
@@ -188,7 +191,7 @@ class Frame:
             outer, dot, _ = outer.rpartition(".")
 
     def forget_paths(self, names: Names, path: str) -> None:
-        """Forget the attributes of a name or path that gets a new value."""
+        """Drop what is known of the attributes of a name or path that is bound anew."""
         for inner in self.rooted.get(path, ()):
             names.pop(inner, None)
 

@@ -1,0 +1,127 @@
+"""Makes the summary of a file from its model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from perflint.findings import Heat
+from perflint.semantics.callers.summary import Call, FunctionKey, Summary
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.interpreter.functions import any_such
+from perflint.semantics.lattice import widen
+from perflint.semantics.values import Class, Function, Instance, Partial, Value
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
+
+
+def summarised(model: Model) -> Summary:
+    """The summary of the file of a model."""
+    maker = _Maker(model)
+    calls: dict[FunctionKey, list[Call]] = {}
+    for node in model.nodes(ast.Call):
+        for call in maker.calls(node):
+            calls.setdefault(call.callee, []).append(call)
+    memory, path = model.view.memory, model.module.path
+    loaded = {name: module.path for name, module in model.view.modules.items()}
+    return Summary(
+        path,
+        {callee: tuple(found) for callee, found in calls.items()},
+        dict(maker.overrides()),
+        {name: FunctionKey(loaded[facts.module], facts.qualname) for name, facts in memory.classes.items()},
+        loaded,
+        model.view.record,
+    )
+
+
+class _Maker:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def calls(self, node: ast.Call) -> Iterator[Call]:
+        """The calls of functions of the project that a call may make."""
+        passed = self._model.passed(node)
+        if passed is None:
+            return
+        callee, arguments = passed
+        for key, given in self._called(callee, arguments):
+            yield self._call(node, key, _kept(given))
+        for value in (*arguments.positional, *(value for _, value in arguments.keywords)):
+            for member in value.members:
+                if isinstance(member, Function):
+                    for key in self._key(member):
+                        yield self._call(node, key, None)
+
+    def overrides(self) -> Iterator[tuple[FunctionKey, tuple[FunctionKey, ...]]]:
+        """Each method of the file that overrides one of a base class of the project, and those that it overrides."""
+        module = self._model.module
+        for info in module.structure.classes.values():
+            bases = self._model.lineage(f"{module.name}.{info.qualname}")[1:] if info.node.bases else ()
+            for name in info.methods if bases else ():
+                found = tuple(key for base in bases for key in self._method(base, name))
+                if found:
+                    yield FunctionKey(module.path, f"{info.qualname}.{name}"), found
+
+    def _call(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
+        function = self._model.function(node)
+        while isinstance(function, ast.Lambda):
+            function = self._model.function(function)
+        module = self._model.module
+        info = None if function is None else module.function(function.lineno, function.col_offset)
+        caller = None if info is None else FunctionKey(module.path, info.qualname)
+        heat = self._model.heat(node)
+        if arguments is None and heat is Heat.COLD:
+            # A function is given away once and called often.
+            heat, caller = Heat.WARM, None
+        return Call(callee, caller, heat, module.path, node.lineno, arguments)
+
+    def _called(self, callee: Value, arguments: Arguments) -> Iterator[tuple[FunctionKey, Arguments]]:
+        for member in callee.members:
+            if isinstance(member, Partial):
+                merged = Arguments(
+                    (*member.positional, *arguments.positional),
+                    (*member.keywords, *arguments.keywords),
+                    arguments.unpacked,
+                    arguments.rest,
+                    arguments.spread,
+                )
+                yield from self._called(member.function, merged)
+            elif isinstance(member, Function):
+                for key in self._key(member):
+                    yield key, arguments
+            elif isinstance(member, (Class, Instance)):
+                found = self._run_by(member)
+                if found is not None:
+                    yield found, arguments
+
+    def _run_by(self, called: Class | Instance) -> FunctionKey | None:
+        """The method that a call of a class or an object of the project runs."""
+        names = ("__init__",) if isinstance(called, Class) else ("forward", "__call__")
+        lineage = self._model.lineage(called.name if isinstance(called, Class) else called.cls)
+        return next((key for name in names for base in lineage for key in self._method(base, name)), None)
+
+    def _key(self, function: Function) -> Iterator[FunctionKey]:
+        module = self._model.view.loaded(function.module)
+        if module is not None and "<" not in function.qualname:
+            yield FunctionKey(module.path, function.qualname)
+
+    def _method(self, cls: str, name: str) -> Iterator[FunctionKey]:
+        """A method that a class of the project defines itself."""
+        facts = self._model.view.memory.classes.get(cls)
+        module = None if facts is None else self._model.view.loaded(facts.module)
+        info = None if module is None or facts is None else module.klass(facts.qualname)
+        if module is not None and info is not None and name in info.methods:
+            yield FunctionKey(module.path, info.methods[name].qualname)
+
+
+def _kept(arguments: Arguments) -> Arguments:
+    """Arguments as other calls may pass them: which number or text it is does not matter."""
+    return Arguments(
+        tuple([any_such(widen(value)) for value in arguments.positional]),
+        tuple([(name, any_such(widen(value))) for name, value in arguments.keywords]),
+        arguments.unpacked,
+        widen(arguments.rest),
+        arguments.spread,
+    )

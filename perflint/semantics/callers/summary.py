@@ -1,0 +1,54 @@
+"""The summary of one file for the files that it calls.
+
+A summary follows from the texts of the project alone: the file is run without knowledge of its own callers. So it is
+the same whoever asks for it, and all checks of a run share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from perflint.findings import Heat
+from perflint.frozen import dataclass
+from perflint.semantics.facts.arguments import Arguments
+from perflint.semantics.view import Record
+
+
+class FunctionKey(NamedTuple):
+    """A function of the project: its file, and its qualified name there."""
+
+    path: Path
+    qualname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function of the project, as its file alone shows it."""
+
+    callee: FunctionKey
+    caller: FunctionKey | None
+    """The function around the call; None at the top level."""
+    heat: Heat
+    """How often the call runs. WARM: as often as its caller, which may be called from other files."""
+    path: Path
+    line: int
+    arguments: Arguments | None = None
+    """None if the call is made by other code, which is given the function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The calls of one file, and what its classes override."""
+
+    path: Path
+    calls: Mapping[FunctionKey, tuple[Call, ...]]
+    overrides: Mapping[FunctionKey, tuple[FunctionKey, ...]]
+    """The methods of base classes of the project that a method of the file overrides."""
+    classes: Mapping[str, FunctionKey]
+    """The places of the classes of the project that arguments may be objects of, by full name."""
+    modules: Mapping[str, Path]
+    """The files of the modules that arguments may be functions of, by full name."""
+    record: Record
+    """The reads that the summary rests on."""
