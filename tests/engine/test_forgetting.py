@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,9 +83,9 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[weakref.ref[Model]]
     made: list[weakref.ref[Model]] = []
     begin = Model.__init__
 
-    def noted(self: Model, source: Source, project: Project, any_caller: bool = False) -> None:
+    def noted(self: Model, *arguments: Any, **settings: Any) -> None:
         made.append(weakref.ref(self))
-        begin(self, source, project, any_caller)
+        begin(self, *arguments, **settings)
 
     monkeypatch.setattr(Model, "__init__", noted)
     was_on = gc.isenabled()

@@ -1,0 +1,228 @@
+"""Calls across files: how often they make a line run, and the values that they pass."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.semantics.values import Tensor
+from perflint.source.text import Source
+
+HELPER = """\
+import torch
+
+def read(x):
+    return x.sum().item()
+"""
+METER = """\
+import torch
+
+class Meter:
+    def update(self, **kwargs):
+        for name, value in kwargs.items():
+            if isinstance(value, torch.Tensor):
+                value = value.item()
+"""
+STEPS = """\
+from {module} import {name}
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+def model_of(folder: Path, name: str, files: dict[str, str]) -> Model:
+    for each, text in files.items():
+        path = folder / each
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return Model(Source(str(folder / name), files[name]), Project(folder / each for each in files))
+
+
+def read_of(model: Model) -> ast.Call:
+    """The `.item()` of a file."""
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call).endswith(".item()"))
+    return read
+
+
+def steps(module: str, name: str, call: str) -> str:
+    return STEPS.format(module=module, name=name, call=call)
+
+
+@dataclass
+class Heats:
+    """The heat of the `.item()` in `nets/ops.py`, by what the other files hold."""
+
+    name: str
+    heat: str
+    files: dict[str, str]
+    ops: str = HELPER
+
+
+ONCE = "from nets.ops import read\nimport torch\nread(torch.zeros(3))\n"
+UNKNOWN = "from nets.ops import read\ndef use(x):\n    return read(x)\n"
+CASES = [
+    Heats("a step", "hot", {"train.py": steps("nets.ops", "read", "read(loss)")}),
+    Heats("a step by another name", "hot", {"train.py": steps("nets", "ops", "ops.read(loss)")}),
+    Heats("a step and a top level", "hot", {"train.py": steps("nets.ops", "read", "read(loss)"), "once.py": ONCE}),
+    Heats("behind a guard", "cold", {"train.py": steps("nets.ops", "read", "if step % 100 == 0: read(loss)")}),
+    Heats("the top level alone", "cold", {"once.py": ONCE}),
+    Heats("a function without callers", "warm", {"use.py": UNKNOWN}),
+    Heats("a function that is called once", "cold", {"use.py": UNKNOWN + "use(1)\n"}),
+    Heats("a function that a step calls", "hot", {"use.py": UNKNOWN, "train.py": steps("use", "use", "use(loss)")}),
+    Heats(
+        "a chain of three files",
+        "hot",
+        {
+            "use.py": UNKNOWN,
+            "more.py": "from use import use\ndef more(x):\n    return use(x)\n",
+            "train.py": steps("more", "more", "more(loss)"),
+        },
+    ),
+    Heats(
+        "files that call each other",
+        "warm",
+        {
+            "use.py": UNKNOWN + "from other import other\ndef f(x): other(x)\n",
+            "other.py": "from use import use\ndef other(x): use(x)\n",
+        },
+    ),
+    Heats(
+        "tests do not count",
+        "warm",
+        {"tests/test_ops.py": "from nets.ops import read\ndef test_it():\n    read(1)\n", "use.py": UNKNOWN},
+    ),
+    Heats(
+        "what a package exports is used by others, too",
+        "warm",
+        {"nets/__init__.py": "from .ops import read\n", "once.py": ONCE},
+    ),
+    Heats("given away at the top level", "warm", {"once.py": "from nets.ops import read\nregister(read)\n"}),
+    Heats("given away in a step", "hot", {"train.py": steps("nets.ops", "read", "apply(read, loss)")}),
+    Heats(
+        "a file that mentions the name otherwise", "warm", {"once.py": ONCE, "other.py": "def f(x):\n    x.read()\n"}
+    ),
+    Heats(
+        "another function of that name",
+        "warm",
+        {"use.py": UNKNOWN, "train.py": "def read(x): pass\n" + steps("nets", "ops", "read(loss)")},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_heat(case: Heats, tmp_path: Path) -> None:
+    model = model_of(tmp_path, "nets/ops.py", {"nets/__init__.py": "", **case.files, "nets/ops.py": case.ops})
+    assert model.heat(read_of(model)).value == case.heat
+
+
+METHODS = """\
+class Base:
+    def run(self, x):
+        return self.finish(x)
+
+    def finish(self, x):
+        return x
+
+def train(model, loader, optimizer):
+    work = Base()
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        work.run(loss)
+"""
+OVERRIDING = """\
+from nets.base import Base
+class Own(Base):
+    def finish(self, x):
+        return x.sum().item()
+"""
+
+
+def test_a_method_that_overrides_one_runs_as_often(tmp_path: Path) -> None:
+    files = {"nets/__init__.py": "", "nets/base.py": METHODS, "nets/ops.py": OVERRIDING}
+    model = model_of(tmp_path, "nets/ops.py", files)
+    assert model.heat(read_of(model)).value == "hot"
+    files["nets/base.py"] = METHODS.replace("work.run(loss)", "pass")
+    model = model_of(tmp_path, "nets/ops.py", files)
+    assert model.heat(read_of(model)).value == "warm"
+
+
+@dataclass
+class Passes:
+    """The tensor that `.item()` reads in `ops.py`: its device and evidence, or "" for anything but a tensor."""
+
+    name: str
+    shown: str
+    call: str
+    ops: str = HELPER
+    files: dict[str, str] = field(default_factory=dict)
+
+
+ARGUMENTS = [
+    Passes("a loss", "model USE", "read(loss)"),
+    Passes("a tensor of the GPU", "cuda ANNOTATION", "read(torch.zeros(3, device='cuda'))"),
+    Passes("a tensor of the CPU", "cpu ANNOTATION", "read(torch.zeros(3))"),
+    Passes("a NumPy array", "", "read(numpy.zeros(3))"),
+    Passes("something unknown", "caller USE", "read(unknown())", HELPER.replace("x.sum()", "x.detach()")),
+    Passes("by keyword", "cuda ANNOTATION", "read(x=torch.zeros(3, device='cuda'))"),
+    Passes("partial", "cuda ANNOTATION", "functools.partial(read, torch.zeros(3, device='cuda'))()"),
+]
+
+
+@pytest.mark.parametrize("case", ARGUMENTS, ids=lambda case: case.name)
+def test_arguments(case: Passes, tmp_path: Path) -> None:
+    train = "import functools, numpy, torch\n" + steps("nets.ops", "read", case.call)
+    files = {"nets/__init__.py": "", "train.py": train, "nets/ops.py": case.ops, **case.files}
+    model = model_of(tmp_path, "nets/ops.py", files)
+    read = read_of(model).func
+    assert isinstance(read, ast.Attribute)
+    value = model.value(read.value).tensor
+    assert ("" if value is None else f"{value.device.value} {value.evidence.name}") == case.shown
+
+
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [("meter.update(loss=loss)", "model"), ("meter.update(loss=1.0)", None), ("meter.update(**values)", None)],
+)
+def test_keyword_arguments(call: str, device: str | None, tmp_path: Path) -> None:
+    train = "meter = None\n" + steps("nets.meter", "Meter", f"meter = Meter(); {call}")
+    files = {"nets/__init__.py": "", "nets/meter.py": METER, "train.py": train}
+    model = model_of(tmp_path, "nets/meter.py", files)
+    value = model.parameters(model.function(read_of(model)))[1]["kwargs"]  # type: ignore[arg-type]
+    found = [each for each in value.element.members if isinstance(each, Tensor)]  # type: ignore[attr-defined]
+    assert [each.device.value for each in found] == ([device] if device else [])
+
+
+def test_the_calls_are_shown(tmp_path: Path) -> None:
+    files = {"nets/__init__.py": "", "nets/ops.py": HELPER, "use.py": UNKNOWN}
+    files["train.py"] = steps("use", "use", "use(loss)")
+    model = model_of(tmp_path, "nets/ops.py", files)
+    (info,) = model.module.structure.functions.values()
+    chain = model.chain(info)
+    assert chain is not None
+    assert chain.places(tmp_path / "nets" / "ops.py") == ["use.py:3", "train.py:8"]
+    assert {path.name for path in model.view.record.paths} >= {"use.py", "train.py"}
+
+
+def test_an_overlay_has_summaries_of_its_own(tmp_path: Path) -> None:
+    files = {"nets/__init__.py": "", "nets/ops.py": HELPER, "train.py": steps("nets.ops", "read", "read(loss)")}
+    model = model_of(tmp_path, "nets/ops.py", files)
+    assert model.heat(read_of(model)).value == "hot"
+    project = model.view.project.overlay({tmp_path / "train.py": "from nets.ops import read\ndef f(x): read(x)\n"})
+    changed = Model(Source(str(tmp_path / "nets/ops.py"), HELPER), project)
+    assert changed.heat(read_of(changed)).value == "warm"
+    undone = Model(
+        Source(str(tmp_path / "nets/ops.py"), HELPER), project.overlay({tmp_path / "train.py": files["train.py"]})
+    )
+    assert undone.heat(read_of(undone)).value == "hot"
