@@ -206,48 +206,74 @@ def _mark_constructing(structure: Structure) -> None:
     """Follow the constructors into the methods, and the private functions, that nothing else of the file uses."""
     callers: dict[str, list[FunctionInfo]] = {}
     helpers: dict[str, list[FunctionInfo]] = {}
-    changed: list[str] = []
+    changed: list[FunctionInfo] = []
     for info in structure.functions.values():
         for name in info.calls:
             callers.setdefault(name, []).append(info)
         if info.owner and info.name in CONSTRUCTORS:
             info.constructs = True
-            changed += info.calls
+            changed.append(info)
         elif info.owner or info.name.startswith("_"):
             helpers.setdefault(info.name, []).append(info)
-    if not changed:
+    if not any(info.calls for info in changed):
         return
-    for name in _used_otherwise(structure, helpers.keys()):
+    otherwise, bound = _used_without_call(structure, helpers.keys())
+    for name in otherwise:
         del helpers[name]
+    for info, names in bound.items():
+        for name in names:
+            callers.setdefault(name, []).append(info)
     while changed:
-        name = changed.pop()
-        if name in helpers and all(caller.constructs for caller in callers[name]):
-            for info in helpers.pop(name):
-                info.constructs = True
-                changed += info.calls
+        caller = changed.pop()
+        for name in caller.calls | bound.get(caller, set()):
+            if name in helpers and all(each.constructs for each in callers[name]):
+                for info in helpers.pop(name):
+                    info.constructs = True
+                    changed.append(info)
 
 
-def _used_otherwise(structure: Structure, names: KeysView[str]) -> set[str]:
-    """Those names that stand for more than a call in a function, of a plain name or of `self`."""
+def _used_without_call(
+    structure: Structure, names: KeysView[str]
+) -> tuple[set[str], dict[FunctionInfo, set[str]]]:
+    """Those names that stand for more than a call in a function, of a plain name or of `self`.
+
+    Apart from these, the methods that functions bind to a name, which they call: `init = self.compute`.
+    """
     found: set[str] = set()
+    bound: dict[FunctionInfo, set[str]] = {}
     for node in (*structure.nodes.get(ast.Attribute, ()), *structure.nodes.get(ast.Name, ())):
         name = node.attr if isinstance(node, ast.Attribute) else node.id
         if name not in names or name in found:
             continue
         owner = node.value if isinstance(node, ast.Attribute) else None
         parent = structure.parents.get(node)
-        is_call = isinstance(parent, ast.Call) and parent.func is node
         of_self = owner is None or (isinstance(owner, ast.Name) and owner.id == "self")
-        if not (is_call and of_self and _in_function(structure, node)):
+        function = _function_around(structure, node) if of_self else None
+        if function is not None and isinstance(parent, ast.Call) and parent.func is node:
+            continue
+        if function is not None and owner is not None and _name_bound(parent) in function.calls:
+            bound.setdefault(function, set()).add(name)
+        else:
             found.add(name)
-    return found
+    return found, bound
 
 
-def _in_function(structure: Structure, node: ast.AST) -> bool:
+def _name_bound(statement: ast.AST | None) -> str:
+    """The plain name that an assignment binds; empty for anything else."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.expr = statement.targets[0]
+    elif isinstance(statement, ast.AnnAssign):
+        target = statement.target
+    else:
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _function_around(structure: Structure, node: ast.AST) -> FunctionInfo | None:
     outer = structure.parents.get(node)
     while outer is not None and not isinstance(outer, _FUNCTIONS):
         outer = structure.parents.get(outer)
-    return outer is not None
+    return None if outer is None else structure.functions.get((outer.lineno, outer.col_offset))
 
 
 class _Walker:

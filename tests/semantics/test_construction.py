@@ -11,6 +11,7 @@ from perflint.source.text import Source
 CODE = """
 import torch
 from torch import nn
+from typing import Callable
 
 class Mixin:
     def __init__(self):
@@ -28,6 +29,21 @@ class Layer(nn.Linear, Mixin):
         self.passed_on("made")
         self.reset_parameters()
         self.hook(self.handed)
+        fill: Callable = self.bound
+        start = self.bound_twice
+        kept = self.bound_and_kept
+        fill("made")
+        start("made")
+        self.later = kept
+    def bound(self, word):
+        "made"
+    def bound_twice(self, word):
+        "runs"
+    def bound_and_kept(self, word):
+        "runs"
+    def again(self):
+        start = self.bound_twice
+        start("runs")
     def reset_parameters(self):
         "made"
     def forward(self, x):
@@ -83,5 +99,5 @@ def test_what_only_constructors_call_makes_the_module() -> None:
         for node in model.nodes(ast.Constant)
         if node.value in ("made", "runs")
     }
-    assert len(seen) == 24
+    assert len(seen) == 30
     assert seen == {place: place.endswith("made") for place in seen}
