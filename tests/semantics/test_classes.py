@@ -120,6 +120,34 @@ class Cache:
         self.rows.append(x)
         self.pair[0] = host
 
+class Schedule:
+    def __init__(self):
+        self.sigmas = torch.linspace(0, 1, 10)
+        self.steps = torch.linspace(0, 1, 10)
+        self.seen = torch.linspace(0, 1, 10)
+        self.left = torch.linspace(0, 1, 10)
+        self.branched = torch.linspace(0, 1, 10)
+    def prepare(self, device="cuda:0", early=False):
+        self.sigmas = torch.linspace(0, 1, 5).cuda()
+        self.seen = torch.linspace(0, 1, 5).cuda()
+        self.left = torch.linspace(0, 1, 5).cuda()
+        self.steps = torch.linspace(0, 1, 5).cuda()
+        self.branched = torch.linspace(0, 1, 5).cuda()
+        self.look()
+        self.sigmas = self.sigmas.cpu()
+        self.seen = self.seen.cpu()
+        if early:
+            self.branched = self.branched.cpu()
+            return
+        self.left = self.left.cpu()
+    def look(self):
+        self.seen           # -> tensor float 1
+    def use(self):
+        self.sigmas         # -> cpu float 1
+        self.steps          # -> tensor float 1
+        self.left           # -> tensor float 1
+        self.branched       # -> tensor float 1
+
 class A:
     def f(self): return 1
 class B(A):

@@ -14,12 +14,13 @@ from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move
+from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
 from perflint.rules.sync._indices import Index, indices
 from perflint.rules.worth import sentence
+from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Device, Instance, Value
+from perflint.semantics.values import NONE, Device, Instance, Value
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
@@ -147,6 +148,7 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     if created is not None and created not in _CREATED:
         return None
     destination = moved.device or moved.other
+    there = None if destination is None else _if_given(site.value(destination))
     value = site.receiver if site.receiver is not None else site.value(receiver)
     source = host_confidence(value, None if destination is None else site.value(destination))
     if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
@@ -154,8 +156,18 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
         source = Confidence.MEDIUM
     if source is None:
         return None
+    place = moved.confidence
+    if there is not None and source is not Confidence.LOW:
+        # A parameter for the device of a tensor that the CPU makes is there to be used.
+        place = place_confidence(there) or place
     # `torch.as_tensor(x)` of unknown data may be a tensor of the GPU already.
-    return weakest(lowered(source) if created is Content.DATA else source, moved.confidence)
+    return weakest(lowered(source) if created is Content.DATA else source, place)
+
+
+def _if_given(place: Value) -> Value | None:
+    """The device of a parameter that may be None, if it is not; None for other values."""
+    given = [member for member in place.members if member != NONE]
+    return union(given) if 0 < len(given) < len(place.members) else None
 
 
 def _is_given(value: Value) -> bool:

@@ -91,7 +91,8 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
         autograd.note(frame, receiver, target.attr, value)
     if isinstance(receiver, Instance) and receiver == frame.receiver and frame.owner:
-        self_attributes.note_attribute(frame, target.attr, value)
+        if not self_attributes.is_passing(frame, target):
+            self_attributes.note_attribute(frame, target.attr, value)
 
 
 def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:

@@ -10,7 +10,7 @@ from perflint.semantics.interpreter import functions
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.interpreter.members import bound
-from perflint.semantics.structure import CONSTRUCTORS
+from perflint.semantics.structure import CONSTRUCTORS, Structure, path_of, walk
 from perflint.semantics.values import Device, Evidence, Function, Instance, Tensor, Value
 
 
@@ -19,6 +19,50 @@ def note_attribute(frame: Frame, name: str, value: Value) -> None:
     facts = facts_of(frame, frame.owner)
     if facts is not None:
         facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
+
+
+def is_passing(frame: Frame, target: ast.Attribute) -> bool:
+    """True if other methods do not see the value of an assignment: its block assigns the attribute again.
+
+    `self.table = make().to(device)`, then `self.table = self.table.cpu()`.
+    """
+    structure = frame.module.structure
+    known = structure.passing.get(target)
+    if known is None:
+        known = structure.passing[target] = _is_replaced(structure, target)
+    return known
+
+
+def _is_replaced(structure: Structure, target: ast.Attribute) -> bool:
+    statement = structure.parents.get(target)
+    block = _block(structure, statement) if isinstance(statement, ast.Assign) else []
+    start = block.index(statement) + 1 if statement in block else len(block)
+    later = block[start : start + _LONGEST_GAP]
+    for index, other in enumerate(later):
+        if isinstance(other, ast.Assign) and any(path_of(each) == path_of(target) for each in other.targets):
+            return not any(_shows(structure, node, target.attr) for each in later[:index] for node in walk(each))
+    return False
+
+
+_LONGEST_GAP = 64
+"""Statements after an assignment among which another one to the same attribute is looked for."""
+
+
+def _block(structure: Structure, statement: ast.stmt) -> list[ast.stmt]:
+    """The block that a statement stands in."""
+    around = structure.parents.get(statement)
+    blocks = (getattr(around, name, None) for name in ("body", "orelse", "finalbody"))
+    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
+
+
+def _shows(structure: Structure, node: ast.AST, name: str) -> bool:
+    """True if a node leaves the function, or calls a method of the file that reads an attribute of `self`."""
+    if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    methods = structure.methods.get(node.func.attr, ())
+    return any(name in method.uses.get("self", ()) for method in methods)
 
 
 def set_attribute(frame: Frame, receiver: Value, name: str, value: Value) -> None:
