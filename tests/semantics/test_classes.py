@@ -148,6 +148,20 @@ class Schedule:
         self.left           # -> tensor float 1
         self.branched       # -> tensor float 1
 
+class Schedule:
+    def __init__(self):
+        self.timesteps = torch.arange(1000)
+    def set_timesteps(self, n: int, device: torch.device | None = None):
+        self.timesteps = torch.arange(n).to(device)
+    def step(self, timestep: int, t=None, prev_timestep: int | Tensor = 0):
+        timestep            # -> caller int 0
+        t                   # -> caller int 0
+        prev_timestep       # -> caller int 0
+    def named(self, timestep: str, n: int, time: int):
+        timestep            # -> str
+        n                   # -> int
+        time                # -> int
+
 class A:
     def f(self): return 1
 class B(A):

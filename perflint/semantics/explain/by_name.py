@@ -46,7 +46,13 @@ def of_parameter(info: FunctionInfo, arg: ast.arg, value: Value) -> tuple[Entry,
         return _all(named.entry_behind(arg.arg, value) if arg.annotation is None else None)
     if tensor.device is Device.MODEL and not tensor.leaf:
         return _all(conventions.is_batch_hook(info.name) or conventions.gets_batch(info.name))
-    return _all(named.entry_behind(arg.arg, value) or _on_cpu(info, tensor))
+    return _all(named.entry_behind(arg.arg, value) or _on_cpu(info, tensor) or of_schedule(arg, value))
+
+
+def of_schedule(arg: ast.arg, value: Value) -> Entry | None:
+    """The convention by which a parameter is an item of the schedule of its object."""
+    is_item = isinstance(value, Tensor) and value.rank == 0 and value.evidence is Evidence.CONVENTION
+    return conventions.is_time_step(arg.arg) if is_item else None
 
 
 def _on_cpu(info: FunctionInfo, tensor: Tensor) -> Entry | None:

@@ -285,6 +285,9 @@ class Reasons:
     def _said_of(self, function: FunctionNode, info: FunctionInfo, arg: ast.arg, value: Value) -> str:
         if info.owner and isinstance(value, (Instance, Class)) and arg is next(iter(_ordered(function)), None):
             return "the object itself" if isinstance(value, Instance) else "the class itself"
+        item = by_name.of_schedule(arg, value)
+        if item is not None:
+            return f"by its name, it {item.why}"
         if arg.annotation is not None:
             told = annotated(self._frame, arg.annotation)
             if not isinstance(told, Unknown) or isinstance(value, Unknown):

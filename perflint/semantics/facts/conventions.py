@@ -247,6 +247,11 @@ def means_no_gpu(flag: str) -> Entry | None:
 
 
 @cache
+def is_time_step(name: str) -> Entry | None:
+    """Why a parameter is an item of the tensor `timesteps` of its object."""
+    return concept("time-step").of(name)
+
+
 def is_device(name: str) -> Entry | None:
     """Why a value is a device: `device`, `DEVICE`, `base_device`."""
     return concept("device").of(name.lower())

@@ -9,7 +9,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.facts.conventions import gets_batch, is_on_cpu
 from perflint.semantics.facts.named import parameter_placed
 from perflint.semantics.facts.tensors import device_of
-from perflint.semantics.interpreter import autograd, decorators
+from perflint.semantics.interpreter import autograd, decorators, schedules
 from perflint.semantics.interpreter.annotations import annotated, parameter
 from perflint.semantics.interpreter.frame import Frame, Names, parts
 from perflint.semantics.interpreter.lineage import decorator_names, is_module, is_module_part
@@ -323,7 +323,7 @@ def _parameters(inner: Frame, info: FunctionInfo, function: Function, arguments:
             names[arg.arg] = default
         else:
             near = Device.CALLER if is_on_cpu(arg.arg) else device
-            names[arg.arg] = parameter(inner, info, arg, default, near)
+            names[arg.arg] = schedules.item(inner, arg.arg, parameter(inner, info, arg, default, near))
             if passed is not None:
                 names[arg.arg] = refine(passed, names[arg.arg])
             if arguments is not None and arguments.spread is not None and arg.arg in filled:

@@ -169,3 +169,58 @@ class Rows(nn.Module):
             chosen = order[level]
             boxes = boxes + boxes[chosen]
         return boxes[row], boxes[part], part.item()
+
+
+class TimeTable:
+    """Its callers iterate over `timesteps`, whatever the annotations say."""
+
+    def __init__(self):
+        self.alphas = torch.linspace(0, 1, 1000)
+        self.timesteps = torch.arange(1000)
+
+    def set_timesteps(self, count: int, device=None):
+        self.timesteps = torch.linspace(0, 999, count, dtype=torch.int64).to(device)
+
+    def step(self, noise: torch.Tensor, timestep: int, sample: torch.Tensor):
+        alpha = self.alphas[timestep]  # error: TPF119
+        previous = timestep - 20
+        before = self.alphas[previous]  # error: TPF119
+        return sample - alpha * noise - before
+
+    def at(self, step: int):
+        return self.alphas[step]
+
+    def weighted(self, timestep: str):
+        return self.alphas[timestep == "last"]
+
+
+class TimeTableOnCpu:
+    def __init__(self):
+        self.alphas = torch.linspace(0, 1, 1000)
+        self.timesteps = torch.arange(1000)
+
+    def step(self, noise: torch.Tensor, timestep: int, sample: torch.Tensor):
+        return sample - self.alphas[timestep] * noise
+
+
+class Steps:
+    """Its time steps are a number."""
+
+    def __init__(self):
+        self.alphas = torch.linspace(0, 1, 1000)
+        self.timesteps = 1000
+
+    def step(self, noise: torch.Tensor, timestep: int, sample: torch.Tensor):
+        return sample - self.alphas[timestep] * noise
+
+
+class Diffusion(torch.nn.Module):
+    """Its `forward` gets one time step for each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("timesteps", torch.arange(1000))
+        self.register_buffer("alphas", torch.linspace(0, 1, 1000))
+
+    def forward(self, x: torch.Tensor, t):
+        return x * self.alphas[t]

@@ -77,7 +77,36 @@ class Attention(nn.Module):
         return x
 
 
+class Schedule:
+    """A table that is computed with NumPy, on a device that callers may name."""
+
+    def set_steps(self, count: int, device: str | torch.device | None = None):
+        self.steps = torch.from_numpy(np.linspace(0, 999, count)).to(device)
+
+    def set_more(self, count: int, device=None):
+        table = torch.from_numpy(np.linspace(0, 999, count))
+        self.more = table.to(device=device, dtype=torch.int64)
+
+
 # Look-alikes.
+
+
+class Frequencies(nn.Module):
+    """While a module is made, its tensors are on the CPU, and so is a device that is not named."""
+
+    def __init__(self, config, device=None):
+        super().__init__()
+        compute = self.of_base
+        self.register_buffer("inverse", compute(config, device))
+
+    @staticmethod
+    def of_base(config, device=None):
+        inverse = 1.0 / torch.from_numpy(np.arange(0, config.size, 2))
+        return inverse.to(device)
+
+
+def named_or_not(x: torch.Tensor, y: torch.Tensor, device: torch.device | None = None):
+    return x.to(device), (x + y).to(device), x.cpu().to(None)
 
 
 def train_well(model: nn.Module, dataset, optimizer):
