@@ -29,7 +29,7 @@ def _is_on_device(model: Model, call: ast.Call) -> bool:
 
 
 def _is_made_there(model: Model, owner: ast.expr) -> bool:
-    """True if all that a name may be bound to was moved to the device where it was bound."""
+    """True if each assignment to a name moves the value to the device."""
     if not isinstance(owner, ast.Name):
         return False
     origins = flow_around(model, owner).origins(owner)

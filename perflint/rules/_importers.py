@@ -1,4 +1,4 @@
-"""The files of a project that import a module, and what their text says."""
+"""The files of a project that import a module, and their texts."""
 
 from __future__ import annotations
 

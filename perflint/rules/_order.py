@@ -26,7 +26,7 @@ _OTHERS = frozenset(
 def may_swap(model: Model, *expressions: ast.expr) -> bool:
     """True if evaluating expressions of one statement in any other order gives the same values.
 
-    It does where none has effects, and where the others cannot notice the effects of the only one that has.
+    It does if none of them has effects, or if only one has and the others do not depend on these effects.
     """
     active = [each for each in expressions if has_effects(model, each)]
     if not active:

@@ -1,4 +1,4 @@
-"""Where an expression stands: what is around it, and which loops."""
+"""The place of an expression: the nodes and the loops around it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
 def removal(model: Model, statement: ast.stmt) -> Edit | None:
     """The deletion of a statement, together with an `if` that would hold nothing else.
 
-    None where another block would be left empty, or where the test of the `if` may have effects.
+    None if another block would be left empty, or if the test of the `if` may have effects.
     """
     block = block_of(model, statement)
     while len(block) == 1:

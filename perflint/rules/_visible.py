@@ -1,4 +1,4 @@
-"""Who can see a plain name: the function that binds it alone, or other functions and files as well."""
+"""The code that can see a plain name: only the function that binds it, or other functions and files as well."""
 
 from __future__ import annotations
 

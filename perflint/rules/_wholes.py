@@ -18,7 +18,7 @@ _PARTS = frozenset({"split", "chunk", "unbind", "tensor_split"})
 
 
 def whole_of(site: CallSite) -> ast.expr | None:
-    """The tensor from before the innermost loop of which a copy takes one part in each turn; None for all others.
+    """The tensor from before the innermost loop that is copied part by part, one in each turn; None if there is none.
 
     `x` of `for i in range(n): x[i].cpu()`, of `for y in x: y.cpu()` and of `for y in x.split(2): y.cpu()`.
     """

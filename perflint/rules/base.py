@@ -83,7 +83,7 @@ class Rule(ABC):
     """The bad habit in kebab case: "allow <name>" reads well. The file is named alike."""
     effect: ClassVar[Effect]
     severity: ClassVar[Severity]
-    """The highest that a row of `measured` deserves, where there is one (a test holds that)."""
+    """The highest severity that a row of `measured` deserves, if there are rows (a test checks that)."""
     measured: ClassVar[tuple[str, ...]] = ()
     """Steps of programs in `worth.toml` that the pattern was timed in, those to quote first."""
     costs: ClassVar[str | None] = ""

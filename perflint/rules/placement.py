@@ -256,7 +256,7 @@ def _to(site: CallSite) -> Move | None:
         return None
     proven = by_keyword is not None or all(_is_device(member) for member in value.members)
     if not proven and not names_device(first):
-        # It may as well be a dtype.
+        # It may also be a dtype.
         return None
     # With `device` as a keyword the first position is that of `dtype`.
     shift = 0 if by_keyword is None else 1
@@ -307,7 +307,7 @@ _KEEPS_DEVICE = frozenset(
 def creator(site: Site, node: ast.expr) -> ast.Call | None:
     """The call of a factory or constructor that made a tensor which was only reshaped or cast since.
 
-    None where something else made it, or where the call says on which device.
+    None if something else made it, or if the call says on which device.
     """
     while True:
         if isinstance(node, ast.Subscript) or (

@@ -189,13 +189,13 @@ def _a(device: str) -> str:
 
 @cache
 def cost(name: str) -> Cost:
-    """The row of that name. Raises KeyError where there is none."""
+    """The row of that name. Raises KeyError if there is none."""
     return _cost(name, _table("rows", name))
 
 
 @cache
 def grid(name: str) -> Grid:
-    """The grid of that name. Raises KeyError where there is none."""
+    """The grid of that name. Raises KeyError if there is none."""
     return _grid(name, _table("grids", name))
 
 

@@ -254,16 +254,16 @@ _CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn
 
 
 def widen(value: Value, depth: int = _DEEPEST_VALUE) -> Value:
-    """A value without what lies too deep in it, so that values that are built on values stay small."""
+    """A value without its parts that are nested too deep, so that values that are built on values stay small."""
     if value.weight < (2 << depth) - 1:
-        # Whatever lies too deep weighs more.
+        # A value with parts that are too deep weighs more.
         return value
     if isinstance(value, Instance):
         if value.arguments is None:
             return value
         if depth == 0:
             return Instance(value.cls, None, value.origin)
-        # A container is no more than the modules in it.
+        # A container does not count as a level: it only holds modules.
         inner_depth = depth if value.cls in _CONTAINERS else depth - 1
         kept = _widen_named(value.arguments[:_MOST_ITEMS], inner_depth)
         return value if kept == value.arguments else Instance(value.cls, kept, value.origin)
@@ -323,9 +323,9 @@ def join_devices(left: Device, right: Device) -> Device:
         return left
     both = {left, right}
     if both == {Device.CUDA, Device.MODEL}:
-        # A module's device is the GPU in what is linted.
+        # The device of a module is assumed to be the GPU.
         return Device.MODEL
-    # What one caller is known to have put on the device is no less likely to be there for the others.
+    # If one caller passes a tensor on the GPU, the others probably do so, too.
     return Device.CALLER if both in ({Device.CUDA, Device.CALLER}, {Device.MODEL, Device.CALLER}) else Device.UNKNOWN
 
 

@@ -1,7 +1,7 @@
 """Answers that are needed again and again while a file is checked.
 
 The model of the file keeps them until it is closed. No module of perflint remembers a file, so no check depends on
-what was checked before.
+earlier checks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def once_per_node(ask: Callable[[_About, _Node], _Answer]) -> Callable[[_About, 
     """Remember the answer for each node.
 
     A rule that looks through the loop, function or file around each of its sites takes time that is quadratic in
-    them. So it asks once what it needs to know about that code.
+    them. So it asks each question about that code once.
     """
 
     @wraps(ask)

@@ -155,7 +155,7 @@ class Model:
         return False
 
     def site_like(self, site: Site) -> Site | None:
-        """The site of this model that another model of the file has; None if there is none here."""
+        """The site of this model that is the same as a site of another model of the file; None if it has none."""
         return _sites_by_key(self).get(site.key)
 
     @cached_property
@@ -167,7 +167,7 @@ class Model:
         return compiled.compiled_functions(self.view, self.module, self._recorder, self.source.text)
 
     def says(self, *words: str) -> bool:
-        """True if the text of the file contains one of some words: evidence of what code in it does."""
+        """True if the text of the file contains one of some words, as evidence about its code."""
         return any(word in self.source.text for word in words)
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
@@ -187,7 +187,7 @@ class Model:
         return self._recorder.values.get(node, UNKNOWN)
 
     def is_evaluated(self, node: ast.expr) -> bool:
-        """True if the interpreter came to an expression; where it did not, its value is unknown."""
+        """True if the interpreter reached an expression; if not, its value is unknown."""
         return node in self._recorder.values
 
     def parameters(self, function: FunctionNode) -> tuple[Names, Names]:
@@ -200,7 +200,7 @@ class Model:
         return known
 
     def target(self, call: ast.Call) -> str:
-        """The full name of what is called, as in `CallSite.target`; empty when unknown."""
+        """The full name of a callee, as in `CallSite.target`; empty when unknown."""
         return self._recorder.targets.get(call, "")
 
     def call(self, node: ast.Call) -> CallSite:
@@ -216,13 +216,13 @@ class Model:
         return is_module(Frame(self.view, self.module, Budget(0), names={}), value.cls)
 
     def makes_module(self, node: ast.AST) -> bool:
-        """True if a node runs while a module is made, on the CPU still: in its constructor, or for that alone."""
+        """True if a node runs while a module is made, still on the CPU: in a constructor, or in code for that alone."""
         function = self.function(node)
         return function is not None and (function.lineno, function.col_offset) in self._recorder.constructing
 
     def lineage(self, cls: str) -> tuple[str, ...]:
         """The full names of a class and its bases, nearest first."""
-        # What a file's names mean is known when it has been read.
+        # The names of a file are known once it has been interpreted.
         _ = self._recorder
         return lineage(Frame(self.view, self.module, Budget(0), names={}), cls)
 

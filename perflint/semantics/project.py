@@ -173,8 +173,8 @@ class Project:
 
     `files` are the files of the project; they are listed when something is asked of all of them. Imports resolve
     to files below the folder that holds the importing file's top-level package (or script), whether they are
-    listed or not; anything else is outside. A project only holds texts and trees: what a run of the interpreter
-    learns is in its view.
+    listed or not; anything else is outside. A project only holds texts and trees: the results of a run of the
+    interpreter are in its view.
     """
 
     def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
@@ -190,7 +190,7 @@ class Project:
         self._roots: dict[Path, Path] = {}
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
-        """The same project with other texts for some files; what is known of the others is shared."""
+        """The same project with other texts for some files; the parsed trees of the other files are shared."""
         other = Project()
         other._base = self._base or self
         other._changed = {**self._changed, **{path.absolute(): text for path, text in texts.items()}}

@@ -60,7 +60,7 @@ class ExpressionSite(Site):
 class CallSite(ExpressionSite):
     """A call whose target the model knows.
 
-    `target` is the full name of what is called: "torch.nonzero", "torch.Tensor.item",
+    `target` is the full name of the callee: "torch.nonzero", "torch.Tensor.item",
     "builtins.float", "torch.nn.Conv2d" (a constructor), "torch.nn.Module.__call__" (calling
     an object of a module class), "package.module.function" of the project.
     """
@@ -99,7 +99,7 @@ class CallSite(ExpressionSite):
 
 @dataclass(frozen=True, slots=True)
 class TruthSite(ExpressionSite):
-    """An expression whose truth decides what runs next.
+    """An expression whose truth decides which code runs next.
 
     `construct` is "if", "while", "assert", "conditional expression", "and", "or", "not",
     "comprehension" or "case"; "chained comparison" (`a < b < c`, which tests `a < b`) where
@@ -135,7 +135,7 @@ class FileSite(Site):
 
 
 def device_confidence(value: Value) -> Confidence | None:
-    """How sure it is that `value` is a tensor on the device; None if it is none, or on the CPU."""
+    """How sure it is that `value` is a tensor on the device; None if it is not a tensor, or on the CPU."""
     tensor = value.tensor
     if tensor is None or not tensor.off_host:
         return None

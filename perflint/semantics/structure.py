@@ -1,6 +1,6 @@
 """The structure of one file, from one walk over its tree: functions, classes, parents, uses.
 
-Nothing here knows about values; it is what the interpreter looks up while it runs.
+It knows nothing about values; the interpreter looks up its facts while it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(slots=True, eq=False)
 class FunctionInfo:
-    """A `def` or `lambda`: where it stands and how its names are used."""
+    """A `def` or `lambda`: its place and the uses of its names."""
 
     node: FunctionNode
     qualname: str
@@ -45,7 +45,7 @@ class FunctionInfo:
     size: int = 0
     """Nodes in the body."""
     wrapped: bool | None = None
-    """True if decorators may change what it returns, once that has been asked."""
+    """True if decorators may change its result; None until that is asked."""
     constructs: bool = False
     """True if it is a constructor, or only constructors of the file call it."""
 
@@ -102,7 +102,7 @@ _NO_CHILDREN = frozenset(
 """Fields that hold no statement, expression, argument or pattern that anyone asks for."""
 
 _WITH_GAPS = (ast.Dict, ast.arguments)
-"""Nodes with lists in which None stands for what is left out."""
+"""Nodes with lists in which None stands for a missing part."""
 
 _SETS_DEVICE = frozenset({"set_default_device", "set_default_tensor_type"})
 
@@ -284,7 +284,7 @@ class _Walker:
     def __init__(self) -> None:
         self.structure = Structure()
         self._stack: list[tuple[ast.AST | None, Any]] = []
-        """Nodes with their parents; None with the context of what is below it."""
+        """Nodes with their parents; None with the context of the nodes below it on the stack."""
         self._context: _Context = ("", None, None, set())
 
     def run(self, tree: ast.Module) -> None:
@@ -343,7 +343,7 @@ class _Walker:
         self._stack += [(node, parent) for node in reversed(inner)]
 
     def _enter(self, context: _Context) -> None:
-        """Visit what was pushed before in the present context, and what is pushed from now on in another."""
+        """Visit the nodes that were pushed so far in the present context, and those pushed from now on in another."""
         self._stack += [(None, self._context)]
         self._context = context
 
@@ -375,10 +375,10 @@ class _Walker:
 
 
 _TELLING = frozenset({*_FUNCTIONS, ast.ClassDef, ast.Attribute, ast.Call, ast.Subscript, ast.Yield, ast.YieldFrom})
-"""The nodes of which something is kept besides their place; asked by type, as most nodes are none of them."""
+"""The types of nodes of which more is kept than their place; most nodes have other types."""
 
 _Context = tuple[str, FunctionInfo | None, ClassInfo | None, set[str]]
-"""The qualified name of what is around a node, the function and class that it is directly in, and where names go."""
+"""The qualified name around a node, the function and the class that it is directly in, and the set for its names."""
 
 
 def _note_default(node: ast.Attribute, parent: ast.AST, structure: Structure) -> None:

@@ -1,4 +1,4 @@
-"""Searches in the texts of a project's files, which are not parsed: most of what is asked is settled by a word.
+"""Searches in the texts of a project's files, which are not parsed: a word answers most questions.
 
 Each question depends on the texts alone, and its answer is sorted by path. It is answered once for each text: an
 overlay asks only the texts that it changes.
@@ -148,7 +148,7 @@ class Texts:
 
     @cached_property
     def _below(self) -> dict[str, tuple[FileText, ...]]:
-        """The files by the full names that they import, and by what these names begin with."""
+        """The files by the full names that they import, and by the beginnings of these names."""
         return _by((start, file) for file in self.files for name in file.imports for start in _starts(name))
 
     @cached_property

@@ -23,11 +23,11 @@ class Device(Enum):
     """Wherever the caller of this function put its arguments."""
     UNKNOWN = "unknown"
     META = "meta"
-    """The meta device, or an accelerator that is none of CUDA's."""
+    """The meta device, or an accelerator other than CUDA's."""
 
 
 HEAVIEST = 1 << 13
-"""The weight of a value beyond which what it holds is unknown: at most a dozen levels, a few thousand values."""
+"""The weight from which on the contents of a value are unknown: at most a dozen levels, a few thousand values."""
 
 
 class Kind(Enum):
@@ -69,7 +69,7 @@ class Value:
 
     @property
     def weight(self) -> int:
-        """How much there is in it: one for itself, and twice the weight of what it holds."""
+        """The size of its contents: one for itself, and twice the weight of its parts."""
         return 1
 
     @property
@@ -85,7 +85,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Value):
-    """Cannot tell.
+    """A value of which nothing is known.
 
     `near` is CALLER for results of unknown code on tensors that are not on the CPU: where it holds
     tensors, these are likely to be off the CPU as well.
@@ -120,8 +120,8 @@ NEVER = Never()
 class Tensor(Value):
     """A torch.Tensor. `rank` is the number of dimensions, None when unknown.
 
-    `leaf` names what it is when that matters: "parameter", "buffer" or "". `place` tells one
-    unknown device from another: where it was named.
+    `leaf` is "parameter", "buffer" or "" for other tensors. `place` distinguishes unknown
+    devices by the place where each was named.
     """
 
     device: Device = Device.UNKNOWN
@@ -175,8 +175,8 @@ NONE = Const(None)
 class Scalar(Value):
     """A Python `int`, `float`, `bool`, `str`, `bytes` or `complex` that is not known.
 
-    `default` is the value that it has if none is passed: a parameter's or a
-    dataclass field's default.
+    `default` is the default of the parameter, or of the field of a dataclass, that holds
+    it.
     """
 
     type: str
@@ -198,7 +198,7 @@ class DeviceValue(Value):
 class Dtype(Value):
     """A torch.dtype; `name` as in `torch.<name>`, empty when unknown.
 
-    `held` is what a tensor of it holds, as far as that is known without the name: `x.dtype`.
+    `held` is its kind, as far as that is known without the name: `x.dtype`.
     """
 
     name: str = ""
@@ -228,8 +228,8 @@ class Sequence(Value):
     """A list, tuple, set, torch.Size, generator or other iterable of `element`.
 
     `items` holds the elements one by one where they are known; `type` is "list", "tuple",
-    "set", "size", "iterator", "range", … A "batch" is what a loader yields or an unknown model
-    returns: a tensor, or a tuple, dict or object of tensors; it passes for any of them.
+    "set", "size", "iterator", "range", … A "batch" is an element of a loader or the result of
+    an unknown model: it may be a tensor, or a tuple, dict or object of tensors.
     """
 
     type: str
@@ -302,7 +302,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Instance(Value):
-    """An object of a class that is no tensor.
+    """An object of a class other than a tensor's.
 
     `cls` is the class's full name: "torch.nn.Conv2d", "torch.utils.data.DataLoader",
     "torch.optim.Adam", or "package.module.Class" of the project. `arguments` are those of
@@ -380,7 +380,7 @@ class Name(Value):
 class TypeForm(Value):
     """A type that is spelled out, as the value of an expression: `tuple[int, str]`, `str | None`.
 
-    `promised` is what an annotation with it promises (tensors where callers put them); `base` the
+    `promised` is the value of a parameter with this annotation, with tensors on the device of the callers; `base` the
     class that it makes when it is called.
     """
 
@@ -448,7 +448,7 @@ class Union(Value):
 
 
 def scalar_type(value: Value) -> str:
-    """The name of a scalar's Python type, empty for values that are no scalars."""
+    """The name of a scalar's Python type; empty for other values."""
     if isinstance(value, Const):
         return "None" if value.value is None else type(value.value).__name__
     if isinstance(value, Scalar):

@@ -1,7 +1,7 @@
 """The project as one run of the interpreter sees it.
 
-A run checks one file. It starts knowing nothing, so that its answers depend on the texts of the project alone, and
-not on what was checked before. Whatever it takes from other files goes through here and is recorded.
+A run checks one file. It starts without any knowledge, so its answers depend on the texts of the project alone, and
+not on earlier checks. Everything that it takes from other files goes through here and is recorded.
 """
 
 from __future__ import annotations

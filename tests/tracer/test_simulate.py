@@ -322,7 +322,7 @@ def test_experiments_need_a_gpu(tmp_path: Path) -> None:
 
 
 def test_statements_wait_as_they_did_on_a_gpu(tmp_path: Path) -> None:
-    done = python(tmp_path, str(ROOT / "tests" / "tracer" / "simulated_statements.py"), OMP_NUM_THREADS="1")
+    done = warm.script(tmp_path, str(ROOT / "tests" / "tracer" / "simulated_statements.py"))
     assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert len(rows) > 380
@@ -331,21 +331,22 @@ def test_statements_wait_as_they_did_on_a_gpu(tmp_path: Path) -> None:
     assert not differ
 
 
-QUICK = ("gnn.py", "pointcloud.py", "quantile_ddp.py")
-"""Some of those that were written without a look at perflint."""
+QUICK = {
+    "programs": ("evaluate.py", "finetune_accumulate.py", "ppo.py", "train_amp.py", "trainer_hooks.py"),
+    "heldout": ("gnn.py", "pointcloud.py", "quantile_ddp.py"),
+}
+"""Programs of each set that take few seconds. The held-out set was written without a look at perflint."""
 
 
-def test_programs_wait_where_they_did_on_a_gpu() -> None:
-    _holds_against_the_gpu("programs")
-
-
-def test_unseen_programs_wait_where_they_did_on_a_gpu() -> None:
-    _holds_against_the_gpu("heldout", QUICK)
+@pytest.mark.parametrize("name", QUICK)
+def test_programs_wait_where_they_did_on_a_gpu(name: str) -> None:
+    _holds_against_the_gpu(name, QUICK[name])
 
 
 @pytest.mark.slow
-def test_all_unseen_programs_wait_where_they_did_on_a_gpu() -> None:
-    _holds_against_the_gpu("heldout")
+@pytest.mark.parametrize("name", QUICK)
+def test_all_programs_wait_where_they_did_on_a_gpu(name: str) -> None:
+    _holds_against_the_gpu(name)
 
 
 def _forked(folder: Path, arguments: list[str], limit: float) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Who shares the memory of the tensors of one function, who writes to it there, and which calls may."""
+"""The names and attributes that share the memory of a function's tensors, and the code that may write to it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _LAYERS = _READS | {Fate.LAYER}
 
 
 class Writers(IntEnum):
-    """Who may write to a tensor in some lines, the worst of it."""
+    """The most dangerous code that may write to a tensor in some lines."""
 
     NONE = 0
     STRANGERS = 1
-    """Unknown code runs, which is not handed the tensor and would have to know it from elsewhere."""
+    """Unknown code runs that does not get the tensor as an argument, but may know it from elsewhere."""
     LAYERS = 2
     """Layers are handed the tensor, which by custom leave it as it is."""
     KNOWING = 3
@@ -54,7 +54,7 @@ class Memory:
         self._model = model
         self._flow = flow_around(model, body if isinstance(body, ast.Module) else _inside(body))
         self._next: dict[Place, Place] = {}
-        """Towards the place that stands for all that share memory."""
+        """From each place to the next, up to the one that represents all places with the same memory."""
         self._members: dict[Place, list[Place]] = {}
         """The places of each group."""
         self._owners: dict[Place, set[Place]] = {}
@@ -90,7 +90,7 @@ class Memory:
         return {self._find(place) for place in self._places(node)}
 
     def writers(self, node: ast.expr, begin: Position, end: Position) -> Writers:
-        """Who may write to the memory of an expression between two positions."""
+        """The most dangerous code that may write to the memory of an expression between two positions."""
         groups = self.group(node)
         if not groups:
             return Writers.NONE
@@ -173,7 +173,7 @@ class Memory:
         return is_local(self._model, bound.node)
 
     def _share_by(self, node: ast.AST) -> None:
-        """Note what a node puts into an attribute or a container."""
+        """Note the values that a node puts into an attribute or a container."""
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             given = self._places(node.value)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -323,9 +323,9 @@ def attributes_written(model: Model) -> frozenset[str]:
 
 
 def writers(model: Model, node: ast.expr, begin: Position, end: Position) -> Writers:
-    """Who may write to the memory of an expression between two positions of its function.
+    """The most dangerous code that may write to the memory of an expression between two positions of its function.
 
-    Code that runs in between is believed to write to an attribute if a function of the file does.
+    Code that runs in between is assumed to write to an attribute if any function of the file does.
     """
     memory = memory_around(model, node)
     found = memory.writers(node, begin, end)

@@ -50,7 +50,7 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _As:
-    """How a node stands for the tensor that is followed.
+    """How the value of a node is related to the tensor that is followed.
 
     `depth`: functions that may still be entered. `derived`: it is another tensor, made of this one element by
     element, whose strides come from it. `ordered`: its elements are in the order of the tensor.
@@ -85,7 +85,7 @@ class Uses:
         """The uses of the tensor, and those of tensors made of it."""
 
     def follow(self, node: ast.expr, how: _As = _As()) -> None:  # noqa: B008
-        """Note what the node around an expression does with its value."""
+        """Note the use of an expression's value by the node around it."""
         seen = self._seen[how.derived]
         if node in seen:
             return
@@ -223,7 +223,7 @@ class Uses:
             self._operation(call, name, True, how)
 
     def _operation(self, call: ast.Call, name: str, first: bool, how: _As) -> None:
-        """Note what an operator of torch does with its first operand, or with another one."""
+        """Note the use of the first operand of an operator of torch, or of another one."""
         if self._copies and name in operators.MOVES and first:
             self._note(Fate.READ, how)
         elif name in operators.LAYS_OUT or name in operators.VIEWS:

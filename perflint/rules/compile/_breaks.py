@@ -29,8 +29,8 @@ class Break:
     """A graph break.
 
     node: the smallest expression or statement that breaks the graph.
-    what: what happens there, as a clause: "`x.item()` reads a number of a tensor".
-    cure: what to write instead.
+    what: the cause of the break, as a clause: "`x.item()` reads a number of a tensor".
+    cure: the code to write instead.
     """
 
     node: ast.expr | ast.stmt

@@ -116,7 +116,7 @@ def _fate(site: CallSite) -> tuple[str, bool] | None:
     model, call = site.model, site.node
     parent = model.parent(call)
     if isinstance(parent, ast.Expr):
-        # `torch.compile(mode="…")` alone makes a decorator: no less dropped.
+        # `torch.compile(mode="…")` alone makes a decorator, which is dropped as well.
         return "the result is dropped here", False
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
         return None

@@ -18,7 +18,7 @@ _LIMITS = {
     "accumulated_cache_size_limit": 2048,
     "accumulated_recompile_limit": 2048,
 }
-"""From which number on a limit is none; torch's own are 8 and 256."""
+"""From these numbers on, a limit is never reached; torch's own are 8 and 256."""
 
 _CONFIG = "torch._dynamo.config."
 

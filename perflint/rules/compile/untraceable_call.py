@@ -107,7 +107,7 @@ class UntraceableCall(BreakRule):
 
 
 def _what(site: CallSite) -> str:
-    """Why a call cannot be traced; empty where it can."""
+    """Why a call cannot be traced; empty if it can."""
     if site.target in _COPIES:
         given = site.value(site.node.args[0]) if site.node.args else None
         return (
@@ -120,7 +120,7 @@ def _what(site: CallSite) -> str:
         many = given if isinstance(given, Sequence) and given.type in ("list", "tuple") else None
         return "compares tensors one by one" if many is not None and many.element.tensor is not None else ""
     if site.target in _NUMPY_RANDOM:
-        # What draws an array is traced as a tensor; one number is read.
+        # A function that draws an array is traced with tensors; a single number is read.
         sized = len(site.node.args) > 1 or keyword(site.node, "size") is not None
         return "" if sized or not _is_number(site) else "draws a random number"
     if site.target.startswith("random."):

@@ -1,4 +1,4 @@
-"""Captures and replays of CUDA graphs in one scope: what a graph reads, makes, and when it is replayed."""
+"""Captures and replays of CUDA graphs in one scope: the inputs and outputs of a graph, and its replays."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ For = ast.For | ast.AsyncFor
 
 
 def passed(site: CallSite, name: str) -> ast.expr | None:
-    """The argument of a loader, also of `**options` that the function writes down; None where it is not passed."""
+    """The argument of a loader, also of `**options` that the function writes down; None if it is not passed."""
     given = site.argument(name, _POSITIONS.get(name))
     return given if given is not None or not site.has_unpacking else (options(site.model, site.node) or {}).get(name)
 
@@ -51,7 +51,7 @@ def _is_hidden(site: CallSite) -> bool:
 
 
 def workers(site: CallSite) -> int | None:
-    """How many workers a loader has; None where that is not known."""
+    """How many workers a loader has; None if that is not known."""
     given = passed(site, "num_workers")
     if given is None:
         return None if _is_hidden(site) else 0
@@ -77,7 +77,7 @@ def loops_over(model: Model, call: ast.Call) -> Iterator[For]:
 
 @dataclass(slots=True)
 class _Loops:
-    """The loops of a stretch of code, by what they go over."""
+    """The loops of a stretch of code, by their iterables."""
 
     over_call: dict[ast.Call, list[For]] = field(default_factory=dict)
     over_path: dict[str, list[For]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ def _loops(model: Model, code: ast.AST) -> _Loops:
 
 
 def bound_to(model: Model, call: ast.Call) -> str:
-    """The name or attribute of `self` that a loader is bound to; empty where there is none."""
+    """The name or attribute of `self` that a loader is bound to; empty if there is none."""
     parent = model.parent(call)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         return path_of(parent.targets[0])

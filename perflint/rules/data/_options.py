@@ -12,7 +12,7 @@ Options = dict[str, ast.expr]
 
 
 def options(model: Model, call: ast.Call) -> Options | None:
-    """The arguments that a call unpacks by name; None where that is not known.
+    """The arguments that a call unpacks by name; None if that is not known.
 
     Arguments that are added under a condition count, too.
     """

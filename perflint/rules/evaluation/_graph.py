@@ -1,4 +1,4 @@
-"""The graph of a function's values, and what becomes of each of them."""
+"""The graph of a function's values, and the fate of each of them."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ _COMPILES = re.compile(r"\btorch\s*\.\s*compile\b|\bcompile_model\b|\.compile\("
 
 
 def fits(survey: Survey, scope: Scope, within: ast.AST) -> Confidence | None:
-    """How sure it is that `within` can run in inference mode; None if it had better not.
+    """How sure it is that `within` can run in inference mode; None if it should not.
 
-    High where no tensor leaves it, low where tensors may, by a function that is named as
-    evaluations or generators are.
+    High if no tensor leaves it. Low if tensors may leave it, but the function has a usual
+    name of an evaluation or a generator.
     """
     if _traces(within):
         return None

@@ -1,4 +1,4 @@
-"""The modules of a file, and what it does with their parameters: it trains, copies or freezes them."""
+"""The modules of a file, and those whose parameters it trains, copies or freezes."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class _Finder:
         return holder if named else None
 
     def _ran_by_method(self, call: ast.Call, method: ast.Attribute) -> Holder | None:
-        # `model.module` is what a parallel wrapper holds.
+        # `model.module` is the model in a parallel wrapper.
         owner = self.modules.holder(call, dotted(method.value).removesuffix(".module"))
         value = self.model.value(method.value)
         known = isinstance(value, Instance) and self.model.is_module(value)

@@ -166,7 +166,7 @@ class _Imports:
         """True if a file that may run in the same process tests whether an object is of the old class."""
 
     def fix(self, reference: Reference) -> Fix | None:
-        """The fix of one reference; None where its place allows none."""
+        """The fix of one reference; None if its place allows none."""
         (binding, *_) = self._names.imported[reference.root.id]
         if binding.full.startswith(_PACKAGES):
             if binding.statement not in self._moved:
@@ -240,7 +240,7 @@ def _exported(tree: ast.Module) -> set[str]:
 
 
 def _moved_import(model: Model, statement: Import) -> Edit | None:
-    """The import from `torch.amp` instead; None where the statement imports other things too."""
+    """The import from `torch.amp` instead; None if the statement imports other things too."""
     span = model.source.span(statement)
     text = model.source.segment(span)
     if isinstance(statement, ast.ImportFrom) and statement.module in ("torch.cuda", "torch.cpu"):
@@ -329,7 +329,7 @@ def _between(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
 
 
 def _named(arguments: list[cst.Arg]) -> list[cst.Arg] | None:
-    """The arguments of the old `autocast` with its positional ones named; None where `*` hides some."""
+    """The arguments of the old `autocast` with its positional ones named; None if `*` hides some."""
     named = []
     for position, argument in enumerate(arguments):
         if argument.star == "*" or (argument.keyword is None and not argument.star and position > 2):

@@ -84,7 +84,7 @@ def _giver(model: Model, taker: ast.Call) -> ast.Call | None:
 
 
 def source_of(model: Model, taker: ast.Call, argument: ast.expr) -> ast.Call | None:
-    """The call whose result an expression in `taker` stands for, where it is used for nothing else."""
+    """The call whose result an expression in `taker` is; None if the result has other uses."""
     if isinstance(argument, ast.Call):
         return argument
     if not isinstance(argument, ast.Name):

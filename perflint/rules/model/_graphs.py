@@ -34,7 +34,7 @@ class Binding:
 
 
 class Turn:
-    """One turn of a loop: what its names derive from."""
+    """One turn of a loop, and the origins of its names."""
 
     def __init__(self, model: Model, loop: Loop) -> None:
         self.model = model
@@ -56,7 +56,7 @@ class Turn:
     def origins(self, *expressions: ast.expr) -> set[str] | None:
         """The names, bound in this turn, that expressions derive from with their graph.
 
-        None where something older may come in with a graph: a name that a turn hands to the next,
+        None if something older may come in with a graph: a name that a turn hands to the next,
         a tensor from before the loop, an unknown attribute.
         """
         found: set[str] = set()

@@ -185,7 +185,7 @@ def _is_of_all_pairs(site: CallSite, node: ast.BinOp) -> bool:
 
 
 def _spread(node: ast.expr) -> int | None:
-    """The dimension of size 1 that an expression puts into a tensor; None where it puts none, or several."""
+    """The dimension of size 1 that an expression puts into a tensor; None if it puts none, or several."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
         given = node.args[0] if node.args else keyword(node, "dim")
         if (

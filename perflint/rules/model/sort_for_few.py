@@ -181,7 +181,7 @@ def _of(site: CallSite, node: ast.expr) -> Iterator[ast.expr | None]:
 
 
 def _of_name(site: CallSite, target: ast.expr) -> Iterator[ast.expr | None]:
-    """How a name is cut wherever it is read; nothing where it never is."""
+    """How each read of a name cuts it; nothing if it is never read."""
     model = site.model
     if not isinstance(target, ast.Name):
         yield None

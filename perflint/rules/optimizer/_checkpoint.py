@@ -28,7 +28,7 @@ class Loaded:
     load: ast.Call
     given_to: CallSite
     name: str
-    """The name that the checkpoint is bound to; empty where it is passed on at once."""
+    """The name that the checkpoint is bound to; empty if it is passed on at once."""
     place: ast.expr
     """The value of `map_location`."""
     confidence: Confidence
@@ -51,7 +51,7 @@ def loaded_onto_device(site: FileSite) -> Iterator[Loaded]:
 
 
 def optimizer_confidence(model: Model, node: ast.expr) -> Confidence | None:
-    """How sure it is that something is an optimizer that reads its step counters; None where it is not."""
+    """How sure it is that something is an optimizer that reads its step counters; None if it is not."""
     for member in model.value(node).members:
         if isinstance(member, Instance):
             return _counts(model, member)
@@ -120,7 +120,7 @@ def _is_elsewhere(value: Value) -> bool:
 
 
 def feeds_only_state(model: Model, found: Loaded) -> bool:
-    """True if all that is read of a checkpoint is copied to where it goes, by modules and optimizers."""
+    """True if modules and optimizers copy all parts of a checkpoint that are read to their own devices."""
     if not found.name:
         assert isinstance(found.given_to.node.func, ast.Attribute)
         return _is_copied(model, found.given_to.node)
@@ -138,7 +138,7 @@ def _is_state(model: Model, use: ast.Name) -> bool:
 
 
 def _is_copied(model: Model, call: ast.Call) -> bool:
-    """True if a call is `load_state_dict`, without `assign`, of an object that copies to where it is."""
+    """True if a call is `load_state_dict`, without `assign`, of an object that copies the state to its own device."""
     owner = call.func
     if not isinstance(owner, ast.Attribute) or owner.attr != "load_state_dict":
         return False

@@ -174,7 +174,7 @@ def _holds_groups(given: ast.List | ast.Tuple) -> bool:
 
 
 def _confidence(site: CallSite) -> Confidence | None:
-    """How sure it is that the parameters are on the device; None where they are on the CPU."""
+    """How sure it is that the parameters are on the device; None if they are on the CPU."""
     given = site.argument("params", 0)
     found = _devices(site.value(given)) if given is not None else set()
     if Device.CPU in found:

@@ -122,7 +122,7 @@ def _steps(model: Model, loop: ast.For) -> bool:
 
 
 def _has_a_twin(model: Model, loop: ast.For) -> bool:
-    """True if a loop is there for who does not want the form that takes all tensors at once."""
+    """True if a loop is the alternative to a form in the same code that takes all tensors at once."""
     function = model.function(loop)
     if isinstance(function, ast.FunctionDef) and "single_tensor" in function.name:
         return True

@@ -158,7 +158,7 @@ def _fix(site: CallSite) -> Fix | None:
 
 
 def _proof(site: CallSite) -> str | None:
-    """Why the call is torch's `zero_grad`; None where only its name says so."""
+    """Why the call is torch's `zero_grad`; None if only its name says so."""
     assert isinstance(site.node.func, ast.Attribute)
     value = site.value(site.node.func.value)
     if not isinstance(value, Instance):

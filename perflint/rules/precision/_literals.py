@@ -14,7 +14,7 @@ _SIZED = re.compile(r"torch\.nn\.\w+")
 def rewritten(model: Model, old: int, new: int) -> tuple[Edit, ...]:
     """The edits that write `new` wherever the file writes `old`.
 
-    Empty where the number also stands for something else: compared with, computed with,
+    Empty if the number also stands for something else: compared with, computed with,
     an index, an argument of anything but a layer.
     """
     edits: list[Edit] = []

@@ -54,7 +54,7 @@ class Region:
 
     @property
     def eight_bits(self) -> Format | None:
-        """INT8 or FP8, where the file computes in one of them; INT8 where it computes in both."""
+        """INT8 or FP8 if the file computes in one of them; INT8 if it computes in both."""
         for format in (Format.INT8, Format.FLOAT8):
             if format in self.formats:
                 return format

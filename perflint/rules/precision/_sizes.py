@@ -79,7 +79,7 @@ class Layers:
     def is_width(self, size: Size) -> bool:
         """True if a size is the model's own choice: one layer puts it out and another takes it in, or it is large.
 
-        The rest are what data and task prescribe: image channels, features, classes.
+        Data and task prescribe the others: image channels, features, classes.
         """
         return size.value in self.handed_on or size.value >= LARGE
 
@@ -162,7 +162,7 @@ class _Reader:
         return Size(name, _number(field.value) or 0, True, field)
 
     def _written(self, given: ast.expr | None, value: int) -> ast.expr | ast.stmt | None:
-        """Where a default is written that an expression stands for: at a field, or at a parameter around."""
+        """The place of the default that is the value of an expression: at a field, or at a parameter around."""
         if isinstance(given, ast.Attribute):
             field = self._fields.get(given.attr)
             return field if field is not None and _number(field.value) == value else None

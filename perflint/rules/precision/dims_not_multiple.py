@@ -158,7 +158,7 @@ def _misfits(layer: Layer, found: Layers, multiple: int) -> list[Size]:
 
 
 def _format(layer: Layer, around: Setting) -> Format | None:
-    """In which format a layer computes; None where its sizes do not matter there."""
+    """In which format a layer computes; None if its sizes do not matter there."""
     if around.region.half is not None:
         return around.region.half
     if layer.kind == "convolution":

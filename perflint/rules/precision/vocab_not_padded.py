@@ -204,7 +204,7 @@ def _cost(table: _Table, around: Setting) -> str | None:
 
 
 def _measured(table: _Table, format: str) -> Grid | None:
-    """How much longer heads and their cross entropy took that misfit as this one; None where the width does, too."""
+    """How much longer heads and their cross entropy took that misfit as this one; None if the width does, too."""
     if table.width is None or table.width.value % 8:
         return None
     return grid(f"head-outer-{table.size.value & -table.size.value}-{format}")

@@ -17,7 +17,7 @@ from perflint.source.concrete import cst
 
 
 def async_assert(model: Model, read: Read) -> Fix | None:
-    """`torch._assert_async` in place of an `assert` whose whole test is a read; None where it does not fit.
+    """`torch._assert_async` in place of an `assert` whose whole test is a read; None if it does not fit.
 
     None in tests and their helpers: an assertion that fails late, in another test, is of no use there. None if the
     code around it handles the error: on a GPU it cannot be handled. None if the tensor may well be on the CPU.

@@ -32,7 +32,7 @@ class Draw:
 def drawn_on_host(site: CallSite) -> Draw | None:
     """The probabilities of a call of `multinomial`; None unless they go to the CPU for it and the result back.
 
-    A generator lives on one device: who passes one means to draw there.
+    A generator belongs to one device: a call with one is meant to draw there.
     """
     if site.has_unpacking or site.argument("generator") is not None or site.argument("out") is not None:
         return None

@@ -23,7 +23,7 @@ class Element:
 
 
 def element_read(model: Model, node: ast.expr, tensor: ast.expr) -> Element | None:
-    """The loop over the elements of which `node` reads `tensor`; None where it reads something else."""
+    """The loop over the elements of which `node` reads `tensor`; None if it reads something else."""
     tensor = _without_detach(tensor)
     for loop in loops_around(model, node):
         for target, iterable in targets(loop):
@@ -50,7 +50,7 @@ def _counts(model: Model, iterable: ast.expr) -> bool:
 
 
 def _gone_over(model: Model, target: ast.expr, iterable: ast.expr, name: str) -> ast.expr | None:
-    """The collection whose elements `name` takes one by one; None where it takes anything else."""
+    """The collection whose elements `name` takes one by one; None if it takes anything else."""
     if isinstance(iterable, ast.Call):
         return _through_call(model, target, iterable, name)
     if not isinstance(target, ast.Name):

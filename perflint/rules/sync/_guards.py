@@ -28,7 +28,7 @@ class Guard:
 
 
 def any_guard(model: Model, node: ast.expr) -> Guard | None:
-    """The guard whose test waits at `node`; None where the test decides anything else."""
+    """The guard whose test waits at `node`; None if the test decides anything else."""
     statement = statement_of(model, node)
     if not isinstance(statement, ast.If) or statement.orelse or _is_elif(model, statement):
         return None
@@ -85,7 +85,7 @@ def _reduced(node: ast.Call, target: str) -> ast.expr | None:
 
 
 def _is_mask(model: Model, node: ast.expr) -> bool:
-    """True if an expression surely gives booleans, the same each time: an index selects even where it is zero."""
+    """True if an expression surely gives booleans, the same each time. Integers would be positions, not a mask."""
     value = model.value(node)
     if not isinstance(value, Tensor) or value.kind is not Kind.BOOL:
         return False

@@ -24,7 +24,7 @@ from perflint.semantics.values import (
 
 
 class Index(Enum):
-    """The kinds of index, by what torch does with them."""
+    """The kinds of index that torch treats differently."""
 
     INTEGER = "integer"
     VIEW = "view"

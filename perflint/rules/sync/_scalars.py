@@ -76,7 +76,7 @@ def list_at(site: CallSite) -> Read | None:
 
 
 def confidence_at(site: Site, value: Value) -> Confidence | None:
-    """How sure it is that a value is a tensor of the device where a site runs; None where it is not.
+    """How sure it is that a value is a tensor of the device where a site runs; None if it is not.
 
     A constructor runs before its module is moved, so its tensors are on the CPU, unless it says otherwise. A step
     mostly reads its own results, so a tensor on an unknown device is likely on the GPU.

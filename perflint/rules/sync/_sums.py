@@ -28,7 +28,7 @@ class _Sum:
 
 
 def summed_on_device(site: CallSite, read: Read) -> Fix | None:
-    """`.detach()` in place of `.item()`, and one conversion after the loop; None where the sum is used before."""
+    """`.detach()` in place of `.item()`, and one conversion after the loop; None if the sum is used before."""
     if site.target != "torch.Tensor.item" or site.node.args or read.tensor is site.node.func:
         return None
     found = _sum(site.model, read)
@@ -125,7 +125,7 @@ def _in_suite(model: Model, loop: ast.stmt) -> bool:
 
 
 def _start(model: Model, loop: ast.stmt, name: str) -> int | float | None:
-    """The number that the name holds when the loop begins; None where it may be anything else."""
+    """The number that the name holds when the loop begins; None if it may be anything else."""
     block = block_of(model, loop)
     for statement in reversed(block[: block.index(loop)]):
         if isinstance(statement, ast.Assign) and name in {t.id for t in statement.targets if isinstance(t, ast.Name)}:

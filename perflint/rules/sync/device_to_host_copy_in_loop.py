@@ -105,7 +105,7 @@ class DeviceToHostCopyInLoop(Rule):
 
 
 def _confidence(site: CallSite) -> Confidence | None:
-    """How sure it is that a call copies from the device and waits; None where it does not."""
+    """How sure it is that a call copies from the device and waits; None if it does not."""
     if site.target == TOLIST:
         read = list_at(site)
         return None if read is None else read.confidence
@@ -120,7 +120,7 @@ def _confidence(site: CallSite) -> Confidence | None:
         is_sure = is_made or all(member.tensor is not None for member in _receiver(site).members)
         return confidence if is_sure or confidence is None else Confidence.LOW
     if site.target == _NUMPY and not _is_true(site, "force"):
-        # Without `force` it raises for a device tensor: so the tensor is none.
+        # Without `force` it raises an error for a tensor on the device, so this one is on the CPU.
         return None
     if site.target in _MOVES and not _is_on_host(site.value(site.node)):
         return None
@@ -128,7 +128,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if site.target in _MOVES and confidence is not None and _goes_to_default(site):
         return Confidence.LOW
     if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):
-        # Nothing else says that the tensor is anywhere else than where it goes.
+        # There is no other evidence that the tensor is not on the destination already.
         return Confidence.MEDIUM if _differs(site) else None
     return confidence
 

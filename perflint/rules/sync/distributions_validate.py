@@ -108,7 +108,7 @@ class DistributionsValidate(Rule):
         )
 
     def _assigned(self, site: FileSite) -> Iterator[Finding]:
-        """The switch of which an assignment makes a variable."""
+        """Assignments of False to the switch, which is a method: they switch nothing off."""
         source = site.model.source
         for node in site.model.nodes(ast.Assign):
             target = node.targets[0]

@@ -159,7 +159,7 @@ def _without_start(model: Model, loop: ast.For, name: str) -> tuple[Edit, ...]:
 
 
 def _textbook(model: Model, loop: ast.For) -> _Textbook | None:
-    """The parts of the loop as it is written everywhere; None where it does anything else."""
+    """The parts of the loop as it is written everywhere; None if it does anything else."""
     if not isinstance(loop.target, ast.Name) or loop.orelse:
         return None
     block = block_of(model, loop)

@@ -165,7 +165,7 @@ def _fix(site: CallSite, found: MaskedLoss) -> Fix | None:
 
 
 def _ignored(site: CallSite) -> int | None:
-    """The target that the loss ignores; None where it is not known."""
+    """The target that the loss ignores; None if it is not known."""
     value = setting(site, "ignore_index")
     if value is None:
         return _IGNORED

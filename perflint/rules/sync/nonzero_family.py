@@ -114,7 +114,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
 
 
 def _operand(site: CallSite) -> ast.expr | None:
-    """The tensor whose elements are counted; None where nothing is."""
+    """The tensor whose elements are counted; None if nothing is."""
     if site.target in _METHODS:
         assert isinstance(site.node.func, ast.Attribute)
         return site.node.func.value

@@ -188,7 +188,7 @@ def _slice(node: ast.expr) -> cst.BaseSlice:
 
 
 def _filled(site: SubscriptSite, assignment: ast.Assign) -> Fix | None:
-    """`x[i].fill_(number)`; None where the order of evaluation might show."""
+    """`x[i].fill_(number)`; None if the order of evaluation might show."""
     source, number = site.model.source, assignment.value
     if len(assignment.targets) != 1 or assignment.lineno != assignment.end_lineno:
         return None

@@ -88,7 +88,7 @@ def _confidence(site: CallSite) -> Confidence | None:
 
 
 def elements_confidence(value: Value, depth: int) -> Confidence | None:
-    """How sure it is that a list or tuple holds tensors of the device; None where it does not."""
+    """How sure it is that a list or tuple holds tensors of the device; None if it does not."""
     if value.tensor is not None:
         # If the value may also be a tensor, torch takes that as it is.
         return None

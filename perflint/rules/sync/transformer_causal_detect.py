@@ -139,7 +139,7 @@ class TransformerCausalDetect(Rule):
 
 
 def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
-    """How sure it is that the mask is compared on the device; None where it is not compared."""
+    """How sure it is that the mask is compared on the device; None if it is not compared."""
     given = site.argument(place.mask, place.position)
     told = site.argument(place.told, place.told_position)
     if given is None or (told is not None and site.value(told) != NONE):
@@ -150,13 +150,13 @@ def _confidence(site: CallSite, place: _Mask) -> Confidence | None:
     operand = site.argument(place.operand, 0)
     confidence = None if operand is None else device_confidence(site.value(operand))
     if confidence is not None and _may_be_none(site, given):
-        # Who passes none on makes torch compare none.
+        # Without a mask, torch compares nothing.
         return Confidence.LOW
     return confidence
 
 
 def _may_be_none(site: CallSite, given: ast.expr) -> bool:
-    """True if a mask is an argument of the function around the call, as it came, and None unless it is passed."""
+    """True if a mask is an unchanged parameter of the function around the call, with the default None."""
     function = site.model.function(given)
     if not isinstance(given, ast.Name) or function is None:
         return False

@@ -138,7 +138,7 @@ def _start(model: Model, block: Sequence[ast.stmt], name: str) -> int | None:
 
 
 def _work(model: Model, between: Sequence[ast.stmt]) -> ast.Call | None:
-    """The last call among some statements that certainly runs on the device; None where anything may wait."""
+    """The last call among some statements that certainly runs on the device; None if anything may wait."""
     found: ast.Call | None = None
     for each in between:
         for part in walk(each):

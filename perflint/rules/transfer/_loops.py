@@ -1,4 +1,4 @@
-"""Names that a loop adds to: where they begin, and who else sees them."""
+"""Names that a loop adds to: their first values, and the other code that sees them."""
 
 from __future__ import annotations
 

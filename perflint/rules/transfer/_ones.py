@@ -29,7 +29,7 @@ _DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many dimensions there are, None where that is not known, and which are of size 1.
+    """How many dimensions there are, None if that is not known, and which are of size 1.
 
     Those are counted from the front, from 0; and, with negative numbers, from the back where the rank is unknown.
     `sliced`: some are cut by a slice, which may be empty.

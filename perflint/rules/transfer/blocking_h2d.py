@@ -152,7 +152,7 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     value = site.receiver if site.receiver is not None else site.value(receiver)
     source = host_confidence(value, None if destination is None else site.value(destination))
     if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
-        # Who moves all that a dict holds has it from a loader.
+        # A dict whose elements are all moved is probably a batch of a loader.
         source = Confidence.MEDIUM
     if source is None:
         return None

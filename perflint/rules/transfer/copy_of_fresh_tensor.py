@@ -92,7 +92,7 @@ class CopyOfFreshTensor(Rule):
 
 
 def without_clone(site: CallSite, safety: Safety) -> Fix | None:
-    """The fix that leaves `.clone()` or `.contiguous()` out, where it is written so.
+    """The fix that removes `.clone()` or `.contiguous()`; None if the call has another form.
 
     White space and a backslash before the dot go with it, and so do brackets that only the method needed.
     """

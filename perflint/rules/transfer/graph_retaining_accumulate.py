@@ -206,7 +206,7 @@ def _asks_for_gradient(model: Model, loop: Loop, name: str) -> bool:
 
 
 def _feeds_tensor(model: Model, statement: ast.Assign | ast.AnnAssign) -> bool:
-    """True if an assignment makes another tensor of the sum, of which a gradient may be asked for."""
+    """True if an assignment computes another tensor from the sum, and `backward` is called on that."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     bound = {part.id for target in targets for part in walk(target) if isinstance(part, ast.Name)}
     started = {

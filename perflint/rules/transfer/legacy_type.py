@@ -24,7 +24,7 @@ _METHODS = {
     "ByteTensor": "byte",
     "BoolTensor": "bool",
 }
-"""The types of old, and the methods that cast to their dtypes."""
+"""The legacy tensor types, and the methods that cast to their dtypes."""
 
 
 class LegacyType(Rule):
@@ -97,7 +97,7 @@ class LegacyType(Rule):
 
 
 def _cast(site: CallSite) -> str | None:
-    """The type of old on the CPU to which `.type` casts."""
+    """The legacy type on the CPU to which `.type` casts."""
     given = site.argument("dtype", 0)
     # The value of a parameter or a setting may be intended.
     value = site.value(given) if isinstance(given, (ast.Attribute, ast.Constant)) else None

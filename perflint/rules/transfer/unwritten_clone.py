@@ -217,7 +217,7 @@ def _is_slice(site: CallSite) -> bool:
 
 
 def _source_confidence(site: CallSite, copied: ast.expr, uses: Uses) -> Confidence | None:
-    """How sure it is that nothing writes to the source while the copy is in use; None where something may."""
+    """How sure it is that nothing writes to the source while the copy is in use; None if something may."""
     model = site.model
     statement = statement_of(model, site.node)
     if statement is None:

@@ -60,7 +60,7 @@ def definitions(symbols: Symbols, node: ast.AST, path: str) -> Definitions:
 
 
 def _reaching(scope: Scope, path: str, use: ast.AST | None, is_later: bool = False) -> Definitions:
-    """The bindings that reach a node, or the end of a scope; where there are none, any with `is_later`."""
+    """The bindings that reach a node, or the end of a scope; with `is_later`, all of the scope's if none does."""
     flow = _Flow(path, use)
     flow.enter(scope)
     state = flow.state if use is None else flow.found

@@ -25,7 +25,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Demand:
-    """Who needs the values of one file."""
+    """The code that needs the values of one file."""
 
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)

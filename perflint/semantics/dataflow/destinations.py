@@ -27,7 +27,7 @@ class Use(Enum):
     BYTES = "bytes"
     """It is pickled, sent to another process as an object, or written to a file."""
     TEST = "test"
-    """It decides what runs next."""
+    """It decides which code runs next."""
     SIZE = "size"
     """It is a size of a tensor, the bound of a slice or the number of turns of a loop."""
     INDEX = "index"

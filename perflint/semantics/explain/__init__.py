@@ -1,1 +1,1 @@
-"""What the model believes, and why, in words for people."""
+"""The values of the model and the reasons for them, in words for people."""

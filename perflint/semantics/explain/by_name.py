@@ -1,4 +1,4 @@
-"""The conventions by which values are what they are, found afterwards."""
+"""The conventions that decided values, found afterwards."""
 
 from __future__ import annotations
 

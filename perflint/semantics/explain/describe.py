@@ -1,4 +1,4 @@
-"""Values in words, for people who ask what perflint believes.
+"""Values in words, for people who ask for the values that perflint infers.
 
 `describe` gives a phrase without an article: "float tensor of rank 2, on the device (certain)",
 "list of CPU tensors", "object of torch.nn.Conv2d made at line 12".

@@ -1,4 +1,4 @@
-"""Why the model believes what it believes of an expression, found afterwards.
+"""The reasons for the value of an expression, found afterwards.
 
 Inference keeps values only. Here the way back is walked: from a name to its assignments, from a
 parameter to its annotation, docstring, default, use or callers, from an attribute to the method that

@@ -12,7 +12,7 @@ from perflint.semantics.values import NONE, UNKNOWN, Const, Tensor, Value
 class Arguments:
     """The arguments of a call.
 
-    `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is what `*args` holds, `spread`
+    `unpacked` says that `*args` or `**kwargs` may pass more; `rest` is the element of `*args`, `spread`
     the tensors of `**kwargs` whose names are not known. `names_all` says that all keywords are known still.
     """
 
@@ -24,7 +24,7 @@ class Arguments:
     names_all: bool = False
 
     def at(self, position: int) -> Value:
-        """A positional argument, UNKNOWN where there is none."""
+        """A positional argument, UNKNOWN if there is none."""
         return self.positional[position] if position < len(self.positional) else UNKNOWN
 
     def keyword(self, name: str) -> Value | None:

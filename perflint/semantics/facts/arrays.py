@@ -1,6 +1,6 @@
-"""NumPy's arrays: what its functions, their methods and their attributes give.
+"""NumPy's arrays: the results of its functions, and of the methods and attributes of arrays.
 
-A rule of two words in the facts about a function says how many dimensions its array has, and what it holds.
+A rule of two words in the facts about a function gives the number of dimensions of its array, and its kind of dtype.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from perflint.semantics.values import (
     scalar_type,
 )
 
-# What is in a value, as NumPy sees it
+# The contents of a value, as NumPy sees them
 
 
 def kind_of(value: Value) -> Kind:

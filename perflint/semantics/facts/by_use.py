@@ -45,7 +45,7 @@ def shows_array(index: ast.Tuple) -> bool:
 
 
 def shows_tensor(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> bool:
-    """True if a call of a method is one that practically only tensors answer, by its name, arguments and what follows.
+    """True if practically only tensors have such a method, by its name, its arguments and the use of its result.
 
     `call.func` is an attribute; `parents` hold the nodes around the call.
     """
@@ -89,7 +89,7 @@ def _integer(node: ast.expr) -> int | None:
 
 
 def _follower(call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str:
-    """The attribute that is read of a call's result, empty if none is."""
+    """The attribute of a call's result that is read; empty if none is."""
     outer = parents.get(call)
     return outer.attr if isinstance(outer, ast.Attribute) else ""
 

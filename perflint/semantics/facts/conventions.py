@@ -162,7 +162,7 @@ def registers(name: str) -> Entry | None:
 
 
 def reports(name: str) -> Entry | None:
-    """Why a method reports what should not happen."""
+    """Why a method reports an error or a warning."""
     return concept("reports").of(name)
 
 
@@ -300,7 +300,7 @@ def writes_log(name: str) -> Entry | None:
 
 
 def holds_log(name: str) -> Entry | None:
-    """Why a list, dict or object holds what is logged."""
+    """Why a list, dict or object holds logged values."""
     return concept("holds-log").of_any(name.lower().split("_"))
 
 

@@ -1,4 +1,4 @@
-"""Where the result of several values is, and whether two are at one place."""
+"""The device of a result of several values, and whether two values are on one device."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _device_of(value: Value) -> Device:
 def operand_in_charge(operands: Iterable[Tensor]) -> Tensor | None:
     """The operand whose device the result of an operation lives on; None without operands.
 
-    Host tensors that meet device tensors are zero-dimensional: the device wins.
+    A CPU tensor in an operation with GPU tensors has no dimensions: the result is on the GPU.
     """
     charge: Tensor | None = None
     for tensor in operands:

@@ -69,7 +69,7 @@ def attribute(cls: str, value: Instance, name: str) -> Value | None:
 def result(name: str, value: Value, others: Iterable[Value] = ()) -> Value | None:
     """The result of a property or method of a distribution, by full name; None if unknown.
 
-    It lives with the parameters of its distribution, or with what is passed to the method.
+    It is on the device of the distribution's parameters, or of the method's arguments.
     """
     cls, _, member = name.removeprefix(_PREFIX).rpartition(".")
     if member == "expand":
@@ -148,7 +148,7 @@ def members() -> frozenset[str]:
 
 @cache
 def sampling() -> frozenset[str]:
-    """The full names of the `sample` methods that wait whether arguments are validated or not."""
+    """The full names of the `sample` methods that also wait if arguments are not validated."""
     waiting = [name for name, waits in _members().items() if name.endswith(".sample") and waits.unchecked]
     return frozenset(f"{_PREFIX}{name}" for name in waiting)
 

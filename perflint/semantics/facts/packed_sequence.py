@@ -10,7 +10,7 @@ CLASS = "torch.nn.utils.rnn.PackedSequence"
 
 
 def packed(data: Value | None, is_sorted: Value | None, arguments: Arguments) -> Value:
-    """The result of packing: an object with its contents, and whether they were sorted already."""
+    """The result of packing: an object with its contents and the argument `enforce_sorted`."""
     held = data or UNKNOWN
     if held.tensor is None and isinstance(held, Sequence):
         held = held.element

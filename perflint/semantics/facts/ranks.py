@@ -50,7 +50,7 @@ def nested_list(element: Value, rank: int | None) -> Value:
 
 
 def of_result(facts: torch_api.Result, arguments: Arguments, operands: list[Tensor]) -> int | None:
-    """The rank of what a function of torch gives."""
+    """The rank of the result of a function of torch."""
     if facts.dims == "sizes":
         return _of_sizes(arguments)
     if facts.rank is not None:

@@ -1,4 +1,4 @@
-"""Tensors: what their attributes, methods and torch's functions give."""
+"""Tensors: the values of their attributes, and the results of their methods and of torch's functions."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ _PLAIN: dict[str, Value] = {
 
 
 def _operands(name: str, arguments: Arguments, receiver: Tensor | None) -> list[Tensor]:
-    """The tensors that a function computes with: a size, a dimension or a count that is a tensor is none of them."""
+    """The tensors that a function computes with, without sizes, dimensions and counts that are tensors."""
     found = [] if receiver is None else [receiver]
     for value in _given_operands(torch_api.operands(name), arguments):
         tensor = value.tensor
@@ -236,11 +236,11 @@ def device_of(value: Value) -> Device:
             return _NAMED.get(value.value.split(":", 1)[0], Device.UNKNOWN)
         return Device.CUDA if type(value.value) is int else Device.UNKNOWN
     if isinstance(value, Scalar):
-        # A device index: `model.to(local_rank)`; or a default, and what is linted is linted for a GPU.
+        # A device index, as in `model.to(local_rank)`; or a default that is a GPU.
         if value.type == "int" or (value.default is not None and device_of(value.default) is Device.CUDA):
             return Device.CUDA
         return Device.CALLER if value.default is None else Device.UNKNOWN
-    # Who takes a device from elsewhere leaves the choice to others.
+    # The device comes from other code, which chooses it.
     return Device.CALLER if isinstance(value, (Unknown, Name)) else Device.UNKNOWN
 
 
@@ -295,7 +295,7 @@ def _kind_of_numbers(values: Iterable[Value]) -> Kind:
     return Kind.INT if "int" in types else Kind.BOOL
 
 
-# What the facts cannot say
+# Methods that the facts cannot describe
 
 
 def _to(tensor: Tensor, arguments: Arguments) -> Value:
@@ -318,7 +318,7 @@ def _to(tensor: Tensor, arguments: Arguments) -> Value:
         device, place = Device.UNKNOWN, ""
     pinned = tensor.pinned and device is tensor.device
     if moved and device in (Device.CUDA, Device.MODEL, Device.CALLER):
-        # What is moved is a tensor, whatever else it could have been before.
+        # A value that is moved is certainly a tensor.
         evidence = max(tensor.evidence, Evidence.CONVENTION)
     else:
         evidence = tensor.evidence

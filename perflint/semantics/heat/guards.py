@@ -28,7 +28,7 @@ def rarely(test: ast.expr, outcome: bool, values: Values) -> bool:
         rare = [value for value in test.values if rarely(value, outcome, values)]
         if isinstance(test.op, ast.And) is outcome:
             return bool(rare)
-        # `step % k == 0 or is_last` is no less rare, but a run on the GPU gets past `device == "cpu" or is_small`.
+        # `step % k == 0 or is_last` is still rare. But on the GPU, `device == "cpu" or is_small` depends on the rest.
         tells = [value for value in rare if len(rare) == len(test.values) or not runs_on_cpu(value, outcome, values)]
         return bool(tells) and not _is_reached(test, rare, outcome)
     if isinstance(test, ast.NamedExpr):
@@ -91,7 +91,7 @@ _OF_ALL = frozenset("any all item sum bool".split())
 def _is_reached(test: ast.BoolOp, rare: list[ast.expr], outcome: bool) -> bool:
     """True if the operands that are not rare lead to an outcome for which one operand is enough.
 
-    After `if x.is_cpu and not is_compiling(): return` comes what runs on the GPU.
+    The code after `if x.is_cpu and not is_compiling(): return` runs on the GPU.
     """
     others = [value for value in test.values if value not in rare]
     if others and all(_names_mode(value) for value in rare):
@@ -134,7 +134,7 @@ def _is_interval(node: ast.expr, values: Values) -> bool:
     if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
         return False
     known = values(node.right)
-    # A constant of the file is a setting that others change; a parameter's default is what most run with.
+    # A constant of the file is a setting that users change; most runs keep the default of a parameter.
     default = known.default if isinstance(known, Scalar) else None
     every = node.right.value if isinstance(node.right, ast.Constant) else default and default.value
     # An interval of 0 is that of something switched off.
@@ -256,7 +256,7 @@ def fails(body: list[ast.stmt]) -> bool:
 
 
 def asks_state(test: ast.expr) -> bool:
-    """True if a test asks what was made before: `self.table is None`, `not hasattr(x, "y")`, `key not in known`."""
+    """True if a test asks for earlier results: `self.table is None`, `not hasattr(x, "y")`, `key not in known`."""
     return any(map(_is_of_state, walk(test)))
 
 
@@ -269,7 +269,7 @@ def _is_of_state(node: ast.AST) -> bool:
 
 
 def fills_cache(branch: ast.If, before: Callable[[ast.If], list[ast.stmt]]) -> bool:
-    """True if the body of a branch runs once, or once for each key, for it makes what the test misses.
+    """True if the body of a branch runs once, or once for each key, because it makes the missing value of the test.
 
     `if key not in cache: … cache[key] = …`, `if self.table is None: … self.table = …`, `if self.first: …
     self.first = False`, and the same of a name that `cache.get(key)` was assigned to. `before` gives the statements
@@ -311,7 +311,7 @@ def _sets(statement: ast.stmt, flag: str, value: bool) -> bool:
 
 
 def returns_kept(branch: ast.If, block: list[ast.stmt]) -> bool:
-    """True if a branch of a block returns what the rest of the block makes once, or once for each key.
+    """True if a branch returns a kept value that the rest of the block makes once, or once for each key.
 
     `if key in cache: return cache[key]`, `if self.table is not None: return self.table`, and the same of a
     name that `cache.get(key)` was assigned to.
@@ -414,5 +414,5 @@ def _counts(node: ast.expr) -> bool:
 
 
 def warns(call: ast.Call) -> bool:
-    """True if a call reports what should not happen: `warnings.warn(…)`, `logger.error(…)`."""
+    """True if a call reports a warning or an error: `warnings.warn(…)`, `logger.error(…)`."""
     return bool(conventions.reports(last_name(call))) and isinstance(call.func, ast.Attribute)

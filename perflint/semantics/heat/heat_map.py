@@ -217,7 +217,7 @@ class HeatMap:
         return self._guards
 
     def _guard_rest(self, block: list[ast.stmt], leaving: set[ast.stmt]) -> None:
-        """Guard what follows the first branch of a block that mostly leaves it, unless that steps an optimizer."""
+        """Guard the code after the first branch of a block that mostly leaves it, unless it steps an optimizer."""
         assert self._guards is not None
         rest, steps_after = NO_WORK, [False] * len(block)
         for index in reversed(range(len(block))):
@@ -265,8 +265,8 @@ class HeatMap:
         if work.is_turn and not epochs and (work.steps or not checks(self._model, loop)):
             return Heat.HOT
         if work.loops or work.calls_loop:
-            # An epoch loop: what stands beside the inner loop runs once an epoch. A loop of
-            # loops inside one of these runs many times.
+            # A loop over epochs: the code beside the inner loop runs once an epoch. If another
+            # such loop is around it, it runs many times.
             return Heat.WARM if around is Heat.COLD and self._in_loop(loop) else around
         return around
 
@@ -407,6 +407,6 @@ def _keeps(branch: ast.If | ast.IfExp) -> bool:
 
 
 def _returns_early(node: FunctionNode) -> bool:
-    """True if a function leaves where what it makes is there: `if self.table is not None: return`."""
+    """True if a function returns early if its result exists already: `if self.table is not None: return`."""
     body = [] if isinstance(node, ast.Lambda) else node.body
     return any(isinstance(inner, ast.If) and leaves(inner.body) and asks_state(inner.test) for inner in body)

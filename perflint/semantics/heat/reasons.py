@@ -1,4 +1,4 @@
-"""Why a line runs as often as the model believes, found afterwards.
+"""The reasons for the heat of a line, found afterwards.
 
 `heat` decides; here the place is looked for where its decision changes: a loop, a guard, a function.
 """
@@ -81,7 +81,7 @@ class HeatReasons:
             inner = outer
         return Step("top level of the module: it runs once, on import"), None
 
-    # What stands around
+    # The code around
 
     def _construct(self, outer: ast.AST, inner: ast.AST, heat: Heat) -> Step:
         line = getattr(outer, "lineno", None)

@@ -112,7 +112,7 @@ class WorkMap:
         return work
 
     def is_work(self, call: ast.Call) -> bool:
-        """True if a call is what training and evaluation loops are for: it runs a model, or a step of training."""
+        """True if a call does the work of a training or evaluation loop: it runs a model, or a step of training."""
         work = self.of_call(call)
         return work.steps or work.runs or work.calls_run
 
@@ -185,7 +185,7 @@ class WorkMap:
             self._runs_model[info] = False
             own = info.node.args.args[0].arg
             self._depth += 1
-            # What only fails is for other classes to define.
+            # A method that only raises is abstract: other classes define it.
             known = self._runs_model[info] = fails(info.node.body) or any(
                 isinstance(node, ast.Call)
                 and not names_in(node.func).isdisjoint((own, "super"))
@@ -341,7 +341,7 @@ def _asserts_closeness(node: ast.AST) -> bool:
 
 
 def keeps_results(info: FunctionInfo) -> bool:
-    """True if a function runs once for the same arguments, as its decorator keeps what it returns."""
+    """True if a function runs once for the same arguments, because a decorator caches its results."""
     return any(last_name(node) in ("cache", "lru_cache") for node in getattr(info.node, "decorator_list", ()))
 
 

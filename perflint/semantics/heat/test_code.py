@@ -131,7 +131,7 @@ class TestCode:
         return any(cls.rpartition(".")[2].endswith("TestCase") for cls in lineage)
 
     def _is_helper(self, info: FunctionInfo) -> bool:
-        """True if a function may be there for tests alone: not what others find as part of a class."""
+        """True if a function may exist only for tests: not a public method of a class, which other files may call."""
         if isinstance(info.node, ast.Lambda) or (info.owner and not info.name.startswith("_")):
             return False
         named = by_name(self._model, info)
@@ -141,7 +141,7 @@ class TestCode:
         return not self._work.trains_or_loads(info.node)
 
     def _is_imported(self, info: FunctionInfo) -> bool:
-        """True if another file of the project, that is none of tests, uses a function."""
+        """True if another file of the project, which is not a test file, imports a function."""
         if info.name.startswith("_") or info.outer is not None:
             return False
         importers = self._model.view.importers(self._model.module.name, info.name)
@@ -155,7 +155,7 @@ def _is_test_decorator(node: ast.expr) -> bool:
 class _Closure:
     """The functions that are only called from some code, directly or from each other.
 
-    `around` has what is around each call of a function.
+    `around` has the nodes around each call of a function.
     """
 
     def __init__(self, roots: set[ast.AST], around: dict[ast.AST, list[list[ast.AST]]]) -> None:

@@ -44,7 +44,7 @@ Outside = Callable[[FunctionInfo], list[Arguments]]
 def analyse(
     view: View, module: Module, outside: Outside, any_caller: bool = False, keeps_calls: bool = False
 ) -> Recorder:
-    """Run a file's top level, then each of its functions once, and record what is seen.
+    """Run a file's top level, then each of its functions once, and record their values and calls.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     """
@@ -92,7 +92,7 @@ def _order(module: Module) -> Iterator[FunctionInfo]:
         callee: [caller for caller in callers.get(callee.name, ()) if callee.name in caller.calls or callee.owner]
         for callee in every
     }
-    # Names do not show what calls a model: each `forward` comes last, those of outer modules first. Behind them come
+    # Names do not show the callers of a model. So each `forward` comes last, those of outer modules first, and then
     # the constructors of the objects that they make.
     forwards = [info for info in every if info.owner and info.name == "forward"]
     made = {name for info in forwards for name in info.calls}
@@ -143,7 +143,7 @@ def _is_any(annotation: ast.expr | None) -> bool:
 
 
 _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".split())
-"""Annotations that say nothing of what is passed."""
+"""Annotations that say nothing about the argument."""
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
@@ -267,7 +267,7 @@ def _says_nothing(arg: ast.arg) -> bool:
 
 
 def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> None:
-    """A parameter annotated as a tensor is a number's if that is what all calls pass: `for t in times: step(x, t)`."""
+    """Make a parameter a tensor of one integer if all calls pass such tensors: `for t in times: step(x, t)`."""
     assumed = (inner.names or {}).get(arg.arg)
     kinds = {(value.kind, value.rank) if isinstance(value, Tensor) else None for value in passed}
     if inner.names is not None and isinstance(assumed, Tensor) and kinds == {(Kind.INT, 0)}:
@@ -275,7 +275,7 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """A tensor of a function that is this file's own is on the CPU if that is where all calls have it."""
+    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU."""
     assumed = (inner.names or {}).get(arg.arg)
     if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
         return
@@ -305,7 +305,7 @@ def _is_of_program(inner: Frame, info: FunctionInfo) -> bool:
 
 
 def _agreed(values: list[Value]) -> list[Value]:
-    """The tensors that several calls pass: where it is not known of one, it is where those of the others are."""
+    """The tensors that several calls pass: one on an unknown device is assumed to be on the device of the others."""
     devices = {value.device for value in values if isinstance(value, Tensor)} - _ELSEWHERE
     device = next(iter(devices)) if len(devices) == 1 else Device.UNKNOWN
     if device not in (Device.CUDA, Device.MODEL):

@@ -58,7 +58,7 @@ _TENSOR_TYPES = frozenset({"FloatTensor", "LongTensor", "BoolTensor", "IntTensor
 
 
 def annotated(frame: Frame, node: ast.expr | None, device: Device = Device.CALLER) -> Value:
-    """The value that an annotation promises; UNKNOWN where it says nothing."""
+    """The value that an annotation promises; UNKNOWN if it says nothing."""
     if node is None:
         return UNKNOWN
     if isinstance(node, ast.Constant):
@@ -238,7 +238,7 @@ def _literal(parts: list[ast.expr]) -> Value:
 
 
 def says_nothing(value: Value) -> bool:
-    """True if an annotation leaves open what a value holds: `Iterable`, `list[dict]`."""
+    """True if an annotation does not say what the elements are: `Iterable`, `list[dict]`."""
     if isinstance(value, Sequence) and value.items is None and value.type in ("list", "iterator"):
         held = value.element
         return isinstance(held, Unknown) or held == Mapping() or says_nothing(held)
@@ -249,7 +249,7 @@ def says_nothing(value: Value) -> bool:
 
 
 def parameter(frame: Frame, info: FunctionInfo, arg: ast.arg, default: Value | None, device: Device) -> Value:
-    """The value of a parameter if it is not known what is passed."""
+    """The value of a parameter if the arguments of its calls are unknown."""
     if _is_kernel(frame, info):
         return UNKNOWN
     value = annotated(frame, arg.annotation, device)

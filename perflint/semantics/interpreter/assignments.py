@@ -1,4 +1,4 @@
-"""Assignment: what a target is bound to, and what its container becomes."""
+"""Assignments: the values that targets are bound to, and the new values of their containers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     if path and frame.names is not None:
         frame.forget_paths(frame.names, path)
         if isinstance(receiver, Instance) and is_property(frame, receiver.cls, target.attr):
-            # Its setter keeps what it likes.
+            # Its setter may store any other value.
             return
         frame.bind_path(frame.names, path, value)
     if isinstance(receiver, Instance) and receiver.cls == autograd.CONTEXT:
@@ -126,7 +126,7 @@ def _with_item(receiver: Value, index: Value, value: Value) -> Value | None:
 
 
 def rebind(frame: Frame, node: ast.expr, value: Value) -> None:
-    """Let a name, an attribute or an item of one stand for what the object has become."""
+    """Bind a name, an attribute or an item of one to the changed value of its object."""
     if isinstance(node, ast.Subscript):
         if _is_place(node.value):
             known = isinstance(node.slice, ast.Constant) or path_of(node.slice)

@@ -120,7 +120,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     if name == "device" and is_module(frame, value.cls):
         return DeviceValue(Device.MODEL)
     if name == "module" and is_module(frame, value.cls):
-        # What makes a module parallel is seen as the module itself.
+        # In the model, a parallel wrapper of a module is the module itself.
         return value
     if value.cls == "collections.namedtuple" and value.argument(name) is not None:
         return value.argument(name) or UNKNOWN
@@ -138,7 +138,7 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
 
 
 def as_seen(frame: Frame, value: Value) -> Value:
-    """An attribute as the code sees it: to a constructor, parameters and buffers are on the CPU still."""
+    """An attribute as the code sees it: in a constructor, parameters and buffers are still on the CPU."""
     if not frame.constructs:
         return value
     if isinstance(value, Union):
@@ -171,7 +171,7 @@ def _field_of(value: Sequence, name: str) -> Value:
     if not all(isinstance(item, Tensor) for item in value.items):
         return NEVER
     if isinstance(value.items[0], Tensor):
-        # What has a shape is a tensor, not a tuple: an annotation `tuple[torch.FloatTensor]` that is wrong.
+        # Only a tensor has this attribute, not a tuple: the annotation `tuple[torch.FloatTensor]` is wrong.
         known = tensors.attribute(value.items[0], name)
         if not isinstance(known, Unknown) and (len(value.items) == 1 or not isinstance(known, Name)):
             return known
@@ -206,7 +206,7 @@ def _of_device(frame: Frame, value: DeviceValue, name: str) -> Value:
 def _of_union(frame: Frame, value: Union, name: str) -> Value:
     known = [inner for inner in value.members if not isinstance(inner, Unknown)]
     if name in torch_api.tensor_only_methods() and any(isinstance(inner, Tensor) for inner in known):
-        # What is not known is used as a tensor, and is where the tensor is that it might be.
+        # The unknown members are used as tensors: they are assumed to be like the known ones.
         return union(attribute(frame, inner, name) for inner in known)
     return union(attribute(frame, inner, name) for inner in value.members)
 

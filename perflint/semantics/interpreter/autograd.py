@@ -1,4 +1,4 @@
-"""Functions of autograd: `backward` gets from its context what `forward` of the same class has put there."""
+"""Functions of autograd: `backward` reads from its context the values that `forward` has stored there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parameter(frame: Frame, info: FunctionInfo, position: int, value: Value) -> 
 
 
 def note(frame: Frame, context: Instance, name: str, value: Value) -> None:
-    """Remember what a method sets on the context."""
+    """Remember a value that a method sets on the context."""
     owner = context.argument("function")
     facts = facts_of(frame, owner.name) if isinstance(owner, Class) else None
     if facts is not None:

@@ -1,4 +1,4 @@
-"""Loops that go over batches: they run a model on what they move to its device."""
+"""Loops over batches: they move the elements to a device and run a model on them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _batches(structure: Structure) -> Moves:
 
 
 def _passed(call: ast.Call) -> set[str]:
-    """The names of what a call passes, or passes parts of."""
+    """The names whose values, or parts of them, a call passes."""
     starred = [arg.value if isinstance(arg, ast.Starred) else arg for arg in call.args]
     return {root_of(part) for part in (*starred, *[keyword.value for keyword in call.keywords])}
 

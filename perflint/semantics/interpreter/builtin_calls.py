@@ -287,7 +287,7 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
         everything = _everything(receiver)
         pair = Sequence("tuple", everything, (STR, everything))
         pairs = tuple([Sequence("tuple", value, (Const(key), value)) for key, value in receiver.items])
-        # What has no elements besides these, such as `**kwargs`, is known to its last key.
+        # If there are no elements besides these, as in `**kwargs`, all pairs are known.
         return Sequence("iterator", pair, pairs if pairs and receiver.element is NEVER else None)
     return receiver if name == "copy" else UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Calls: which function is meant, what it is passed, what it returns."""
+"""Calls: the function, its arguments, its result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def call(frame: Frame, node: ast.Call) -> Value:
     """The value of a call, whose target is recorded when the frame records."""
     callee = frame.evaluate(node.func)
     if callee == named.LOADER:
-        # What is called is a function: one that makes a loader, or that loads a file.
+        # The callee is a function that makes a loader or loads a file, not a loader.
         callee = UNKNOWN
     arguments = _arguments(frame, node)
     if isinstance(callee, Name) and callee.name in _NAMING:
@@ -95,7 +95,7 @@ def _with_name(node: ast.Call, arguments: Arguments, position: int) -> Arguments
 
 
 def _note_by_name(frame: Frame, name: str, arguments: Arguments) -> None:
-    """A method of this file called on something unknown: remember what it is passed."""
+    """Remember the arguments for a method of this file with this name, called on an unknown object."""
     assert frame.recorder is not None
     for method in frame.module.structure.methods.get(name, ()):
         frame.recorder.note(method.node.lineno, method.node.col_offset, arguments)
@@ -197,7 +197,7 @@ def _construct(frame: Frame, name: str, arguments: Arguments, node: ast.Call | N
     return widen(Instance(name, given, frame.origin(node)))
 
 
-# What is known by its use alone
+# Values that only their use shows
 
 
 def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Arguments, value: Value) -> Outcome:
@@ -219,7 +219,7 @@ def _by_name_alone(frame: Frame, node: ast.Call, callee: Value, arguments: Argum
 def _shows_tensor(frame: Frame, node: ast.Call, callee: Value) -> bool:
     module = frame.module
     if callee.is_unknown and made_of((callee,)) != UNKNOWN and by_use.reads_number(node, _TORCH_ALONE):
-        # Of what unknown code made of tensors, whatever else the file imports.
+        # The receiver is the result of unknown code on tensors, whatever else the file imports.
         return True
     return by_use.shows_tensor(node, module.structure.parents) or by_use.reads_number(node, module.packages)
 

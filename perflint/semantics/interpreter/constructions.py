@@ -1,7 +1,7 @@
 """The arguments that a file passes to the constructors of its own classes: `Trainer(model, callbacks)`.
 
-Only what the top level of the class's own file makes, and the functions that it calls, so that it
-does not depend on which files are checked together, nor in which order.
+Only objects that the top level of the class's own file makes, or functions that it calls: so the result
+does not depend on which files are checked together, nor on their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perflint.semantics.values import NONE, Value
 
 
 def note(frame: Frame, name: str, given: tuple[tuple[str, Value], ...], arguments: Arguments) -> None:
-    """Remember what a constructor is passed, by the names of its parameters and as the call is written."""
+    """Remember the arguments of a constructor, by the names of its parameters and as they are passed."""
     init = _constructor(frame, name)
     if init is None:
         return

@@ -46,7 +46,7 @@ def _told(before: Names | None, narrowed: Names | None) -> Names:
 
 
 def _forget_test(names: Names, before: Names, told: list[Names], after: list[Names | None]) -> None:
-    """Behind an `if` its test says nothing any more: names that no branch has bound are what they were."""
+    """Forget the test after an `if`: names that no branch has bound get their values from before."""
     for name in told[0].keys() | told[1].keys():
         was = before.get(name)
         # A type that only a test shows stays.
@@ -121,7 +121,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
             _loop(frame, lambda item=item: assign(frame, node.target, item), node.body, [])  # type: ignore[misc]
     _loop(frame, lambda: assign(frame, node.target, element), node.body, node.orelse)
     if frame.names is not None:
-        # What each turn stored anew holds nothing old any more.
+        # The turns have replaced all items of these.
         for path, value in frame.filled.items():
             frame.bind_path(frame.names, path, value)
     frame.filled = before

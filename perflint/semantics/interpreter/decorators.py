@@ -31,16 +31,16 @@ def call(frame: Frame, module: Module, info: FunctionInfo, function: Function, a
     if function.receiver is not None:
         positional = (function.receiver, *arguments.positional)
         arguments = Arguments(positional, arguments.keywords, arguments.unpacked, arguments.rest)
-    # The function that is wrapped is no deeper for it.
+    # The wrapper does not count as one more call in depth.
     asker = Frame(frame.view, frame.module, frame.budget, names={}, depth=max(frame.depth - 1, 0))
     asker.constructs = frame.constructs
     value = asker.apply(made, arguments)
-    # The function itself has what a wrapper hides.
+    # If the wrapper hides the result, the function itself shows it.
     return UNKNOWN if value.is_open else value
 
 
 def is_wrapped(info: FunctionInfo) -> bool:
-    """True if a function has decorators that may change what it returns."""
+    """True if a function has decorators that may change its result."""
     if info.wrapped is None:
         info.wrapped = any(last_name(node) not in _KEEPING for node in getattr(info.node, "decorator_list", ()))
     return info.wrapped

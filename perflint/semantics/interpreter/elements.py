@@ -1,4 +1,4 @@
-"""Elements of values: what a loop over a value yields, and what indexing it gives."""
+"""Elements of values: the results of iterating over a value, and of indexing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions: what each evaluates to."""
+"""Expressions and their values."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         values.append(value if last else _after_test(value, is_and))
         if not last:
             frame.names = narrow(frame, operand, frame.names, is_and)
-    # What an operand narrows or binds holds only if it was reached.
+    # Narrowing and bindings by an operand hold only if the operand was evaluated.
     binds = ast.NamedExpr in frame.module.structure.nodes
     frame.names = join_names(before, frame.names) if binds and any(map(_binds, node.values)) else before
     return union(values)
@@ -179,7 +179,7 @@ def _is_none(value: Value) -> bool | None:
 
 
 def _compares_identity(left: Value, right: Value, op: ast.cmpop) -> bool:
-    """`x == "auto"` and `x == None` are no element-wise comparisons that anyone means."""
+    """True for a comparison with text or None, such as `x == "auto"`, which is not meant element by element."""
     if not isinstance(op, (ast.Eq, ast.NotEq)):
         return False
     return any(scalar_type(value) in ("str", "None") for value in (left, right))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perflint.semantics.view import View
 
 DEFAULT_DEVICE = "torch.get_default_device()"
-"""The path of what `with torch.device(...)` and `torch.set_default_device` set."""
+"""The path of the device that `with torch.device(...)` and `torch.set_default_device` set."""
 
 _MOST_CALLS = 256
 """Calls of one function whose arguments are looked at."""
@@ -28,12 +28,12 @@ Names = dict[str, Value]
 """The values of plain names and attribute paths such as "self.mask"."""
 
 Outcome = tuple[str, Value]
-"""The full name of what was called, and what it returned."""
+"""The full name of a callee, and the result of the call."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Keeps what the interpreter sees in the file that is checked."""
+    """Keeps the values and calls of the file that is checked."""
 
     values: dict[ast.expr, Value] = field(default_factory=dict)
     targets: dict[ast.Call, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Budget:
         self.too_deep = 0
         """Calls that were not followed because of their depth."""
         self.contexts: dict[Function, set[CallKey]] = {}
-        """The ways in which this file, and what it calls, call each function."""
+        """The arguments with which this file, and the code that it calls, call each function."""
 
 
 class Frame:
@@ -130,7 +130,7 @@ class Frame:
         """True if it makes a module that is still on the CPU."""
         self.loops = 0
         self.filled: Names = {}
-        """The dicts and lists of which the loop that runs stores each item anew."""
+        """The dicts and lists whose items the running loop replaces, all of them."""
         self.narrowed: set[str] = set()
         """The items that tests have narrowed: "d[k]"."""
         self.returns: list[Value] = []
@@ -167,7 +167,7 @@ class Frame:
         return parts.body(self, cls)
 
     def rebind(self, node: ast.expr, value: Value) -> None:
-        """Let an expression stand for what the object that it names has become."""
+        """Bind an expression to the changed value of its object."""
         parts.rebind(self, node, value)
 
     def item(self, value: Value, index: Value) -> Value:
@@ -191,7 +191,7 @@ class Frame:
             outer, dot, _ = outer.rpartition(".")
 
     def forget_paths(self, names: Names, path: str) -> None:
-        """Drop what is known of the attributes of a name or path that is bound anew."""
+        """Forget the attributes of a name or path that gets a new value."""
         for inner in self.rooted.get(path, ()):
             names.pop(inner, None)
 

@@ -1,4 +1,4 @@
-"""Calls of the project's own functions: their frames, their parameters, what they return."""
+"""Calls of the project's own functions: their frames, their parameters, their results."""
 
 from __future__ import annotations
 
@@ -177,11 +177,11 @@ _TELLING = (
     "torch.cuda.amp.GradScaler",
     "torch.nn.utils.rnn.PackedSequence",
 )
-"""Classes whose objects do what their arguments say: calls them, samples where they are, waits or not."""
+"""Classes whose arguments decide the results of their methods: the device of samples, waits, calls of functions."""
 
 
 def _is_plain(value: Value) -> bool:
-    """True if an annotation says all there is to know: numbers, texts, nothing, or tuples of these."""
+    """True if an annotation leaves nothing unknown: numbers, texts, None, or tuples of these."""
     if value is NEVER:
         return False
     return all(
@@ -197,7 +197,7 @@ def refine(value: Value, declared: Value) -> Value:
     if isinstance(declared, Unknown) or value == declared:
         return value
     if isinstance(declared, Tensor):
-        # The annotation settles that it is a tensor, the body where it is.
+        # The annotation decides that it is a tensor, the body decides its device.
         tensor = value.tensor
         return declared if tensor is None else tensor.with_(evidence=max(tensor.evidence, declared.evidence))
     if value.is_unknown:
@@ -242,7 +242,7 @@ def activate(frame: Frame, function: Function, arguments: Arguments) -> Value:
 
 
 def run_body(inner: Frame, info: FunctionInfo) -> Value:
-    """Run a function's body in its frame; what it returns."""
+    """Run a function's body in its frame and return its result."""
     if isinstance(info.node, ast.Lambda):
         return inner.evaluate(info.node.body)
     inner.run(info.node.body)

@@ -64,7 +64,7 @@ def _sequence(frame: Frame, value: Value, name: str) -> bool | None:
     if kind not in _PLAIN:
         return None
     if name in ("builtins.list", "builtins.tuple", "builtins.set") and value.items is None:
-        # What an annotation calls a sequence may be any of them.
+        # An annotation as a sequence allows any of these types.
         return None
     return _unrelated(name, f"builtins.{kind}")
 

@@ -67,7 +67,7 @@ def _bases_first(frame: Frame, name: str) -> list[str]:
 
 
 def _is_used_as_module(frame: Frame, names: tuple[str, ...]) -> bool:
-    """True if a class, or a base of it, uses what only modules have, and an unknown base may be a module."""
+    """True if a class, or a base of it, uses methods that only modules have, and an unknown base may be a module."""
     known = [info for info in (info_of(frame, name) for name in names) if info is not None]
     methods = [method for info in known for method in info.methods.values()]
     if any(not method.calls.isdisjoint(_OF_MODULES) for method in methods):

@@ -11,9 +11,9 @@ from perflint.semantics.values import NEVER, Device, Function, Tensor, Value
 
 
 class CallKey:
-    """A function, what it is passed, and whether a constructor calls it.
+    """A function, its arguments, and whether a constructor calls it.
 
-    Looked up in several tables for each call: what it is made of is hashed once.
+    Each call looks it up in several tables, so its hash is computed once.
     """
 
     __slots__ = ("_hash", "_parts")
@@ -37,7 +37,7 @@ class CallKey:
 
 @dataclass(slots=True)
 class ClassFacts:
-    """A class of the project and what its instances hold.
+    """A class of the project and the attributes of its instances.
 
     The attributes grow as methods are run, and are not forgotten: a method may be run while a module is half run.
     """
@@ -57,7 +57,7 @@ class ClassFacts:
     """Names that nothing in the class binds; an object may have been made with them."""
 
     def note(self, name: str, value: Value, constructs: bool) -> None:
-        """Remember what a method, or a constructor, assigns to an attribute."""
+        """Remember the value that a method, or a constructor, assigns to an attribute."""
         held = self.initial if constructs else self.attributes
         held[name] = widen(join(held.get(name, NEVER), value))
 

@@ -1,4 +1,4 @@
-"""Items that a test has narrowed: `d[k]` is what the test says until `k` is bound or something may write to `d`."""
+"""Items that a test has narrowed: the test of `d[k]` holds until `k` is bound or something may write to `d`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def item_of(node: ast.expr) -> ast.expr:
 
 
 def bind(frame: Frame, names: Names, node: ast.expr, value: Value) -> None:
-    """Bind a name, an attribute or an item to what a test says of it."""
+    """Bind a name, an attribute or an item to its value after a test."""
     place = place_of(node)
     if not isinstance(node, ast.Subscript):
         frame.bind_path(names, place, value)
@@ -59,21 +59,21 @@ def bind(frame: Frame, names: Names, node: ast.expr, value: Value) -> None:
 
 
 def _root(frame: Frame, path: str, place: str) -> None:
-    """Let an item be forgotten when a path is bound, or what the path is an attribute of."""
+    """Have an item forgotten when a path is bound, or one of the objects that the path leads through."""
     while path:
         frame.rooted.setdefault(path, set()).add(place)
         path = path.rpartition(".")[0]
 
 
 def forget(frame: Frame, names: Names, path: str) -> None:
-    """Drop what is known of the items of a container, to which something is written."""
+    """Forget the narrowed items of a container to which something is written."""
     for place in [place for place in frame.narrowed if place.startswith(f"{path}[")]:
         names.pop(place, None)
         frame.narrowed.discard(place)
 
 
 def forget_written(frame: Frame, node: ast.Call) -> None:
-    """Drop what is known of items of the containers that a call gets, and may write to."""
+    """Forget the narrowed items of the containers that a call may write to."""
     names, func = frame.names, node.func
     if names is None or (isinstance(func, ast.Name) and func.id in _READING):
         return

@@ -106,7 +106,7 @@ def _is_device_type(node: ast.expr) -> TypeGuard[ast.Attribute]:
 def _device_type(frame: Frame, node: ast.Attribute, kind: str, names: Names, truth: bool) -> None:
     """The device after `device.type == "cuda"`, and the tensor whose device it is."""
     if kind != "cuda" and not truth:
-        # Not on the CPU, or not on one of the devices that are not CUDA's: that leaves several.
+        # Excluding the CPU, or a device other than CUDA, leaves several devices.
         return
     device = Device.CUDA if (kind == "cuda") is truth else Device.CPU
     named = node.value
@@ -183,7 +183,7 @@ def _opened(value: Value) -> Value:
 
 
 def _as_wanted(value: Value, wanted: list[Value]) -> Value:
-    """A value in which a batch is what a test asks for: a tensor, a list or a dict of tensors."""
+    """A value in which a batch has the type that a test asks for: a tensor, a list or a dict of tensors."""
     element = value.element if isinstance(value, Sequence) and value.type == "batch" else None
     if element is None:
         return value
@@ -197,7 +197,7 @@ def _as_wanted(value: Value, wanted: list[Value]) -> Value:
 
 
 def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
-    """The value of an object that is of one of some types, or of none of them."""
+    """The value of an object that has one of some types, or, if `truth` is False, none of them."""
     if truth:
         value = union(_as_wanted(member, wanted) for member in value.members)
     kept = [member for member in value.members if any(_matches(member, w) for w in wanted) is truth]
@@ -210,7 +210,7 @@ def of_types(value: Value, wanted: list[Value], truth: bool) -> Value:
     if not truth and isinstance(value, Unknown):
         return value
     if truth and not kept and value.tensor is not None:
-        # Where it is a number it is no tensor: an annotation or a use did not tell all.
+        # It is not a tensor after all: its annotation or its use was incomplete.
         kept = list(wanted)
     narrowed = union(kept)
     if truth and isinstance(narrowed, Tensor) and len(wanted) == 1 and isinstance(wanted[0], Tensor):

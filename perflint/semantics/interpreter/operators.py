@@ -42,7 +42,7 @@ def binary(left: Value, op: ast.operator, right: Value) -> Value:
     one, other = left.tensor, right.tensor
     pair = (left, right)
     if isinstance(op, ast.Add) and any(isinstance(v, Sequence) for v in pair) and not any(map(_is_array, pair)):
-        # A list or tuple is only added to another, or to an array: what was believed to be a tensor is none.
+        # A list or tuple is only added to another one, or to an array, so the other operand is not a tensor.
         return _sequence_operation(_no_tensor(left), op, _no_tensor(right))
     if one is not None or other is not None:
         return tensor_operation(left, right, type(op))

@@ -1,4 +1,4 @@
-"""Calls of what is outside the project: torch, libraries, builtins and the methods of their objects."""
+"""Calls of functions outside the project: torch, libraries, builtins and the methods of their objects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from perflint.semantics.values import (
 
 
 def apply(frame: Frame, callee: Name, arguments: Arguments, node: ast.Call | None) -> Outcome:
-    """Call what has a name outside the project, with its receiver if it is a method."""
+    """Call a function or method outside the project, by its full name."""
     name, receiver = callee.name, callee.receiver
     if receiver is not None:
         return _apply_method(frame, name, receiver, arguments)
@@ -171,7 +171,7 @@ def _super(frame: Frame, arguments: Arguments) -> Value:
 
 
 def _variable(frame: Frame, arguments: Arguments) -> Value:
-    # What wrapped tensors before torch 0.4 hands them on.
+    # `Variable`, which wrapped tensors before torch 0.4, returns the tensor.
     data = arguments.get("data", 0) or UNKNOWN
     return data if data.tensor is not None else Tensor(made_of((data,)).near, evidence=Evidence.USE)
 

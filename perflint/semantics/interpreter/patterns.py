@@ -1,4 +1,4 @@
-"""The patterns of `match` statements: what they bind, and what a subject that matches them is."""
+"""The patterns of `match` statements: the names that they bind, and the values of subjects that match."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Questions:
     ) -> _Answer:
         """The entry of a table, computed on first use, and kept unless it is provisional.
 
-        `meanwhile` is the placeholder for those who ask while it is being computed.
+        `meanwhile` is the placeholder for questions while it is being computed.
         """
         if key in table:
             return table[key]

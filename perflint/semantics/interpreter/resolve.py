@@ -94,7 +94,7 @@ def _starred(frame: Frame, module: Module, name: str) -> Value | None:
 
 
 def run_top_level(view: View, module: Module, budget: Budget) -> Names:
-    """Run a module's top level and keep what it defines."""
+    """Run a module's top level and return its names."""
     frame = Frame(view, module, budget, names={})
     run_module(frame, lambda: frame.run(module.tree.body))
     return frame.names or {}

@@ -15,7 +15,7 @@ from perflint.semantics.values import Device, Evidence, Function, Instance, Tens
 
 
 def note_attribute(frame: Frame, name: str, value: Value) -> None:
-    """Remember what a method assigns to an attribute of `self`."""
+    """Remember the value that a method assigns to an attribute of `self`."""
     facts = facts_of(frame, frame.owner)
     if facts is not None:
         facts.note(name, value, frame.function is not None and frame.function.name in CONSTRUCTORS)
@@ -84,7 +84,7 @@ def assigned(frame: Frame, target: ast.expr) -> Value | None:
 
 
 def forget_declared(frame: Frame, receiver: Instance, name: str) -> None:
-    """Drop what `self.x: Tensor` alone says of an attribute: what is registered says more."""
+    """Forget the value that `self.x: Tensor` alone gives an attribute: the registered value is more exact."""
     facts = facts_of(frame, frame.owner)
     if facts is not None and receiver == frame.receiver and facts.initial.get(name) == _DECLARED:
         del facts.initial[name]
@@ -94,7 +94,7 @@ _DECLARED = Tensor(Device.CALLER, evidence=Evidence.ANNOTATION)
 
 
 def _note_named(frame: Frame, name: str, value: Value) -> None:
-    """Remember what a method sets on `self` by a name that it was given: of this object's class alone."""
+    """Remember the value of an attribute of `self` whose name is an argument: only for the class of this object."""
     receiver = frame.receiver
     facts = facts_of(frame, receiver.cls) if isinstance(receiver, Instance) else None
     if facts is not None:

@@ -1,4 +1,4 @@
-"""Statements: the order in which they run, and what binds names; branches and loops are in `control_flow`."""
+"""Statements, in the order in which they run, and definitions of names; branches and loops are in `control_flow`."""
 
 from __future__ import annotations
 

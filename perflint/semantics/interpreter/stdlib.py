@@ -42,7 +42,7 @@ def _partial(frame: Frame, arguments: Arguments) -> Value:
 
 
 def _reduce(frame: Frame, arguments: Arguments) -> Value:
-    """The function applied until what it gives stays the same."""
+    """The function, applied until its result stays the same."""
     element = frame.iterate(arguments.at(1))
     found = join(element, arguments.at(2)) if len(arguments.positional) > 2 else element
     for _ in range(_LONGEST_REDUCTION):
@@ -216,7 +216,7 @@ NAMED_TUPLE = "collections.namedtuple.__call__"
 
 
 def _named_tuple(frame: Frame, arguments: Arguments) -> Value:
-    """A class of tuples: what makes one knows the names of the fields."""
+    """A class of tuples, with the names of its fields."""
     fields = arguments.get("field_names", 1)
     names: tuple[Value, ...] | None = None
     if isinstance(fields, Const) and isinstance(fields.value, str):

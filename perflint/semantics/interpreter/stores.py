@@ -51,7 +51,7 @@ def _around(frame: Frame, node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _goes_over(loop: ast.For, target: ast.Subscript) -> bool:
-    """True if a loop binds the index of a store to each of the keys or positions of what it stores into."""
+    """True if a loop binds the index of a store to each key or position of the container."""
     assert isinstance(target.slice, ast.Name)
     if target.slice.id not in names_in(loop.target):
         return False

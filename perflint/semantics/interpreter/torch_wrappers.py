@@ -13,7 +13,7 @@ Special = Callable[[Frame, Arguments], Value]
 
 
 def _first(frame: Frame, arguments: Arguments) -> Value:
-    """A compiled or parallel module or function does what it did before; without one, it is a decorator."""
+    """A compiled or parallel module or function stays the same to the model; without an argument, it is a decorator."""
     return arguments.at(0)
 
 
@@ -39,7 +39,7 @@ def _made(name: str) -> Special:
 
 
 def _mapped(frame: Frame, arguments: Arguments) -> Value:
-    """`vmap(f)(x)`: `f` sees one dimension less; what it gives has one more."""
+    """`vmap(f)(x)`: `f` gets tensors with one dimension less, and its results get one more."""
     seen = Arguments(tuple([_one(value) for value in arguments.positional[1:]]), arguments.keywords)
     return _ranked(frame.apply(arguments.at(0), seen))
 

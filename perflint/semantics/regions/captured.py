@@ -1,7 +1,7 @@
 """Captured regions: code whose kernels a CUDA graph records, and that replay leaves out.
 
-A `with torch.cuda.graph(g):` block, what stands between `g.capture_begin()` and `g.capture_end()`, the functions
-and modules passed to `make_graphed_callables`, and what these call in the same file.
+A `with torch.cuda.graph(g):` block, the code between `g.capture_begin()` and `g.capture_end()`, the functions
+and modules passed to `make_graphed_callables`, and the functions of the file that these call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WORDS = ("cuda.graph", "make_graphed_callables", "capture_begin")
 class Capture:
     """Where a graph is recorded: the call that begins it, and the statements that it records.
 
-    `body` is empty where functions are recorded that are passed to `make_graphed_callables`.
+    `body` is empty if functions are recorded that are passed to `make_graphed_callables`.
     """
 
     call: ast.Call

@@ -86,7 +86,7 @@ def options_of(model: Model, call: ast.Call) -> Options | None:
 
 
 def compile_call(recorder: Recorder, node: ast.expr) -> ast.Call | None:
-    """The call of torch.compile that an expression is, also where it makes a decorator only."""
+    """The expression if it is a call of torch.compile, also if its result is a decorator."""
     return node if isinstance(node, ast.Call) and recorder.targets.get(node) == "torch.compile" else None
 
 
@@ -179,7 +179,7 @@ class Reader:
             self._callees.setdefault(place, []).extend(Callee(callee, in_loop) for callee in callees)
 
     def _around(self, node: ast.AST) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None, bool]:
-        """The function around a node, and whether a loop or a `try` of it repeats or guards the node."""
+        """The function around a node, and True if the node is in a loop or a `try` of that function."""
         in_loop = False
         inner, outer = node, self._parents.get(node)
         while outer is not None:
@@ -259,7 +259,7 @@ def _short(node: ast.expr) -> str:
     return text if len(text) <= _LONGEST else "…"
 
 
-# What tracing passes over
+# Code that tracing skips
 
 _TRUE_WHILE_TRACING = frozenset({"is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"})
 _FALSE_WHILE_TRACING = frozenset({"is_scripting", "is_tracing", "is_in_onnx_export", "is_fx_tracing"})
@@ -288,7 +288,7 @@ def decided(test: ast.expr) -> bool | None:
 def is_skipped(parents: dict[ast.AST, ast.AST], node: ast.AST) -> bool:
     """True if torch.compile never comes to a node when it traces the function around it.
 
-    That is what a guard such as `is_compiling()` keeps from it, and what only a failure runs.
+    This is code behind a guard such as `is_compiling()`, and code that only runs after a failure.
     """
     inner, outer = node, parents.get(node)
     while outer is not None and not isinstance(inner, _FUNCTIONS):

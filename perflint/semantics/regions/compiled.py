@@ -1,8 +1,8 @@
 """Compiled regions: the functions of a file that run under torch.compile.
 
-A function is compiled when torch.compile gets it, or the module whose `forward` it is, and when one that is
-compiled calls it. Only the file itself is asked: what is found in it does not depend on which other files
-are checked beside it.
+A function is compiled if it is passed to torch.compile, or if it is the `forward` of such a module, or if a
+compiled function calls it. Only the file itself counts, so its findings do not depend on which other files
+are checked with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compiled_functions(view: View, module: Module, recorder: Recorder, text: str
         return {}
     calls = calls_of(view, module, recorder)
     roots = [(place, Compiled(options)) for place, options in calls.roots]
-    # Those that may break come first: what is whole, or fails, says less.
+    # Calls that allow graph breaks come first, before those with `fullgraph=True`.
     queue = deque(sorted(roots, key=lambda root: root[1].options.fullgraph is True))
     found: dict[Place, Compiled] = {}
     while queue:

@@ -106,7 +106,7 @@ def unit_of(module: Module, node: ast.AST) -> ast.AST | None:
 def drives_processes(module: Module, unit: ast.AST) -> bool:
     """True if a class or function drives actors of Ray and holds no model: the tensors it gets were sent to it.
 
-    An actor itself, and code that moves something to the GPU or goes backward, is none.
+    Actors themselves do not count, nor does code that moves tensors to the GPU or runs a backward pass.
     """
     if "ray" not in module.packages or not isinstance(unit, (*_FUNCTIONS, ast.ClassDef)):
         return False

@@ -1,7 +1,7 @@
 """The functions of a file that TorchScript may compile.
 
-TorchScript takes a part of Python and of torch. What it cannot compile is an error when a program starts, so
-code that it may compile is left as it is.
+TorchScript supports a part of Python and of torch. Code that it cannot compile is an error when a program starts,
+so fixes do not change code that it may compile.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Reader:
         return full.removeprefix(_JIT) if full.startswith(_JIT) else ""
 
     def _compiles_unknown(self) -> bool:
-        """Note what the calls of `torch.jit.script` compile; True if that cannot be said of one of them."""
+        """Note the functions that calls of `torch.jit.script` compile; True if they are unknown for any call."""
         for node in (*self._model.nodes(ast.Attribute), *self._model.nodes(ast.Name)):
             if self._of_jit(node) not in _COMPILES:
                 continue
@@ -101,7 +101,7 @@ class _Reader:
         return False
 
     def _compiled(self, given: ast.expr) -> bool:
-        """Note what a call compiles; False if it is not known."""
+        """Note the functions that a call compiles; False if they are unknown."""
         members = self._model.value(given).members
         for member in members:
             if isinstance(member, Function) and member.module == self._model.module.name:
@@ -125,7 +125,7 @@ class _Reader:
                     self._add_named({name})
 
     def _imported(self) -> None:
-        """Add what files that compile something import from here."""
+        """Add the functions that other files import from here, if these files compile something."""
         view, module = self._model.view, self._model.module.name
         for name in {*self._by_name, *self._classes} if self._others else ():
             if any(file.path in self._others for file in view.importers(module, name)):

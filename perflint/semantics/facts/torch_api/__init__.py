@@ -175,7 +175,7 @@ def canonical(name: str) -> str:
     return name
 
 
-# What modules re-export: `from torch.nn.modules import Conv2d`.
+# Names that modules re-export: `from torch.nn.modules import Conv2d`.
 _PREFIXES = (
     ("torch.functional.F.", "torch.nn.functional."),
     ("torch.functional.", "torch."),
@@ -193,7 +193,7 @@ def parameters(name: str) -> tuple[str, ...] | None:
 
 
 def defaults(name: str) -> Mapping[str, object]:
-    """The defaults of a callable's parameters; those that are no literals are `...`."""
+    """The defaults of a callable's parameters; `...` stands for each one that is not a literal."""
     found = _signature(canonical(name)) or {}
     return {key: value for key, value in found.items() if value is not _REQUIRED}
 
@@ -226,7 +226,7 @@ def tensor_methods() -> frozenset[str]:
 
 @cache
 def tensor_only_methods() -> frozenset[str]:
-    """The names that practically only tensors have: what has them is a tensor."""
+    """The attributes that practically only tensors have: an object with one of them is a tensor."""
     return frozenset(_file("functions")["methods"]["tensor_only"].split())
 
 
@@ -237,7 +237,7 @@ def tensor_only_calls() -> frozenset[str]:
 
 
 def table(name: str) -> Mapping[str, Any]:
-    """A file of facts as it is, for what only one reader asks of it."""
+    """The contents of a file of facts, for facts that have only one reader."""
     return _file(name)
 
 

@@ -20,8 +20,8 @@ class Requirement(NamedTuple):
     """A condition on an argument of a call.
 
     absent: the argument is not passed, or is None; otherwise it is passed, and is neither None nor False.
-    field: what was passed when the argument, an object, was made is meant.
-    value: the literal that it must be, as code; empty where any will do.
+    field: the condition is about this argument of the constructor of the argument, which is an object.
+    value: the literal that it must be, as code; empty if any will do.
     """
 
     argument: Argument
@@ -36,8 +36,8 @@ class Wait:
 
     name: its full name.
     of: the class of the object that it is a method of, where that matters.
-    operand: the argument whose being on the device makes it wait; None where there is no such argument.
-    when: all that a call must pass besides.
+    operand: the argument that makes it wait if it is on the device; None if there is no such argument.
+    when: the conditions on other arguments, which must all be met.
     why: "size" (only the device knows the size of the result), "check" (it looks whether its arguments are
         allowed), "copy" (it copies between host and device) or "read" (it reads while it works).
     """
