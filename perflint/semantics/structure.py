@@ -234,9 +234,7 @@ def _mark_constructing(structure: Structure) -> None:
                     changed.append(info)
 
 
-def _used_without_call(
-    structure: Structure, names: KeysView[str]
-) -> tuple[set[str], dict[FunctionInfo, set[str]]]:
+def _used_without_call(structure: Structure, names: KeysView[str]) -> tuple[set[str], dict[FunctionInfo, set[str]]]:
     """Those names that stand for more than a call in a function, of a plain name or of `self`.
 
     Apart from these, the methods that functions bind to a name, which they call: `init = self.compute`.
