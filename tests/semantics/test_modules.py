@@ -357,6 +357,35 @@ class Wrapped(nn.Module):
         self.backbone(x)        # -> batch[model]
         self.head(x)            # -> model float | ?
         self.fn(x)              # -> model float
+
+@dataclasses.dataclass
+class Output:
+    pooled: torch.Tensor | None = None
+    name: str = ""
+class Tower(nn.Module):
+    def features(self, x: torch.Tensor) -> Output:
+        found = Output(pooled=unknown(x))
+        return self.inner(x, return_dict=True)
+    def described(self, output: Output):
+        return output.pooled    # -> caller | None
+    def forward(self, x: torch.Tensor, given: Output):
+        output = self.features(x)
+        output.pooled           # -> model | None
+        given.pooled            # -> model | None
+        output.name             # -> str=''
+class Convolved(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = find("norm")
+    def forward(self, x):
+        return self.norm(x).transpose(1, 2)
+class User(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolved = Convolved()
+    def forward(self, x: torch.Tensor):
+        self.convolved(x)       # -> model
+        self.other(x).transpose(1, 2)   # -> caller
 """
 
 

@@ -30,7 +30,11 @@ def summarised(model: Model) -> Summary:
         path,
         {callee: tuple(found) for callee, found in calls.items()},
         dict(maker.overrides()),
-        {name: FunctionKey(loaded[facts.module], facts.qualname) for name, facts in memory.classes.items()},
+        {
+            name: FunctionKey(loaded[facts.module], facts.qualname)
+            for name, facts in memory.classes.items()
+            if facts.module in loaded
+        },
         loaded,
         model.view.record,
     )

@@ -9,6 +9,7 @@ from perflint.semantics.facts import arrays, containers, named, tensors, torch_a
 from perflint.semantics.facts.conventions import is_device
 from perflint.semantics.interpreter import autograd
 from perflint.semantics.interpreter.frame import Frame, parts
+from perflint.semantics.interpreter.functions import parameter_device
 from perflint.semantics.interpreter.lineage import facts_of, is_enumeration, is_module, is_tensor_class, lineage
 from perflint.semantics.interpreter.members import below, is_member, member, values_of
 from perflint.semantics.interpreter.resolve import resolve
@@ -109,7 +110,9 @@ def _of_super(frame: Frame, value: Super, name: str) -> Value:
 def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
     found = autograd.attribute(frame, value, name) if value.cls == autograd.CONTEXT else member(frame, value, name)
     if found is not None:
-        return Instance(value.cls) if is_member(frame, value.cls, name) else as_seen(frame, named.placed(name, found))
+        if is_member(frame, value.cls, name):
+            return Instance(value.cls)
+        return _of_record(frame, value, as_seen(frame, named.placed(name, found)))
     if name in ("value", "name") and is_enumeration(frame, value.cls):
         return STR if name == "name" else values_of(frame, value.cls)
     if name in ("_replace", "_asdict") and "typing.NamedTuple" in lineage(frame, value.cls):
@@ -135,6 +138,22 @@ def _of_instance(frame: Frame, value: Instance, name: str) -> Value:
             return tensors.attribute(Tensor(Device.CALLER, evidence=Evidence.ANNOTATION), name)
         return named.by_name(name)
     return DeviceValue(Device.CALLER) if name == "device" else Name(f"{value.cls}.{name}", value)
+
+
+def _of_record(frame: Frame, record: Instance, value: Value) -> Value:
+    """A field of an object that `forward` gets or computes: declared tensors are on the device of the module."""
+    if record == frame.receiver or frame.function is None or not any(map(_is_declared, value.members)):
+        return value
+    if parameter_device(frame, frame.function) is not Device.MODEL:
+        return value
+    return union(
+        member.with_(device=Device.MODEL) if isinstance(member, Tensor) and _is_declared(member) else member
+        for member in value.members
+    )
+
+
+def _is_declared(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.device is Device.CALLER and value.evidence is Evidence.ANNOTATION
 
 
 def as_seen(frame: Frame, value: Value) -> Value:

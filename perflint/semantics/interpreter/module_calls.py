@@ -44,7 +44,7 @@ def apply(frame: Frame, callee: Instance, arguments: Arguments) -> Outcome:
 
 def _of_module(value: Value) -> Value:
     """The result of a module: otherwise unknown tensors are on the device of its parameters."""
-    if isinstance(value, Tensor) and value.device is Device.UNKNOWN:
+    if isinstance(value, Tensor) and (value.device is Device.UNKNOWN or _is_of_unknown_code(value)):
         return value.with_(device=Device.MODEL, evidence=min(value.evidence, Evidence.CONVENTION))
     if isinstance(value, Union):
         return union(map(_of_module, value.members))
@@ -52,6 +52,11 @@ def _of_module(value: Value) -> Value:
         items = None if value.items is None else tuple(map(_of_module, value.items))
         return Sequence(value.type, _of_module(value.element), items)
     return value
+
+
+def _is_of_unknown_code(value: Tensor) -> bool:
+    """True if unknown code made a tensor out of others: a function of the project is passed those of the module."""
+    return value.device is Device.CALLER and value.evidence is Evidence.USE
 
 
 def _sequential(frame: Frame, callee: Instance, arguments: Arguments) -> Value:
