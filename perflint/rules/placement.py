@@ -117,6 +117,17 @@ def operand_confidence(value: Value) -> Confidence | None:
     return device_confidence(union(given) if 0 < len(given) < len(value.members) else value)
 
 
+def of_computed(value: Value) -> Confidence | None:
+    """How sure it is that a mask, or a tensor that is searched, is on the device.
+
+    Such tensors are computed from data, so one on an unknown device is likely on the GPU, if it certainly is a tensor.
+    """
+    confidence = operand_confidence(value)
+    if confidence is not Confidence.LOW or not isinstance(value, Tensor) or value.evidence < Evidence.ANNOTATION:
+        return confidence
+    return Confidence.MEDIUM
+
+
 def _is_callers(place: Value) -> bool:
     return any(getattr(member, "device", None) is Device.CALLER for member in place.members)
 

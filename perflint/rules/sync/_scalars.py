@@ -11,6 +11,7 @@ import ast
 
 from perflint.findings import Confidence, Heat
 from perflint.frozen import dataclass
+from perflint.rules.placement import of_computed
 from perflint.semantics.lattice import union
 from perflint.semantics.memo import once_per_site
 from perflint.semantics.sites import CallSite, Site, TruthSite, device_confidence
@@ -89,7 +90,19 @@ def confidence_at(site: Site, value: Value) -> Confidence | None:
     confidence = device_confidence(value)
     if confidence is Confidence.LOW and site.heat is Heat.HOT and _is_off_host(value):
         return confidence if _is_one_of_types(site) else Confidence.MEDIUM
+    if confidence is Confidence.LOW and _is_of_mask(site):
+        return of_computed(value)
     return confidence
+
+
+def _is_of_mask(site: Site) -> bool:
+    """True for `mask.any()` and `mask.all()`, whose tensors are rarely numbers or data; asserts check data."""
+    if isinstance(site, TruthSite) and site.construct == "assert":
+        return False
+    return isinstance(site.node, ast.Call) and site.model.target(site.node) in _OF_MASKS
+
+
+_OF_MASKS = frozenset({"torch.any", "torch.all", "torch.Tensor.any", "torch.Tensor.all"})
 
 
 def _is_off_host(value: Value) -> bool:

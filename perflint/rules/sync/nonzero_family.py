@@ -10,7 +10,7 @@ from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
 from perflint.fixes.edits import replace
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import operand_confidence
+from perflint.rules.placement import of_computed
 from perflint.rules.sync._indices import Index, Part, parts
 from perflint.rules.sync._same_shape import has_shape_of
 from perflint.semantics.memo import once_per_node
@@ -110,7 +110,7 @@ def _confidence(site: CallSite | SubscriptSite) -> Confidence | None:
     if isinstance(site, SubscriptSite):
         return indexed(site)
     operand = _operand(site)
-    return None if operand is None else operand_confidence(site.value(operand))
+    return None if operand is None else of_computed(site.value(operand))
 
 
 def _operand(site: CallSite) -> ast.expr | None:
@@ -135,7 +135,7 @@ def indexed(site: SubscriptSite) -> Confidence | None:
         return None
     held = site.value(site.node.value)
     receiver = device_confidence(held)
-    mask = device_confidence(masks[0].value)
+    mask = None if device_confidence(masks[0].value) is None else of_computed(masks[0].value)
     if receiver is None and mask is not None and masks[0].is_bool and held.is_unknown:
         # Only tensors are indexed by a mask of the device.
         receiver = mask

@@ -217,3 +217,14 @@ class Slices(nn.Module):
         y = self.layer(x)
         y[batch_mask, ...] = y[batch_mask, ...] + 1
         return y[batch_mask], y[batch_mask, ...]
+
+
+def of_parts(parts: list, threshold: float):
+    """The results of torch on an unknown device: what is selected from is computed from data."""
+    scores = torch.cat(parts)
+    return scores[scores > threshold], torch.nonzero(scores)  # error: TPF110, TPF110
+
+
+def of_arrays(parts: list[np.ndarray], values):
+    scores = np.concatenate(parts)
+    return scores[scores > 0.5], values[values > 0.5], torch.from_numpy(scores).nonzero()

@@ -163,3 +163,14 @@ def step_of_named_tensors(data, rows: torch.Tensor):
     if "weights" in data.batch or f"{data.kind}_weights" not in data.batch:
         return data.batch
     return None
+
+
+def of_parts(parts: list, scores, values: list[np.ndarray]):
+    kept = torch.cat(parts) > 0.5
+    if kept.any():  # error: TPF105
+        return kept
+    if torch.from_numpy(np.concatenate(values)).all() or scores.all() or np.concatenate(values).any():
+        return scores
+    if kept[0] == 0:  # audit: TPF105
+        return values
+    return None
