@@ -18,6 +18,7 @@ from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
 from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.values import Dtype
 
 _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
@@ -74,6 +75,34 @@ def _in_other_code_of_the_cpu(finding: Finding, site: Site) -> Finding:
     ):
         return replace(finding, confidence=Confidence.LOW)
     return finding
+
+
+def _for_half_precision_only(finding: Finding, site: Site) -> Finding:
+    """Code behind `x.dtype == torch.float16` does not run with the other dtypes: low confidence."""
+    if finding.effect not in _OF_THE_DEVICE or finding.confidence is Confidence.LOW or isinstance(site, FileSite):
+        return finding
+    inner: ast.AST = site.node
+    for outer in site.model.ancestors(site.node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            break
+        if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And) and inner in outer.values:
+            tests = outer.values[: outer.values.index(inner)]
+        else:
+            tests = [outer.test] if isinstance(outer, ast.If) and inner in outer.body else []
+        if any(_is_of_half_precision(site, test) for test in tests):
+            return replace(finding, confidence=Confidence.LOW)
+        inner = outer
+    return finding
+
+
+def _is_of_half_precision(site: Site, test: ast.expr) -> bool:
+    """True for `x.dtype == torch.float16`, also with a further condition."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_of_half_precision(site, part) for part in test.values)
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.Is)):
+        return False
+    value = site.value(test.comparators[0])
+    return last_name(test.left) == "dtype" and isinstance(value, Dtype) and value.name in ("float16", "half")
 
 
 def _works_on_results(site: Site) -> bool:
@@ -243,6 +272,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _while_a_module_is_made,
     _where_data_are_prepared,
     _in_other_code_of_the_cpu,
+    _for_half_precision_only,
     _of_a_few_numbers,
     _needed_on_cpu,
     _where_pictures_are_drawn,

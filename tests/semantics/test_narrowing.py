@@ -30,6 +30,13 @@ def f(c, given):
         y = x       # -> ?
     x               # -> ? | None
 
+def f(x: Tensor, n: int, is_tracing):
+    torch.ceil(x) if torch.jit.is_tracing() else n                          # -> int
+    x if torch.jit.is_tracing() and isinstance(x, torch.Tensor) else n      # -> int
+    n if not torch.jit.is_tracing() else x                                  # -> caller | int
+    x if is_tracing() else n                                                # -> caller | int
+    x if torch.jit.is_tracing() or n else n                                 # -> caller | int
+
 def f(x: Optional[Tensor], c):
     while x is None:
         if c:

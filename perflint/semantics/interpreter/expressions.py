@@ -18,7 +18,7 @@ from perflint.semantics.interpreter.narrowing import narrow
 from perflint.semantics.interpreter.operators import binary, tensor_operation
 from perflint.semantics.interpreter.resolve import function_value, global_name, resolve
 from perflint.semantics.lattice import MOST_KEYS, join, union
-from perflint.semantics.structure import FunctionNode, path_of, walk
+from perflint.semantics.structure import FunctionNode, last_name, path_of, walk
 from perflint.semantics.values import (
     BOOL,
     NEVER,
@@ -195,7 +195,20 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     frame.names = before
     if isinstance(test, Const) and frame.recorder is None:
         return yes if test.value else no
-    return join(yes, no)
+    return no if _is_false_in_eager_code(frame, node.test) else join(yes, no)
+
+
+def _is_false_in_eager_code(frame: Frame, test: ast.expr) -> bool:
+    """True for `torch.jit.is_tracing()`, also with a further condition."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_false_in_eager_code(frame, part) for part in test.values)
+    if not isinstance(test, ast.Call) or last_name(test) not in _FALSE_IN_EAGER_CODE:
+        return False
+    callee = evaluate(frame, test.func)
+    return isinstance(callee, Name) and callee.name.startswith(("torch.jit.", "torch.onnx."))
+
+
+_FALSE_IN_EAGER_CODE = frozenset({"is_tracing", "is_scripting", "is_in_onnx_export"})
 
 
 def _named(frame: Frame, node: ast.NamedExpr) -> Value:

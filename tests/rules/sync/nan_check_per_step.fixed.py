@@ -36,6 +36,24 @@ class Safe(nn.Module):
         return x.relu()
 
 
+class Half(nn.Module):
+    """Other dtypes than float16 do not come there."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype == torch.float16 and not torch.isfinite(x).all():
+            x = x.clamp(-1e4, 1e4)
+        if x.dtype == torch.float16:
+            if torch.isinf(x).any():
+                x = x.clamp(-1e4, 1e4)
+        elif torch.isinf(x).any():
+            x = x.clamp(-1e4, 1e4)
+        if x.dtype == torch.bfloat16 and torch.isinf(x).any():
+            x = x.clamp(-1e4, 1e4)
+        if x.dtype != torch.float16 and torch.isinf(x).any():
+            x = x.clamp(-1e4, 1e4)
+        return x
+
+
 # Look-alikes
 
 
