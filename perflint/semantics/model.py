@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -59,7 +60,7 @@ def _names_by_id(model: Model, node: ast.AST) -> Mapping[str, list[ast.Name]]:
 
 @once
 def _for_any_caller(model: Model) -> Model:
-    return Model(model.source, model.view.project, any_caller=True, alone=True)
+    return Model(model.source, model.view.project, CallsOf.PRIVATE)
 
 
 def _none(info: FunctionInfo) -> list[Arguments]:
@@ -73,7 +74,7 @@ def _summary(project: Project, path: Path) -> Summary | None:
         return None
     source = Source(str(path), module.text)
     source.tree = module.tree
-    model = Model(source, project, alone=True)
+    model = Model(source, project, CallsOf.FILE)
     try:
         return summarised(model)
     finally:
@@ -85,21 +86,26 @@ def _sites_by_key(model: Model) -> Mapping[tuple[object, ...], Site]:
     return {site.key: site for site in model.sites()}
 
 
+class CallsOf(Enum):
+    """The calls that a model of a file takes arguments and heat from."""
+
+    PROJECT = "all files of the project"
+    FILE = "the file alone: the summary of the file is made from it"
+    PRIVATE = "the file alone, and only calls of functions that no other file can call"
+
+
 class Model:
     """The facts about one file; all answers are total.
 
     Raises SyntaxError and ValueError where the file does not parse.
     """
 
-    def __init__(self, source: Source, project: Project, any_caller: bool = False, alone: bool = False) -> None:
-        """Take no arguments and no heat from the calls of other files if `alone`, and none from any calls that are not
-        private to the file if `any_caller`.
-        """
+    def __init__(self, source: Source, project: Project, calls: CallsOf = CallsOf.PROJECT) -> None:
+        """`calls` are those that arguments and heat are taken from."""
         self.source = source
         self.view = View(project)
         """The other files as this model has read them, and the results for them."""
-        self._any_caller = any_caller
-        self._alone = alone
+        self._calls = calls
         self.module: Module = self.view.enter(source)
         self._functions: dict[ast.AST, FunctionNode | None] = {}
         """The functions around nodes that were asked for, and around those in between."""
@@ -118,12 +124,13 @@ class Model:
     def _recorder(self) -> Recorder:
         callers = self.callers
         outside = _none if callers is None else callers.arguments
-        return analyse(self.view, self.module, outside, self._any_caller, keeps_calls=self._alone)
+        any_caller, keeps_calls = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
+        return analyse(self.view, self.module, outside, any_caller, keeps_calls)
 
     @cached_property
     def callers(self) -> Callers | None:
         """The callers in other files; None if the model is made without them."""
-        if self._alone:
+        if self._calls is not CallsOf.PROJECT:
             return None
         project = self.view.project
         return Callers(self.view, self.module, lambda path: project.summary(path, partial(_summary, project)))

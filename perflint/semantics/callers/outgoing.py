@@ -24,17 +24,13 @@ def summarised(model: Model) -> Summary:
     for node in model.nodes(ast.Call):
         for call in maker.calls(node):
             calls.setdefault(call.callee, []).append(call)
-    memory, path = model.view.memory, model.module.path
+    memory, path, overrides = model.view.memory, model.module.path, dict(maker.overrides())
     loaded = {name: module.path for name, module in model.view.modules.items()}
     return Summary(
         path,
         {callee: tuple(found) for callee, found in calls.items()},
-        dict(maker.overrides()),
-        {
-            name: FunctionKey(loaded[facts.module], facts.qualname)
-            for name, facts in memory.classes.items()
-            if facts.module in loaded
-        },
+        overrides,
+        {name: FunctionKey(loaded[facts.module], facts.qualname) for name, facts in memory.classes.items()},
         loaded,
         model.view.record,
     )

@@ -35,6 +35,8 @@ from perflint.semantics.view import View
 
 _STEPS_PER_NODE = 40
 """Nodes of called functions that may be run for each node of the file."""
+_STEPS_OF_SUMMARY = 3
+"""The same for a summary, which needs the values of arguments alone: half the time, and the same findings."""
 
 
 Outside = Callable[[FunctionInfo], list[Arguments]]
@@ -50,7 +52,7 @@ def analyse(
     """
     recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls, outside=outside)
     with deep_stack():
-        budget = Budget(_STEPS_PER_NODE * (module.structure.size + 100))
+        budget = Budget((_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100))
         top = Frame(view, module, budget, names={}, recorder=recorder)
         run_module(top, lambda: _run(lambda: statements.run(top, module.tree.body)))
         for info in _order(module):
