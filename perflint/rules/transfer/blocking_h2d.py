@@ -16,6 +16,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
 from perflint.rules.sync._indices import Index, indices
+from perflint.rules.transfer._tables import moves_own_table
 from perflint.rules.worth import sentence
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
@@ -154,6 +155,8 @@ def _moved(site: CallSite, receiver: ast.expr) -> Confidence | None:
     if source in (None, Confidence.LOW) and _is_given(value) and _is_item(site, receiver):
         # A dict whose elements are all moved is probably a batch of a loader.
         source = Confidence.MEDIUM
+    elif source is None and moves_own_table(site, receiver):
+        source = Confidence.LOW
     if source is None:
         return None
     place = moved.confidence
