@@ -237,7 +237,8 @@ def _mark_constructing(structure: Structure) -> None:
 def _used_without_call(structure: Structure, names: KeysView[str]) -> tuple[set[str], dict[FunctionInfo, set[str]]]:
     """Those names that stand for more than a call in a function, of a plain name or of `self`.
 
-    Apart from these, the methods that functions bind to a name, which they call: `init = self.compute`.
+    Apart from these, the methods that functions bind to a name, which they call: `init = self.compute`. A constructor
+    may also call the methods of other objects: `init_weights(module)` calls `module.compute()`.
     """
     found: set[str] = set()
     bound: dict[FunctionInfo, set[str]] = {}
@@ -248,10 +249,13 @@ def _used_without_call(structure: Structure, names: KeysView[str]) -> tuple[set[
         owner = node.value if isinstance(node, ast.Attribute) else None
         parent = structure.parents.get(node)
         of_self = owner is None or (isinstance(owner, ast.Name) and owner.id == "self")
-        function = _function_around(structure, node) if of_self else None
-        if function is not None and isinstance(parent, ast.Call) and parent.func is node:
-            continue
-        if function is not None and owner is not None and _name_bound(parent) in function.calls:
+        function = _function_around(structure, node)
+        if function is None or not (of_self or function.constructs):
+            found.add(name)
+        elif isinstance(parent, ast.Call) and parent.func is node:
+            if not of_self:
+                bound.setdefault(function, set()).add(name)
+        elif owner is not None and _name_bound(parent) in function.calls:
             bound.setdefault(function, set()).add(name)
         else:
             found.add(name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from perflint.semantics.memo import once
 from perflint.semantics.model import Model
@@ -15,7 +14,8 @@ from perflint.semantics.values import Device, Tensor
 def moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
     """True if a move is the first one of an attribute that the constructor leaves on the CPU: later ones copy nothing.
 
-    An attribute of a module that its class registers moves with the module.
+    Of several methods that move it, the first in the file stands for all. An attribute of a module that its class
+    registers moves with the module.
     """
     path = path_of(receiver)
     statement = site.model.parent(site.node)
@@ -27,26 +27,31 @@ def moves_own_table(site: CallSite, receiver: ast.expr) -> bool:
     info = None if around is None else site.model.module.function(around.lineno, around.col_offset)
     if info is None or not info.owner or info.name in CONSTRUCTORS:
         return False
-    made = _constructed(site.model).get((info.owner, path), ())
-    values = [site.model.value(target) for target in made]
+    constructed, moved = _assigned(site.model)
+    if moved.get((info.owner, path)) is not statement.targets[0]:
+        return False
+    values = [site.model.value(target) for target in constructed.get((info.owner, path), ())]
     return bool(values) and all(
         isinstance(value, Tensor) and value.device is Device.CPU and not value.leaf for value in values
     )
 
 
 @once
-def _constructed(model: Model) -> dict[tuple[str, str], list[ast.expr]]:
-    """The assignments of constructors to attributes of `self`, by class and path."""
-    found: dict[tuple[str, str], list[ast.expr]] = {}
-    for owner, target in _assignments(model):
-        found.setdefault((owner, path_of(target)), []).append(target)
-    return found
-
-
-def _assignments(model: Model) -> Iterator[tuple[str, ast.expr]]:
+def _assigned(model: Model) -> tuple[dict[tuple[str, str], list[ast.expr]], dict[tuple[str, str], ast.expr]]:
+    """By class and path, the targets of constructors that are attributes of `self`, and the first `self.x = self.x.f()`
+    of other methods."""
+    constructed: dict[tuple[str, str], list[ast.expr]] = {}
+    moved: dict[tuple[str, str], ast.expr] = {}
     for statement in model.nodes(ast.Assign):
-        targets = [target for target in statement.targets if path_of(target).startswith("self.")]
-        function = model.function(statement) if targets else None
-        info = None if function is None else model.module.function(function.lineno, function.col_offset)
-        if info is not None and info.owner and info.name in CONSTRUCTORS:
-            yield from ((info.owner, target) for target in targets)
+        for target in statement.targets:
+            path = path_of(target)
+            function = model.function(statement) if path.startswith("self.") else None
+            info = None if function is None else model.module.function(function.lineno, function.col_offset)
+            if info is None or not info.owner:
+                continue
+            if info.name in CONSTRUCTORS:
+                constructed.setdefault((info.owner, path), []).append(target)
+            elif isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute):
+                if path_of(statement.value.func.value) == path:
+                    moved.setdefault((info.owner, path), target)
+    return constructed, moved

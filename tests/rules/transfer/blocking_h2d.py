@@ -103,6 +103,10 @@ class OwnTable:
         self.given = self.given.to(device=x.device)
         return x * self.alphas.to(x.device)[0]
 
+    def remove_noise(self, x: torch.Tensor):
+        self.alphas = self.alphas.to(device=x.device)
+        return x / self.alphas[0]
+
 
 # Look-alikes.
 
