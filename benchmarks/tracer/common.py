@@ -107,7 +107,7 @@ def environment(arguments: Sequence[str]) -> dict[str, Any]:
     import torch
 
     return {
-        "command": " ".join(["python", f"benchmarks/tracer/{Path(sys.argv[0]).name}", *arguments]),
+        "command": " ".join(["python", str(Path(sys.argv[0]).resolve().relative_to(ROOT)), *arguments]),
         "date": datetime.now(UTC).date().isoformat(),
         "gpus": [torch.cuda.get_device_name(device) for device in range(torch.cuda.device_count())],
         "python": sys.version.split()[0],

@@ -1,7 +1,8 @@
 """Run a program as written for older packages and with data of our own: `launch.py SCRIPT [ARGUMENTS]`.
 
-A copy of this file lies beside the program. It changes four things: checksums of torchvision's data sets are not
-compared, weights are not downloaded, `save_image` takes the old name of an argument, and `torch.hub` lists no models.
+A copy of this file lies beside the program. It changes five things: checksums of torchvision's data sets are not
+compared, weights are not downloaded, `save_image` takes the old name of an argument, `torch.hub` lists no models, and
+iterators of loaders have their old method `next`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ torchvision.datasets.cifar.check_integrity = lambda *args: True
 torchvision.utils.save_image = _with_value_range(torchvision.utils.save_image)
 for _name in ("resnet18", "resnet34", "resnet50"):
     setattr(torchvision.models, _name, _untrained(getattr(torchvision.models, _name)))
+torch.utils.data.dataloader._BaseDataLoaderIter.next = torch.utils.data.dataloader._BaseDataLoaderIter.__next__
 torch.hub.list = lambda *args, **kwargs: []
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")

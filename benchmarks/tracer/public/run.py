@@ -1,6 +1,7 @@
 """How many findings in public programs a run gives a verdict on.
 
-    python benchmarks/tracer/public/run.py --checkouts DIR [--repositories PATTERN] [--prepare] [--gpu] [PROGRAM...]
+    python benchmarks/tracer/public/run.py --checkouts DIR [--repositories PATTERN] [--prepare] [--gpu]
+                                           [--json FILE] [--traces DIR] [PROGRAM...]
 
 The programs of `programs.toml` are of different kinds and were not written for perflint. Each is checked out at its
 commit into a folder of DIR, gets small random data (`data.py`), and runs for some steps, simulated or with `--gpu` on
