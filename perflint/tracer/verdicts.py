@@ -29,6 +29,7 @@ from perflint.tracer.events import (
 from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
+from perflint.tracer.skipped import may_be_skipped
 from perflint.tracer.trace import Trace
 from perflint.tracer.unseen.base import Facts
 from perflint.tracer.unseen.bench import unseen
@@ -194,6 +195,10 @@ class _View:
             return None if has_run is None else _NOT_EXECUTED
         in_steps = bool(then & self._ran_in_steps)
         if finding.effect is Effect.SYNC:
+            span = finding.span
+            ran = (line for line in range(span.line, span.end_line + 1) if self._moved.then(line) in self._lines)
+            if may_be_skipped(self._source, span, ran):
+                return _PERHAPS_SKIPPED
             is_evidence = self._header.simulated or bool(self._header.devices)
             return self._refuted(in_steps) if is_evidence else NOTHING_WAITS
         is_here = finding.code not in COSTS_ELSEWHERE
@@ -243,7 +248,11 @@ class _View:
         steps = self._trace.steps_with(syncs) if len(syncs) == len(seen) else None
         if steps is None or steps >= self._header.steps:
             return f"{times(per_step)} a step"
-        return f"{times(sum(sync.hits.steps for sync in syncs))} in {steps} of {self._header.steps} steps"
+        if not steps:
+            count = times(sum(sync.hits.steps for sync in syncs))
+            return f"{count} after the last of {self._header.steps} steps"
+        count = times(sum(sum(sync.hits.windows[: self._header.steps]) for sync in syncs))
+        return f"{count} in {steps} of {self._header.steps} steps"
 
     def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
         """The results of experiments, with the program's own shapes, for the layers that one place creates."""
@@ -287,6 +296,7 @@ class _Absent:
         return iter(())
 
 
+_PERHAPS_SKIPPED = Verdict(Ruling.UNDECIDED, "its line ran, and a condition in the line may have skipped this part")
 _NOT_EXECUTED = Verdict(Ruling.NOT_EXECUTED, "the traced program did not come here")
 _NOT_THERE = _Absent()
 

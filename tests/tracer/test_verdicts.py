@@ -139,6 +139,53 @@ def test_waits_of_few_steps_are_no_average(perflint: Command, traced: Traced) ->
     assert printed["why"] == "once a step; what it costs was not measured"
 
 
+@pytest.mark.parametrize(
+    ("windows", "why"),
+    [((0,) * STEPS + (3,), "3 times after the last of 10 steps"), ((0, *(1,) * STEPS), "9 times in 9 of 10 steps")],
+)
+def test_waits_after_the_last_step(perflint: Command, traced: Traced, windows: tuple[int, ...], why: str) -> None:
+    traced.sync(READ)
+    traced.records[-1] = replace(traced.records[-1], hits=Hits(sum(windows), windows=windows))  # type: ignore[call-arg]
+    verdict = check(perflint, traced)[READ]["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["ruling"], verdict["why"]) == ("confirmed", f"{why}; what it costs was not measured")
+
+
+CONDITIONS = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, limit, verbose):
+    for batch in loader:
+        loss = model(batch.cuda(non_blocking=True)).mean()
+        if limit and loss.amin() > limit:
+            break
+        if loss.amax() > 3 and limit:
+            break
+        last = loss.item() if verbose else 0.0
+        if verbose: print(loss.tolist())
+        if (
+            verbose
+            and loss.argmax().item()
+        ):
+            break
+        assert loss.numel(), f"{float(loss)}"
+        total = sum([loss.cpu() for _ in range(3)])
+"""
+
+
+def test_a_part_of_a_line_may_have_been_skipped(perflint: Command) -> None:
+    perflint.write("train.py", CONDITIONS)
+    traced = Traced(perflint.folder, CONDITIONS).ran(5, 6, 7, 9, 11, 12, 13, 14, 15, 18, 19)
+    found = check(perflint, traced, text=CONDITIONS)
+    lines = {finding["line"]: ruling(finding) for finding in found.values() if str(finding["code"]).startswith("TPF1")}
+    expected = {7: "undecided", 9: "refuted", 11: "undecided", 12: "undecided", 15: "refuted", 18: "undecided"}
+    assert lines == expected | {19: "refuted"}
+    assert "a condition in the line" in str(found["loss.item()"]["verdict"])
+    confirmed = check(perflint, traced.sync("loss.item()"), text=CONDITIONS)
+    assert ruling(confirmed["loss.item()"]) == "confirmed"
+
+
 def test_without_a_trace_there_is_no_verdict(perflint: Command, traced: Traced) -> None:
     assert {finding["verdict"] for finding in check(perflint).values()} == {None}
 

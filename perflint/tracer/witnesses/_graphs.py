@@ -136,8 +136,12 @@ def saved_bytes(nodes: Iterable[Any]) -> int:
     What a hook packed is left out: to unpack it would copy it, or compute it again.
     """
     sizes: dict[int, int] = {}
+    parameters: set[int] = set()
     for node in nodes:
         kind: Any = type(node)
+        if kind.__name__ == "AccumulateGrad" and (leaf := _strided(node.variable)) is not None:
+            # A linear layer saves a view of its weight, which is not a leaf.
+            parameters.add(leaf.untyped_storage()._cdata)
         for name in _saved_names(kind):
             held = getattr(node, name, None)
             for saved in held if isinstance(held, (list, tuple)) else (held,):
@@ -145,14 +149,16 @@ def saved_bytes(nodes: Iterable[Any]) -> int:
                 if tensor is not None and not (tensor.is_leaf and tensor.requires_grad):
                     storage = tensor.untyped_storage()
                     sizes[storage._cdata] = storage.nbytes()
-    return sum(sizes.values())
+    return sum(size for storage, size in sizes.items() if storage not in parameters)
 
 
 def _plain(saved: Any) -> Any:
     """The tensor that a node saved, if no hook packed it."""
-    if not hasattr(saved, "unpack_hook") or saved.unpack_hook is not None:
-        return None
+    return _strided(saved.data) if hasattr(saved, "unpack_hook") and saved.unpack_hook is None else None
+
+
+def _strided(value: Any) -> Any:
+    """The value if it is a strided tensor, else None."""
     import torch
 
-    tensor = saved.data
-    return tensor if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided else None
+    return value if isinstance(value, torch.Tensor) and value.layout is torch.strided else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
@@ -66,8 +66,6 @@ class _Running:
     inference: bool
     inputs: tuple[Any, ...]
     """Those of its arguments that are results of calls without autograd; empty when it has returned."""
-    memory: int | None
-    """The allocated memory of the GPU before; None without a GPU, or if it is not measured."""
     is_measured: bool
     parameters: frozenset[int]
     """Those that require gradients, by identity, if no input does; empty otherwise, and inside of other modules."""
@@ -185,7 +183,6 @@ class Forwards(Witness):
                 grad,
                 torch.is_inference_mode_enabled(),
                 tuple(filter(self._is_kept, given)) if grad and self._kept else (),
-                _allocated() if is_measured else None,
                 is_measured,
                 frozenset() if any(each.requires_grad for each in given) else parameters,
             )
@@ -208,8 +205,8 @@ class Forwards(Witness):
             for where in self._kept.pop(id(tensor))[1]:
                 self.observe("forward.result-recorded", where, detail=call.module)
         if call.is_measured:
-            now = _allocated() if call.memory is not None else None
-            call.bytes = saved_bytes(nodes_of(nodes)) if now is None else max(now - (call.memory or 0), 0)
+            # Not what the allocator gained: the first product of matrices allocates a workspace, too.
+            call.bytes = saved_bytes(nodes_of(nodes))
         self._recorded[id(fate)] = fate, call
 
     def _ran_without(self, call: _Running, outputs: list[Any]) -> None:
@@ -346,14 +343,6 @@ def _is_transformed() -> bool:
     core: Any = torch._C
     depth = getattr(getattr(core, "_functorch", None), "maybe_current_level", None)
     return bool(core._get_tracing_state()) or (depth is not None and depth() is not None)
-
-
-def _allocated() -> int | None:
-    """The allocated memory of the current GPU; None without one, or before the program uses it."""
-    from torch import cuda
-
-    is_used: Callable[[], bool] = cuda.is_initialized
-    return int(cuda.memory_allocated()) if not simulation.is_on() and is_used() else None
 
 
 def _is_gpu_busy(tensor: Any) -> bool | None:

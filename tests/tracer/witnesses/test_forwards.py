@@ -93,6 +93,21 @@ def test_graphs_and_modes(tmp_path: Path) -> None:
     assert 1024 <= max(each.bytes for each in dropped) <= 8192
 
 
+WIDE = """
+model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU())
+x = torch.randn(2, 256)
+for _ in range(3):
+    model(x)  # dropped
+"""
+
+
+def test_the_memory_of_a_graph_is_without_the_weights(tmp_path: Path) -> None:
+    trace = traced(tmp_path, WIDE, simulate=False)
+    dropped = [each for each in trace.of(Observation) if each.place and "# dropped" in each.place.text]
+    # The input of each layer and the output of each activation: 2 × 256 numbers. A weight has 256 × 256.
+    assert {each.bytes for each in dropped if each.fact == "forward.graph-dropped"} == {3 * 2 * 256 * 4}
+
+
 EVALUATIONS = (
     NET
     + """
