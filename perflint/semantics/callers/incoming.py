@@ -18,6 +18,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.test_files import is_test_path
+from perflint.semantics.texts import FileText
 from perflint.semantics.view import View
 
 _DEEPEST = 4
@@ -25,7 +26,7 @@ _DEEPEST = 4
 _TEXT_PER_CHARACTER = 3
 _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
-_LEAST_TEXT = 120_000
+_LEAST_TEXT = 60_000
 """Characters of other files that are run for a file: for each of its own, and at least."""
 
 
@@ -48,6 +49,8 @@ class Callers:
         self._view = view
         self._module = module
         self._summary_of = summary_of
+        self._files: dict[Path, FileText] = {}
+        """The files that are asked."""
         self._summaries: dict[Path, Summary | None] = {}
         self._chains: dict[FunctionKey, Chain | None] = {}
 
@@ -132,13 +135,10 @@ class Callers:
 
     def _summary(self, path: Path, function: FunctionKey) -> Summary | None:
         """The summary of a file, if it mentions a function at all."""
-        module = self._view.peek(path)
-        name = function.qualname.rpartition(".")[2]
-        if name == "__init__":
-            name = function.qualname.split(".")[-2]
-        if module is None or (name not in module.text and name not in ("forward", "__call__")):
-            return None
-        return self._summary_at(path)
+        owner, _, name = function.qualname.rpartition(".")
+        word = {"__init__": owner.rpartition(".")[2], "forward": "", "__call__": ""}.get(name, name)
+        file = self._files.get(path)
+        return self._summary_at(path) if file is None or word in file.text else None
 
     def _summary_at(self, path: Path) -> Summary | None:
         if path not in self._summaries:
@@ -152,37 +152,32 @@ class Callers:
         """The files that may call the functions of a file, for the file itself and those files in turn."""
         left = max(_LEAST_TEXT, _TEXT_PER_CHARACTER * len(self._module.text))
         found: dict[Path, tuple[Path, ...]] = {}
-        level, known = [self._module.path], {self._module.path}
+        level = [self._module.path]
         for _ in range(_DEEPEST):
             following: list[Path] = []
             for path in level:
                 kept: list[Path] = []
-                for importer in self._importers(path):
-                    if importer not in known:
-                        module = self._view.peek(importer)
-                        size = len(module.text) if module is not None else 0
-                        if size > left:
+                for file in self._importers(path):
+                    if file.path not in self._files and file.path != self._module.path:
+                        if len(file.text) > left:
                             continue
-                        left -= size
-                        known.add(importer)
-                        following.append(importer)
-                    kept.append(importer)
+                        left -= len(file.text)
+                        self._files[file.path] = file
+                        following.append(file.path)
+                    kept.append(file.path)
                 found[path] = tuple(kept)
             level = following
         return found
 
-    def _importers(self, path: Path) -> list[Path]:
-        """The files that import a definition of a file, without tests: programs first, then the nearest ones."""
+    def _importers(self, path: Path) -> list[FileText]:
+        """The files that import a definition of a file, nearest first; without tests, and packages that export it."""
         module = self._view.peek(path)
-        if module is None:
-            return []
-        found: dict[Path, bool] = {}
-        for spelling in _spellings(module):
-            for name in module.definitions:
-                for file in self._view.importers(spelling, name):
-                    if not is_test_path(file.path) and file.path != path:
-                        found[file.path] = file.path.name != "__init__.py"
-        return sorted((each for each, is_code in found.items() if is_code), key=lambda each: _distance(each, path))
+        found: dict[Path, FileText] = {}
+        for spelling in () if module is None else _spellings(module):
+            for name in () if module is None else module.definitions:
+                found.update((file.path, file) for file in self._view.importers(spelling, name))
+        code = (file for file in found.values() if file.path.name != "__init__.py" and not is_test_path(file.path))
+        return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
 
 
 def _spellings(module: Module) -> Iterator[str]:
