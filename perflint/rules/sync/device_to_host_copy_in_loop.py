@@ -11,11 +11,12 @@ from perflint.rules._places import repeats
 from perflint.rules._statements import block_of, statement_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._indices import Index, indices
 from perflint.rules.sync._scalars import DEVICE_TO_HOST_COPY, TOLIST, confidence_at, list_at
 from perflint.semantics.dataflow.origins import Source
-from perflint.semantics.sites import CallSite
+from perflint.semantics.sites import CallSite, SubscriptSite
 from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import Const, Device, Value
+from perflint.semantics.values import Const, Device, Evidence, Sequence, Tensor, Value
 from perflint.source.quoting import quoted
 
 _NUMPY = "torch.Tensor.numpy"
@@ -28,7 +29,7 @@ class DeviceToHostCopyInLoop(Rule):
     """
     ## What it does
     Finds blocking copies from the GPU to the CPU: `.cpu()`, `.to("cpu")`, `.tolist()`,
-    `.numpy(force=True)` and `host.copy_(t)` of tensors that may be on the GPU.
+    `.numpy(force=True)`, `host.copy_(t)` and `host[i] = t` of tensors that may be on the GPU.
 
     ## Why is this bad
     The CPU waits until the GPU has computed the tensor and sent it. Meanwhile the CPU queues no
@@ -86,9 +87,12 @@ class DeviceToHostCopyInLoop(Rule):
         "device-to-host-copy-in-loop-gpt-host-work",
         "device-to-host-copy-in-loop-policy",
     )
-    listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES),)
+    listens = (Calls(TOLIST, _NUMPY, _CPU, _COPY, *_MOVES), SubscriptSite)
 
-    def check(self, site: CallSite) -> Iterator[Finding]:
+    def check(self, site: CallSite | SubscriptSite) -> Iterator[Finding]:
+        if isinstance(site, SubscriptSite):
+            yield from self._stores(site)
+            return
         confidence = _confidence(site)
         if confidence is None:
             return
@@ -102,6 +106,36 @@ class DeviceToHostCopyInLoop(Rule):
             severity=None if repeats(site) and not is_bulk else Severity.INFO,
             help=copied_later(site),
         )
+
+
+    def _stores(self, site: SubscriptSite) -> Iterator[Finding]:
+        confidence = _stored(site)
+        if confidence is None or site.stored is None:
+            return
+        yield self.finding(
+            site,
+            f"Storing {quoted(site.text(site.stored))} in {quoted(site.text(site.node))} is a blocking GPU-to-CPU copy"
+            f"{often(site)}",
+            confidence=confidence,
+            severity=None if repeats(site) else Severity.INFO,
+            help="Make the tensor that is filled on the GPU, and copy it once afterwards.",
+        )
+
+
+def _stored(site: SubscriptSite) -> Confidence | None:
+    """How sure it is that a store copies a tensor of the device into one that the CPU made."""
+    if site.mode != "store" or site.stored is None:
+        return None
+    held = site.value(site.node.value)
+    is_made = isinstance(held, Tensor) and held.device is Device.CPU and held.evidence is Evidence.CERTAIN
+    if not is_made or not all(index in (Index.VIEW, Index.INTEGER) for index in indices(site)):
+        return None
+    value = site.value(site.stored)
+    if isinstance(value, Sequence) and value.type == "batch":
+        # The result of a model: only a tensor can be stored.
+        value = value.element
+    confidence = confidence_at(site, value) if isinstance(value, Tensor) else None
+    return None if confidence is Confidence.LOW else confidence
 
 
 def _confidence(site: CallSite) -> Confidence | None:

@@ -158,3 +158,35 @@ class Selected(nn.Module):
     def forward(self, prompts, masks) -> list[list[int]]:
         """One copy of all before a loop on the host."""
         return [p[m].tolist() for p, m in zip(prompts.cpu(), masks.bool().cpu())]  # audit: TPF109
+
+
+def predict_into_rows(model: nn.Module, loader: DataLoader, width: int) -> torch.Tensor:
+    rows = torch.zeros(len(loader), width)
+    there = torch.zeros(len(loader), width, device="cuda")
+    for index, x in enumerate(loader):
+        y = model(x.cuda())
+        rows[index] = y  # error: TPF109
+        rows[index, : width // 2] = y.mean(dim=0)  # error: TPF109
+        there[index] = y
+    return rows, there
+
+
+def fill_rows(parts: list[torch.Tensor], given: torch.Tensor, table, width: int):
+    rows = torch.zeros(len(parts), width)
+    for index, part in enumerate(parts):
+        rows[index] = torch.arange(width)
+        rows[index, 0] = 1.0
+        given[index] = part
+        table[index] = part.cuda()
+        rows[index] += 1
+    return rows
+
+
+class Assembled(nn.Module):
+    """A table that is filled while the module is made, on the CPU."""
+
+    def __init__(self, part: nn.Linear):
+        super().__init__()
+        table = torch.zeros(2, 8)
+        table[0] = part.weight[0]
+        self.register_buffer("table", table)
