@@ -120,12 +120,13 @@ def operand_confidence(value: Value) -> Confidence | None:
 def of_computed(value: Value) -> Confidence | None:
     """How sure it is that a mask, or a tensor that is searched, is on the device.
 
-    Such tensors are computed from data, so one on an unknown device is likely on the GPU, if it certainly is a tensor.
+    Such tensors are computed from data, so one on an unknown device is likely on the GPU, if it is a tensor: a mask is
+    one if it is used as a tensor.
     """
     confidence = operand_confidence(value)
-    if confidence is not Confidence.LOW or not isinstance(value, Tensor) or value.evidence < Evidence.ANNOTATION:
+    if confidence is not Confidence.LOW or not isinstance(value, Tensor):
         return confidence
-    return Confidence.MEDIUM
+    return Confidence.MEDIUM if value.kind is Kind.BOOL or value.evidence >= Evidence.ANNOTATION else confidence
 
 
 def _is_callers(place: Value) -> bool:

@@ -228,3 +228,8 @@ def of_parts(parts: list, threshold: float):
 def of_arrays(parts: list[np.ndarray], values):
     scores = np.concatenate(parts)
     return scores[scores > 0.5], values[values > 0.5], torch.from_numpy(scores).nonzero()
+
+
+def of_used(scores, values):
+    kept = scores.detach() > 0.5
+    return scores[kept], values[values > 0.5]  # error: TPF110
