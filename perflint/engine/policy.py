@@ -215,10 +215,13 @@ def _on_the_way_to_cpu(finding: Finding, site: Site) -> Finding:
 def _of_unknown_callers(finding: Finding, site: Site) -> Finding:
     """A copy to the CPU in code of unknown callers: information, if the tensor's device is a guess too.
 
+    Calls in other files show how often the code runs, but not the device of its tensors.
     Not where one copy before a loop would do.
     """
-    is_guess = finding.heat is Heat.WARM and finding.confidence is not Confidence.HIGH
+    is_guess = finding.heat is not Heat.COLD and finding.confidence is not Confidence.HIGH
     if finding.code != _COPIES or not is_guess or not isinstance(site, CallSite):
+        return finding
+    if site.model.heat_in_file(site.node) is Heat.HOT:
         return finding
     if whole_of(site) is None and not is_same_each_turn(site):
         return replace(finding, severity=Severity.INFO)

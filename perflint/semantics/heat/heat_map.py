@@ -41,9 +41,10 @@ _LONGEST_CHAIN = 40
 class HeatMap:
     """The heat of every node of one file."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, knows_other_files: bool = True) -> None:
         # The model owns its heat: no circle, so that both go when the file is done.
         self._model: Model = weakref.proxy(model)
+        self._knows_other_files = knows_other_files
         self._known: dict[ast.AST, Heat] = {}
         self._functions: dict[FunctionInfo, Heat] = {}
         self._running: set[FunctionInfo] = set()
@@ -334,7 +335,7 @@ class HeatMap:
         stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
         if known is Heat.COLD or stays_cold or self.work.is_whole_training(info):
             return Heat.COLD
-        chain = self._model.chain(info)
+        chain = self._model.chain(info) if self._knows_other_files else None
         if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats):
             return Heat.WARM
         return chain.heat
