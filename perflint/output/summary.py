@@ -102,6 +102,11 @@ def counted_by(step_source: str) -> str:
     return f"counted by {_STEP_SOURCES.get(step_source, printable(step_source))}"
 
 
+def of_steps(some: int, steps: int) -> str:
+    """In how many of the recorded steps something happened; it may have happened after the last one."""
+    return f"in {some} of {count(steps, 'step')}" if some else f"after the last of {count(steps, 'step')}"
+
+
 def count(number: int, noun: str) -> str:
     """A number and its noun."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perflint.frozen import dataclass
-from perflint.output.summary import count, counted_by
+from perflint.output.summary import count, counted_by, of_steps
 from perflint.output.terminal import Style, printable, width
 from perflint.tracer.events import Experiment, Failure, PageableCopy, Place, Step, Sync
 from perflint.tracer.trace import Trace
@@ -69,7 +69,7 @@ def _lines(trace: Trace, style: Style) -> Iterator[str]:
     widest = max(map(width, places))
     for row, name in zip(rows, places, strict=False):
         known = f"{'?':>9}" if row.cost_ms is None else f"{row.cost_ms:9.3f}"
-        rare = "" if row.steps is None else f"  (in {row.steps} of {count(trace.header.steps, 'step')})"
+        rare = "" if row.steps is None else f"  ({of_steps(row.steps, trace.header.steps)})"
         text = printable(row.place.text)
         yield f"{known} {row.per_step:11.2f}  {name}{' ' * (widest - width(name))}  {text}{rare}"
     if len(rows) > SHOWN:

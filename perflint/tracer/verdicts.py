@@ -18,6 +18,8 @@ from perflint.tracer.events import (
     CandidateLine,
     Experiment,
     GraphBreak,
+    Header,
+    Hits,
     ModuleCall,
     Observation,
     PageableCopy,
@@ -29,7 +31,7 @@ from perflint.tracer.events import (
 from perflint.tracer.judges.base import FREE, NOTHING_WAITS, Case, times
 from perflint.tracer.judges.bench import judge_of, waits_elsewhere, why_undecided
 from perflint.tracer.moved import MovedLines
-from perflint.tracer.skipped import may_be_skipped
+from perflint.tracer.parts import heads, may_be_skipped
 from perflint.tracer.trace import Trace
 from perflint.tracer.unseen.base import Facts
 from perflint.tracer.unseen.bench import unseen
@@ -108,29 +110,29 @@ class _View:
         self._trace = trace
         self._header = trace.header
         self._source = source
+        self._name = name
         self._moved = moved
+        self._heads = heads(source)
         self.is_stale = moved.is_changed
         self._step_ms = trace.step_ms
         has_costs = trace.profiled_steps > 0
         self._seen: list[_Seen] = []
         events: tuple[Sync | PageableCopy, ...] = (*trace.of(Sync), *trace.of(PageableCopy))
         for event in events:
-            span = moved.span(event.place) if event.place.file == name else None
-            if span is not None:
+            if (span := self._span(event.place)) is not None:
                 is_timed = has_costs and isinstance(event, Sync)
                 self._seen.append(_Seen(span, event, costs.get(event.place, 0.0) if is_timed else None))
         self._experiments: list[tuple[Span, Experiment]] = []
         for experiment in trace.of(Experiment):
-            made = experiment.place
-            span = moved.span(made) if made is not None and made.file == name else None
+            span = self._span(experiment.place)
             if span is not None and not experiment.device.startswith("cpu"):
                 self._experiments.append((span, experiment))
         placed = ((each, each.place) for each in trace.of(Observation))
-        self._observed = [(span, each) for each, place in placed if (span := self._span(place, name)) is not None]
+        self._observed = [(span, each) for each, place in placed if (span := self._span(place)) is not None]
         made_here = ((each, each.made) for each in trace.of(ModuleCall))
-        self._modules = [(span, each) for each, place in made_here if (span := self._span(place, name)) is not None]
-        at = [(each.place, each.reason) for each in trace.of(GraphBreak) if each.place and each.place.file == name]
-        self._breaks = [(span, reason) for place, reason in at if (span := moved.span(place)) is not None]
+        self._modules = [(span, each) for each, place in made_here if (span := self._span(place)) is not None]
+        at = ((each.place, each.reason) for each in trace.of(GraphBreak))
+        self._breaks = [(span, reason) for place, reason in at if (span := self._span(place)) is not None]
         self._recompiles = [each.reason for each in trace.of(Recompile) if each.file == name]
         self._lines = {line.line: line for line in trace.of(CandidateLine) if line.file == name}
         self._ran_in_steps = {line.line for line in self._lines.values() if line.in_steps}
@@ -152,7 +154,9 @@ class _View:
         return f"in {line.steps} of {counted} steps"
 
     def _verdict(self, finding: Finding) -> Verdict | None:
-        seen = [each for each in self._seen if each.span.overlaps(finding.span)]
+        overlapping = [each for each in self._seen if each.span.overlaps(finding.span)]
+        # `x.nonzero().sum().item()` waits twice: each of two findings has its own wait.
+        seen = [each for each in overlapping if each.span == finding.span] or overlapping
         if noted := self._noted(finding):
             waited = self._confirmed(seen) if seen else None
             if waited is None or waited.ruling is not Ruling.CONFIRMED:
@@ -200,15 +204,16 @@ class _View:
             if may_be_skipped(self._source, span, ran):
                 return _PERHAPS_SKIPPED
             is_evidence = self._header.simulated or bool(self._header.devices)
-            return self._refuted(in_steps) if is_evidence else NOTHING_WAITS
+            return self._refuted(finding, in_steps) if is_evidence else NOTHING_WAITS
         is_here = finding.code not in COSTS_ELSEWHERE
         if finding.heat is Heat.HOT and is_here and not in_steps and self._header.steps:
             return Verdict(Ruling.NO_COST, "the code ran, but in no recorded step")
         return Verdict(Ruling.UNDECIDED, why_undecided(finding.code))
 
-    def _span(self, place: Place | None, name: str) -> Span | None:
-        """The code of a place in this file, where it is now."""
-        return self._moved.span(place) if place is not None and place.file == name else None
+    def _span(self, place: Place | None) -> Span | None:
+        """The code of a place in this file, where it is now; of a compound statement its head."""
+        span = self._moved.span(place) if place is not None and place.file == self._name else None
+        return self._heads.get(span, span) if span is not None else None
 
     def _noted(self, finding: Finding) -> str:
         """The records of torch.compile at the place of a finding; empty if there are none."""
@@ -226,7 +231,8 @@ class _View:
 
     def _confirmed(self, seen: list[_Seen]) -> Verdict:
         steps = max(self._header.steps, 1)
-        per_step = sum(each.event.hits.steps for each in seen) / steps
+        counted = sum(_in_whole_steps(each.event.hits, self._header) for each in seen)
+        per_step = (counted or sum(each.event.hits.steps for each in seen)) / steps
         if not per_step:
             return Verdict(Ruling.NO_COST, "it happened, but in no recorded step")
         allowed = next((each.event.allowed for each in seen if each.event.allowed), "")
@@ -251,7 +257,7 @@ class _View:
         if not steps:
             count = times(sum(sync.hits.steps for sync in syncs))
             return f"{count} after the last of {self._header.steps} steps"
-        count = times(sum(sum(sync.hits.windows[: self._header.steps]) for sync in syncs))
+        count = times(sum(_in_whole_steps(sync.hits, self._header) for sync in syncs))
         return f"{count} in {steps} of {self._header.steps} steps"
 
     def _tried(self, experiments: Sequence[Experiment]) -> Verdict:
@@ -271,10 +277,17 @@ class _View:
             why += f"; {ms:.3g} ms of {self._step_ms:.3g} ms a step ({share:.0%})"
         return Verdict(Ruling.CONFIRMED, why, ms, share, per_step, most.ratio)
 
-    def _refuted(self, in_steps: bool) -> Verdict:
+    def _refuted(self, finding: Finding, in_steps: bool) -> Verdict:
         where = "the code ran" if in_steps else "the code ran, in no recorded step,"
         device = "the CPU would not have waited" if self._header.simulated else "the CPU did not wait"
-        return Verdict(Ruling.REFUTED, f"{where} and {device}")
+        callers = {f"{self._name}:{line}" for line in self._lines_then(finding)}
+        for sync in self._trace.of(Sync):
+            # Of each place that waited, a trace has the callers of the first time only.
+            if any(frame.partition(" ")[0] in callers for frame in sync.stack[1:]):
+                return Verdict(
+                    Ruling.REFUTED, f"{where} and {device} here, but at {sync.stack[0]}, which the line calls"
+                )
+        return Verdict(Ruling.REFUTED, f"{where} and {device} here")
 
     def unseen(self, source: Source, findings: Sequence[Finding]) -> Iterator[Finding]:
         """Findings for events of recorded steps that no rule has found."""
@@ -313,6 +326,12 @@ def _judged(finding: Finding, views: Sequence[_View | _Absent]) -> Finding:
             most = max(same, key=lambda verdict: (verdict.share or 0.0, verdict.per_step))
             return replace(finding, verdict=most)
     return replace(finding, verdict=known[0]) if known and len(known) == len(verdicts) else finding
+
+
+def _in_whole_steps(hits: Hits, header: Header) -> int:
+    """The hits in recorded steps, without those after the last one if they are known."""
+    is_known = hits.windows and header.steps_per_window == 1
+    return sum(hits.windows[: header.steps]) if is_known else hits.steps
 
 
 def _first_line(reason: str) -> str:

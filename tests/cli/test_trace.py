@@ -74,6 +74,8 @@ def test_a_line_that_waits_in_few_steps_says_in_how_many() -> None:
     each = Sync(at(4), "implicit", Hits(12, windows=(1,) * 12))
     said = text(*STEPS, rare, each)
     assert "(in 1 of 12 steps)" in said and said.count("(in ") == 1
+    late = Sync(at(5), "implicit", Hits(24, windows=(*(0,) * 12, 24)))
+    assert "(after the last of 12 steps)" in text(*STEPS, late)
 
 
 def test_lines_that_wait_in_few_steps_come_last_where_no_cost_is_known() -> None:

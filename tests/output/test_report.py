@@ -537,6 +537,8 @@ def test_waits_of_few_steps_are_not_those_of_every_step() -> None:
     said = words(page(steps))
     assert "1 wait for the GPU per step. Their cost was not measured. 1 more line waits only in a few steps." in said
     assert "5 in 1 of 12 steps" in said
+    late = replace(RARE, hits=Hits(60, windows=(*(0,) * 12, 60)))
+    assert "5 after the last of 12 steps" in words(page(replace(steps, records=(*steps.records[:-2], late, ALWAYS))))
     costly = replace(TRACE, records=(*unmeasured, RARE, ALWAYS, SyncCost(ITEM, 1.0, 1.0), SyncCost(PRINTED, 2.0, 2.0)))
     assert "1 line costs 1.00 ms (11 %) of every step." in words(page(costly))
     assert "Start with train.py:11. 1 more line waits only in a few steps." in words(page(costly))

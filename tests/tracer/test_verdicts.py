@@ -174,6 +174,57 @@ def train(model: torch.nn.Module, loader, limit, verbose):
 """
 
 
+LOOP = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader):
+    for images in loader:
+        images = images.cuda()
+        loss = model(images).mean()
+        count = loss.nonzero().sum().item()
+        print(float(loss))
+"""
+
+
+def test_a_wait_of_an_iterator_is_not_one_of_the_body(perflint: Command) -> None:
+    perflint.write("train.py", LOOP)
+    traced = Traced(perflint.folder, LOOP).ran(5, 6, 7, 8, 9)
+    whole = Place("train.py", 5, 5, 9, 27, "train", "for images in loader:")
+    traced.records.append(Sync(whole, "implicit", Hits(STEPS)))
+    found = check(perflint, traced, text=LOOP)
+    assert ruling(found["float(loss)"]) == ruling(found["loss.nonzero().sum().item()"]) == "refuted"
+    head = [finding for finding in found.values() if finding["line"] == 5]
+    assert [(finding["end_line"], ruling(finding)) for finding in head] == [(5, "confirmed")]
+
+
+def test_two_findings_in_one_chain_have_their_own_waits(perflint: Command) -> None:
+    perflint.write("train.py", LOOP)
+    traced = Traced(perflint.folder, LOOP).ran(5, 6, 7, 8, 9)
+    windows = (*(1,) * STEPS, 4)
+    for what in ("loss.nonzero()", "loss.nonzero().sum().item()"):
+        traced.records.append(Sync(place(LOOP, what), "implicit", Hits(STEPS + 4, windows=windows)))
+    found = check(perflint, traced, text=LOOP)
+    for what in ("loss.nonzero()", "loss.nonzero().sum().item()"):
+        verdict = found[what]["verdict"]
+        assert isinstance(verdict, dict)
+        assert (verdict["why"], verdict["per_step"]) == ("once a step; what it costs was not measured", 1.0)
+
+
+def test_a_wait_in_code_that_the_line_calls(perflint: Command, traced: Traced) -> None:
+    inner = Place("batch.py", 7, 1, 7, 9, "NestedBatch.item", "self.data.item()")
+    stack = ("batch.py:7 NestedBatch.item", "train.py:9 train")
+    traced.records.append(Sync(inner, "implicit", Hits(STEPS), stack=stack))
+    found = check(perflint, traced)
+    read, other = found[READ]["verdict"], found[FLOAT]["verdict"]
+    assert isinstance(read, dict) and isinstance(other, dict)
+    assert (read["ruling"], other["ruling"]) == ("refuted", "refuted")
+    assert read["why"] == (
+        "the code ran and the CPU did not wait here, but at batch.py:7 NestedBatch.item, which the line calls"
+    )
+    assert other["why"] == "the code ran and the CPU did not wait here"
+
+
 def test_a_part_of_a_line_may_have_been_skipped(perflint: Command) -> None:
     perflint.write("train.py", CONDITIONS)
     traced = Traced(perflint.folder, CONDITIONS).ran(5, 6, 7, 9, 11, 12, 13, 14, 15, 18, 19)

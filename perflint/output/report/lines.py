@@ -10,7 +10,7 @@ from perflint.output.report.facts import Facts, Line, share
 from perflint.output.report.markup import Markup, breakable, join, tag, text
 from perflint.output.report.numbers import ms, percent, plain, size, times
 from perflint.output.report.parts import Column, Names, Section, details, head, left_out, section, table
-from perflint.output.summary import count
+from perflint.output.summary import count, of_steps
 from perflint.tracer.events import PageableCopy, Place, Sync
 
 SHOWN = 25
@@ -115,7 +115,7 @@ def _often(line: Line, facts: Facts) -> Markup:
     """The waits per step, and the number of steps with waits if there are none in others."""
     if line.steps is None:
         return text(times(line.per_step))
-    some = tag("small", f"in {line.steps} of {count(facts.trace.header.steps, 'step')}", class_="often")
+    some = tag("small", of_steps(line.steps, facts.trace.header.steps), class_="often")
     return join(times(line.per_step), some)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a line that may be skipped when the line runs. A trace records whole lines."""
+"""Parts of code that a trace does not tell apart: the head of a statement and its body, and the parts of one line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from perflint.findings import Span
 from perflint.source.text import Source
+
+
+def heads(source: Source) -> dict[Span, Span]:
+    """The heads of the compound statements, by the spans of the whole statements.
+
+    When a `for` statement calls its iterator, Python gives the position of the whole statement.
+    """
+    found = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.stmt) and (end := _end(node)) is not None:
+            whole, last = source.span(node), source.span(end)
+            found[whole] = Span(whole.line, whole.column, last.end_line, last.end_column)
+    return found
 
 
 def may_be_skipped(source: Source, span: Span, ran: Iterable[int]) -> bool:
@@ -18,6 +31,18 @@ def may_be_skipped(source: Source, span: Span, ran: Iterable[int]) -> bool:
             if lines <= set(before) and _is_within(span, source.span(part)):
                 return True
     return False
+
+
+def _end(node: ast.AST) -> ast.expr | None:
+    """The last expression of the head of a compound statement."""
+    match node:
+        case ast.For(iter=end) | ast.AsyncFor(iter=end) | ast.While(test=end) | ast.If(test=end):
+            return end
+        case ast.With(items=[*_, last]) | ast.AsyncWith(items=[*_, last]):
+            return last.optional_vars or last.context_expr
+        case ast.Match(subject=end):
+            return end
+    return None
 
 
 def _is_within(inner: Span, outer: Span) -> bool:
