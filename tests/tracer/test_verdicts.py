@@ -211,6 +211,35 @@ def test_two_findings_in_one_chain_have_their_own_waits(perflint: Command) -> No
         assert (verdict["why"], verdict["per_step"]) == ("once a step; what it costs was not measured", 1.0)
 
 
+SOFTMAX = """\
+import torch
+
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = torch.nn.Softmax(dim=-1)
+
+    def forward(self, q, k, v):
+        dots = torch.matmul(q, k.transpose(-1, -2)) * 0.125
+        weights = self.attend(dots)
+        return torch.matmul(weights, v)
+"""
+
+
+@pytest.mark.parametrize(("windows", "often"), [((0, 6), "6 times"), ((6, 6), "6 times"), ((2, 4), "3 times")])
+def test_modules_that_are_not_watched_in_the_first_step(
+    perflint: Command, windows: tuple[int, ...], often: str
+) -> None:
+    perflint.write("train.py", SOFTMAX)
+    traced = Traced(perflint.folder, SOFTMAX).ran(10, 11, 12)
+    hits = Hits(sum(windows), windows=windows)
+    seen = Observation(place(SOFTMAX, "self.attend(dots)"), "softmax.module", hits, 1 << 20, detail="1 × 8 float32")
+    traced.records.append(seen)
+    found = [each for each in check(perflint, traced, text=SOFTMAX).values() if each["code"] == "TPF303"]
+    assert len(found) == 1 and f"were written to memory, {often} a step" in str(found[0]["verdict"])
+
+
 def test_a_wait_in_code_that_the_line_calls(perflint: Command, traced: Traced) -> None:
     inner = Place("batch.py", 7, 1, 7, 9, "NestedBatch.item", "self.data.item()")
     stack = ("batch.py:7 NestedBatch.item", "train.py:9 train")

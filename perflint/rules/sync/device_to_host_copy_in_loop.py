@@ -107,7 +107,6 @@ class DeviceToHostCopyInLoop(Rule):
             help=copied_later(site),
         )
 
-
     def _stores(self, site: SubscriptSite) -> Iterator[Finding]:
         confidence = _stored(site)
         if confidence is None or site.stored is None:

@@ -17,10 +17,17 @@ SORTED = 8 * 50304 * 2
 
 
 def rate(case: Case, seen: Sequence[Observation]) -> float:
-    """How often a step does something. The calls of modules are only watched in the first recorded steps."""
-    if any(each.fact.startswith(_OF_MODULES) for each in seen):
-        return sum(each.hits.steps for each in seen) / min(case.steps, STEPS)
-    return case.per_step(seen)
+    """How often a step does something. The calls of modules are only watched in the first recorded steps.
+
+    Of the first step, some or all may have been before the steps were recognized.
+    """
+    if not any(each.fact.startswith(_OF_MODULES) for each in seen):
+        return case.per_step(seen)
+    watched = min(case.steps, STEPS)
+    if case.trace.header.steps_per_window == 1 and all(each.hits.windows for each in seen):
+        first = min(next((at for at, hits in enumerate(each.hits.windows) if hits), 0) for each in seen)
+        watched -= min(first, watched - 1)
+    return sum(each.hits.steps for each in seen) / watched
 
 
 def happened(case: Case, seen: Sequence[Observation], text: str) -> Verdict:
