@@ -67,6 +67,8 @@ class _Running:
     inputs: tuple[Any, ...]
     """Those of its arguments that are results of calls without autograd; empty when it has returned."""
     is_measured: bool
+    stands_for: int
+    """The number of calls that it counts as, since later ones are sampled."""
     parameters: frozenset[int]
     """Those that require gradients, by identity, if no input does; empty otherwise, and inside of other modules."""
     bytes: int = 0
@@ -146,7 +148,8 @@ class Forwards(Witness):
         key = (frame.f_code, frame.f_lasti)
         count = self._seen[key] = self._seen[key] + 1
         if count <= WATCHED or count % SAMPLED == 0:
-            self._enter(begun, args, named, frame, depth == 0, depth == 0 and count <= MEASURED)
+            stands_for = 1 if count <= WATCHED else SAMPLED
+            self._enter(begun, args, named, frame, depth == 0, depth == 0 and count <= MEASURED, stands_for)
         return begun
 
     def _end(self, begun: list[_Running], result: Any) -> None:
@@ -162,6 +165,7 @@ class Forwards(Witness):
         frame: FrameType,
         is_root: bool,
         is_measured: bool,
+        stands_for: int,
     ) -> None:
         import torch
 
@@ -184,6 +188,7 @@ class Forwards(Witness):
                 torch.is_inference_mode_enabled(),
                 tuple(filter(self._is_kept, given)) if grad and self._kept else (),
                 is_measured,
+                stands_for,
                 frozenset() if any(each.requires_grad for each in given) else parameters,
             )
         )
@@ -203,7 +208,7 @@ class Forwards(Witness):
             return
         for tensor in inputs:
             for where in self._kept.pop(id(tensor))[1]:
-                self.observe("forward.result-recorded", where, detail=call.module)
+                self.observe("forward.result-recorded", where, detail=call.module, count=call.stands_for)
         if call.is_measured:
             # Not what the allocator gained: the first product of matrices allocates a workspace, too.
             call.bytes = saved_bytes(nodes_of(nodes))
@@ -249,7 +254,7 @@ class Forwards(Witness):
 
     def _observe(self, fact: str, call: _Running) -> None:
         for where in call.wheres:
-            self.observe(fact, where, bytes=call.bytes, detail=call.module)
+            self.observe(fact, where, bytes=call.bytes, detail=call.module, count=call.stands_for)
 
     def _observe_mode(self, call: _Running, is_used: bool) -> None:
         if call.mode is None or call.mode is Mode.UNKNOWN:
@@ -257,7 +262,7 @@ class Forwards(Witness):
         training = "forward.training-used" if is_used else "forward.training-unused"
         facts = {Mode.TRAINING: training, Mode.EVAL: "forward.eval", Mode.NONE: "forward.modeless"}
         for where in call.wheres:
-            self.observe(facts[call.mode], where, detail=call.layer or call.module)
+            self.observe(facts[call.mode], where, detail=call.layer or call.module, count=call.stands_for)
 
     def _places(self, frame: FrameType, is_root: bool) -> Iterator[Where]:
         """The place of a call and, outside of other modules, those of the calls around it."""

@@ -108,6 +108,18 @@ def test_the_memory_of_a_graph_is_without_the_weights(tmp_path: Path) -> None:
     assert {each.bytes for each in dropped if each.fact == "forward.graph-dropped"} == {3 * 2 * 256 * 4}
 
 
+MANY = """
+model = nn.Linear(4, 4)
+x = torch.randn(2, 4)
+for _ in range(320):
+    model(x)  # dropped
+"""
+
+
+def test_calls_that_are_sampled_count_for_the_others(tmp_path: Path) -> None:
+    assert observed(traced(tmp_path, MANY, simulate=False), "# dropped")["forward.graph-dropped"] == 320
+
+
 EVALUATIONS = (
     NET
     + """
