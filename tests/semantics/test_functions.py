@@ -360,6 +360,15 @@ def f(x, function=torch.relu):
 f(cuda)             # -> cuda float 2
 f(mask, torch.sum)  # -> cuda int 0
 
+def f(inputs: dict[str, torch.Tensor], given: dict[str, int]):
+    inputs["use_cache"]             # -> bool
+    inputs.get("return_loss")       # -> bool | None
+    inputs["returns"]               # -> caller
+    inputs["is_first"]              # -> caller
+    given["use_cache"]              # -> int
+    inputs["use_cache"] = x = torch.zeros(3)
+    inputs["use_cache"]             # -> cpu float 1
+
 def f(x, **kwargs):
     return kwargs["y"] + x
 f(cuda, y=cuda)     # -> cuda float 2

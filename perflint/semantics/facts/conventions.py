@@ -247,6 +247,11 @@ def means_no_gpu(flag: str) -> Entry | None:
 
 
 @cache
+def is_flag(key: str) -> Entry | None:
+    """Why the value of a key of a dict is True or False."""
+    return concept("flag").of(key)
+
+
 def is_time_step(name: str) -> Entry | None:
     """Why a parameter is an item of the tensor `timesteps` of its object."""
     return concept("time-step").of(name)

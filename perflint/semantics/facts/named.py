@@ -10,6 +10,7 @@ from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.lattice import union
 from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.values import (
+    BOOL,
     UNKNOWN,
     Device,
     DeviceValue,
@@ -81,6 +82,14 @@ def on_cpu(value: Value) -> Value:
     if isinstance(value, Mapping):
         return Mapping(on_cpu(value.element), tuple([(key, on_cpu(held)) for key, held in value.items]))
     return union(map(on_cpu, value.members)) if isinstance(value, Union) else value
+
+
+def entry(mapping: Mapping, key: str) -> Value:
+    """The value of a key of a dict: a flag by its name, if nothing but a dict of tensors says that it is a tensor."""
+    value = mapping.get(key)
+    if value.tensor is None or any(name == key for name, _ in mapping.items):
+        return value
+    return BOOL if conventions.is_flag(key) else value
 
 
 # Docstrings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from perflint.semantics.facts import named
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter import self_attributes
 from perflint.semantics.interpreter.frame import Frame
@@ -273,7 +274,7 @@ def _of_mapping(receiver: Mapping, name: str, arguments: Arguments) -> Value:
     if name in ("get", "pop", "setdefault"):
         key = arguments.at(0)
         if isinstance(key, Const) and isinstance(key.value, str):
-            value = receiver.get(key.value)
+            value = named.entry(receiver, key.value)
         else:
             value = _everything(receiver)
         default = arguments.at(1) if len(arguments.positional) > 1 else NONE if name == "get" else None

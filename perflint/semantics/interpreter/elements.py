@@ -102,7 +102,7 @@ def _item(frame: Frame, receiver: Value, index: Value, node: ast.expr) -> Value:
         return _sequence_item(receiver, index, node)
     if isinstance(receiver, Mapping):
         return (
-            receiver.get(index.value)
+            named.entry(receiver, index.value)
             if isinstance(index, Const) and isinstance(index.value, str)
             else (join(receiver.element, union(value for _, value in receiver.items)))
         )
