@@ -26,7 +26,7 @@ from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionInfo, FunctionNode, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
-from perflint.semantics.view import View
+from perflint.semantics.view import View, no_arguments
 
 if TYPE_CHECKING:
     from perflint.semantics.callers.summary import Call, Summary
@@ -114,7 +114,8 @@ class Model:
         """The answers about the file that `memo.once` and its like remember until the model is closed."""
 
     def close(self) -> None:
-        """Forget the remembered answers: they refer to the model, and the command runs without a garbage collector."""
+        """Forget what refers to the model or in a circle: the command runs without a garbage collector."""
+        self.view.outside = no_arguments
         other: Model | None = self.memo.get(_for_any_caller)
         if other is not None:
             other.close()
@@ -153,7 +154,9 @@ class Model:
         return _for_any_caller(self)
 
     def relies_on_callers(self, node: ast.AST) -> bool:
-        """True if facts about a node may come from the calls in this file."""
+        """True if facts about a node may come from calls of functions that yet other code may call."""
+        if self._recorder and self.view.is_informed:
+            return True
         function = self.function(node)
         while function is not None:
             if (function.lineno, function.col_offset) in self._recorder.informed:

@@ -7,7 +7,7 @@ import itertools
 import os
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even if it lies beside the project."""
 
+_MOST_FOLDERS = 4
+"""The folders above a script that are searched for what it imports."""
 _TEXT_IN_MEMORY = 5_000_000
 """Characters of source whose trees are kept; a tree takes about 60 bytes a character."""
 
@@ -173,8 +175,8 @@ class Project:
 
     `files` are the files of the project; they are listed when something is asked of all of them. Imports resolve
     to files below the folder that holds the importing file's top-level package (or script), whether they are
-    listed or not; anything else is outside. A project only holds texts and trees: the results of a run of the
-    interpreter are in its view.
+    listed or not, and to listed files below the folders above that; anything else is outside. A project only holds
+    texts and trees: the results of a run of the interpreter are in its view.
     """
 
     def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
@@ -269,6 +271,32 @@ class Project:
         base = root.joinpath(*name.split("."))
         package, module = base / "__init__.py", base.with_name(base.name + ".py")
         return (package,) if self.is_file(package) else (package, module)
+
+    def locate_above(self, name: str, root: Path) -> Iterator[Path]:
+        """The files of the project that would be a module for a script, as of `scripts` beside a package or `src`.
+
+        The script is run with such a folder on the path, or the package is installed.
+        """
+        for folder in root.parents[:_MOST_FOLDERS]:
+            if self._top is None or not folder.is_relative_to(self._top):
+                return
+            for start in (folder, folder / "src"):
+                yield from self.locate(name, start)
+
+    def lists(self, path: Path) -> bool:
+        """True if a file is one of the project."""
+        return path in self._listed
+
+    @cached_property
+    def _top(self) -> Path | None:
+        """The innermost folder around all files of the project; None if it has none."""
+        # The files are sorted, so the first and the last one differ the most.
+        ends = {str(path.parent) for path in (*self.files[:1], *self.files[-1:])}
+        return Path(os.path.commonpath(ends)) if ends else None
+
+    @cached_property
+    def _listed(self) -> frozenset[Path]:
+        return frozenset(self.files) if self._base is None else self._base._listed | self._changed.keys()
 
     def is_file(self, path: Path) -> bool:
         """True if a file exists, as far as the project has looked."""

@@ -94,6 +94,11 @@ class Texts:
                     found[file.path] = file
                     # It may be imported from there again.
                     wanted.append(file.name)
+            for file in self._exact.get(f"{origin}.*", ()) if not name.startswith("_") else ():
+                if file.name != module and file.path not in found and file.path.name == "__init__.py":
+                    # A package gives all names to its users, and mentions none.
+                    found[file.path] = file
+                    wanted.append(file.name)
         return tuple(sorted(found.values(), key=lambda file: file.path))
 
     def mentioning(self, word: str) -> tuple[FileText, ...]:
@@ -203,7 +208,8 @@ def imported(text: str, package: str) -> Iterator[str]:
             parts = package.split(".") if package else []
             origin = ".".join([*parts[: len(parts) - len(match["dots"]) + 1], *([origin] if origin else [])])
         yield origin
-        yield from (f"{origin}.{name}" for name in _first_names(match["names"].strip("()")))
+        names = match["names"].strip("() \t")
+        yield from [f"{origin}.*"] if names == "*" else [f"{origin}.{name}" for name in _first_names(names)]
 
 
 def _first_names(text: str) -> Iterator[str]:

@@ -11,10 +11,17 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from perflint.frozen import dataclass
+from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.project import Module, Project
+from perflint.semantics.structure import FunctionInfo
 from perflint.semantics.texts import FileText
 from perflint.source.text import Source
+
+
+def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
+    """No file is known to pass any."""
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,10 @@ class View:
         """The other files whose texts were searched."""
         self.questions: dict[Question, tuple[Path, ...]] = {}
         """The questions about all files that the answers depend on, with the files that were the answer."""
+        self.outside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
+        """Gives the arguments that other files pass to a function of the file that is checked."""
+        self.is_informed = False
+        """True if attributes of objects may come from the calls of other files."""
         self.records: list[Record] = []
         """The reads of other runs whose results this one uses."""
         self._found: dict[tuple[Path, str], Module | None] = {}
@@ -75,6 +86,10 @@ class View:
             if self.project.is_file(path):
                 return self.at(path)
             self.reads[path] = None
+        for path in self.project.locate_above(name, root):
+            if self.project.is_file(path) and self.project.lists(path):
+                return self.at(path)
+            self.reads.setdefault(path, None)
         return None
 
     def loaded(self, name: str) -> Module | None:
@@ -109,6 +124,12 @@ class View:
             paths |= other.paths
             questions.update(other.questions)
         return Record(frozenset(paths), questions)
+
+    def passed_to(self, module: Module, info: FunctionInfo) -> list[Arguments]:
+        """The arguments that other files pass to a method that sets attributes."""
+        found = self.outside(module, info)
+        self.is_informed = self.is_informed or bool(found)
+        return found
 
     def rests_on(self, record: Record) -> None:
         """Note that the run uses the results of another one."""

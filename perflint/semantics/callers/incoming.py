@@ -6,7 +6,8 @@ file of a large project stays cheap. They do not depend on which function is ask
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
+from perflint.semantics.callers.uses import is_given_away, only_calls, reads_by_name
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
@@ -28,6 +30,12 @@ _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
 _LEAST_TEXT = 60_000
 """Characters of other files that are run for a file: for each of its own, and at least."""
+
+
+_MOST_DERIVED = 64
+"""The classes that derive from one class, and are looked at."""
+_CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
+"""A class with bases, in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class Callers:
         """The files that are asked."""
         self._summaries: dict[Path, Summary | None] = {}
         self._chains: dict[FunctionKey, Chain | None] = {}
+        self._bases: dict[Path, dict[str, list[str]]] = {}
+        self._families: dict[tuple[Path, str], tuple[tuple[Path, str], ...]] = {}
 
     def key(self, info: FunctionInfo) -> FunctionKey:
         """The key of a function of the file."""
@@ -70,8 +80,8 @@ class Callers:
         if info.outer is not None:
             return
         key = self.key(info)
-        for path in self._reach.get(self._module.path, ()):
-            summary = self._summary(path, key)
+        for path, word in self._places(key):
+            summary = self._summary(path, word) if path != key.path else None
             if summary is not None:
                 yield from ((call, summary) for call in summary.calls.get(key, ()))
 
@@ -92,12 +102,15 @@ class Callers:
         waiting: list[tuple[FunctionKey, tuple[Call, ...]]] = [(key, ())]
         seen, first, is_cold = {key}, tuple[Call, ...](), True
         for function, behind in waiting:
-            calls = [call for call in self._of(function) if function != key or call.path != key.path]
+            calls = list(self._of(function))
             is_cold = is_cold and bool(calls) and self._are_all(function, calls)
             for call in calls:
-                if call.heat is Heat.HOT:
+                # How often the file itself calls the function is asked of its model, which knows more.
+                is_own = function == key and call.path == key.path
+                if call.heat is Heat.HOT and not is_own:
                     return Chain(Heat.HOT, (*behind, call))
-                first = first or (call,)
+                is_cold = is_cold and call.heat is not Heat.HOT
+                first = first or (() if is_own else (call,))
                 if call.heat is Heat.WARM:
                     is_cold = is_cold and call.caller is not None
                     if call.caller is not None and call.caller not in seen:
@@ -112,18 +125,77 @@ class Callers:
         own = self._summary_at(function.path)
         overridden = own.overrides.get(function, ()) if own is not None else ()
         for key in (function, *overridden):
-            for path in (key.path, *self._reach.get(key.path, ())):
-                summary = self._summary(path, key)
+            for path, word in self._places(key):
+                summary = self._summary(path, word)
                 yield from summary.calls.get(key, ()) if summary is not None else ()
+
+    def _places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
+        """The files that may call a function, with the word by which they do: its own file, and those that import it.
+
+        A method is also called by the files that import a class that derives from its own.
+        """
+        owner, _, name = key.qualname.rpartition(".")
+        constructs = name in ("__init__", "__post_init__")
+        found: dict[tuple[Path, str], None] = {}
+        for path, cls in self._family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
+            word = cls if constructs else name if name not in ("forward", "__call__") else ""
+            found.update(dict.fromkeys((each, word) for each in (path, *self._reach.get(path, ()))))
+        yield from found
+
+    def _family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
+        """A class, and those that derive from a class of that name in files that import it: their files and names."""
+        known = self._families.get((path, cls))
+        if known is None:
+            found = {(path, cls): None}
+            waiting = [(path, cls)]
+            for place, name in waiting:
+                for file in (place, *self._reach.get(place, ())):
+                    new = [(file, each) for each in self._derived(file).get(name, ()) if (file, each) not in found]
+                    waiting += new[: _MOST_DERIVED - len(waiting)]
+                    found.update(dict.fromkeys(waiting))
+            known = self._families[path, cls] = tuple(found)
+        return known
+
+    def _derived(self, path: Path) -> dict[str, list[str]]:
+        """The classes of a file by the words among their bases."""
+        known = self._bases.get(path)
+        if known is None:
+            known = self._bases[path] = {}
+            for name, bases in re.findall(_CLASS, self._text(path)):
+                for word in dict.fromkeys(re.findall(r"\w+", bases)):
+                    known.setdefault(word, []).append(name)
+        return known
+
+    def _text(self, path: Path) -> str:
+        """The text of a file that is asked."""
+        file = self._files.get(path)
+        module = self._view.peek(path) if file is None else None
+        return self._view.text(file) if file is not None else "" if module is None else module.text
 
     def _are_all(self, function: FunctionKey, calls: list[Call]) -> bool:
         """True if the calls are all that the project makes of a function, and it is made for the project alone."""
         name = function.qualname.rpartition(".")[2]
         if not self._view.project.is_whole or name.startswith("__") or self._is_exported(function):
             return False
-        known = {call.path for call in calls} | {function.path}
-        others = (file for file in self._view.mentioning(name) if not is_test_path(file.path))
-        return all(file.path in known for file in others)
+        lines: dict[Path, set[int]] = {function.path: set()}
+        for call in calls:
+            lines.setdefault(call.path, set()).add(call.line)
+        files = [file.path for file in self._view.mentioning(name) if not is_test_path(file.path)]
+        return all(path in lines for path in files) and not self._may_be_given_away(function, name, lines)
+
+    def _may_be_given_away(self, function: FunctionKey, name: str, lines: Mapping[Path, set[int]]) -> bool:
+        """True if other code than the callers, on these lines, may get a function and call it."""
+        module, summary = self._view.peek(function.path), self._summary_at(function.path)
+        if module is None or summary is None or is_given_away(module, function.qualname) or reads_by_name(module, ""):
+            return True
+        if function.qualname.rpartition(".")[0] in summary.foreign and not name.startswith("_"):
+            return True
+        uses = ((self._view.peek(path), kept) for path, kept in lines.items())
+        if not all(other is None or only_calls(other, name, kept) for other, kept in uses):
+            return True
+        last = module.name.rpartition(".")[2]
+        around = (self._view.peek(file.path) for file in self._view.around(module.name) if not is_test_path(file.path))
+        return any(other is not None and reads_by_name(other, last) for other in around)
 
     def _is_exported(self, function: FunctionKey) -> bool:
         """True if a package takes a function over for its users."""
@@ -133,12 +205,9 @@ class Callers:
         top = function.qualname.partition(".")[0]
         return any(file.path.name == "__init__.py" for file in self._view.importers(module.name, top))
 
-    def _summary(self, path: Path, function: FunctionKey) -> Summary | None:
+    def _summary(self, path: Path, word: str) -> Summary | None:
         """The summary of a file, if it mentions a function at all."""
-        owner, _, name = function.qualname.rpartition(".")
-        word = {"__init__": owner.rpartition(".")[2], "forward": "", "__call__": ""}.get(name, name)
-        file = self._files.get(path)
-        return self._summary_at(path) if file is None or word in file.text else None
+        return self._summary_at(path) if path not in self._files or word in self._text(path) else None
 
     def _summary_at(self, path: Path) -> Summary | None:
         if path not in self._summaries:

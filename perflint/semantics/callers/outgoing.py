@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,15 @@ def summarised(model: Model) -> Summary:
         path,
         {callee: tuple(found) for callee, found in calls.items()},
         overrides,
+        frozenset(maker.foreign()),
         {name: FunctionKey(loaded[facts.module], facts.qualname) for name, facts in memory.classes.items()},
         loaded,
         model.view.record,
     )
+
+
+_KNOWN = {"torch", *sys.stdlib_module_names}
+"""Packages whose base classes call no methods of their subclasses but those with names of their own."""
 
 
 class _Maker:
@@ -63,6 +69,20 @@ class _Maker:
                 found = tuple(key for base in bases for key in self._method(base, name))
                 if found:
                     yield FunctionKey(module.path, f"{info.qualname}.{name}"), found
+
+    def foreign(self) -> Iterator[str]:
+        """The classes of the file that have a base outside of the project and of the libraries that are known."""
+        module = self._model.module
+        for info in module.structure.classes.values():
+            bases = self._model.lineage(f"{module.name}.{info.qualname}")[1:] if info.node.bases else ()
+            if any(self._class(base) is None and base.partition(".")[0] not in _KNOWN for base in bases):
+                yield info.qualname
+
+    def _class(self, cls: str) -> FunctionKey | None:
+        """The key of a class of the project."""
+        facts = self._model.view.memory.classes.get(cls)
+        module = None if facts is None else self._model.view.loaded(facts.module)
+        return None if module is None or facts is None else FunctionKey(module.path, facts.qualname)
 
     def _call(self, node: ast.Call, callee: FunctionKey, arguments: Arguments | None) -> Call:
         function = self._model.function(node)
@@ -98,7 +118,7 @@ class _Maker:
 
     def _run_by(self, called: Class | Instance) -> FunctionKey | None:
         """The method that a call of a class or an object of the project runs."""
-        names = ("__init__",) if isinstance(called, Class) else ("forward", "__call__")
+        names = ("__init__", "__post_init__") if isinstance(called, Class) else ("forward", "__call__")
         lineage = self._model.lineage(called.name if isinstance(called, Class) else called.cls)
         return next((key for name in names for base in lineage for key in self._method(base, name)), None)
 

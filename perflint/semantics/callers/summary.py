@@ -46,6 +46,8 @@ class Summary:
     calls: Mapping[FunctionKey, tuple[Call, ...]]
     overrides: Mapping[FunctionKey, tuple[FunctionKey, ...]]
     """The methods of base classes of the project that a method of the file overrides."""
+    foreign: frozenset[str]
+    """The classes of the file that have a base outside of the project, whose code may call their methods."""
     classes: Mapping[str, FunctionKey]
     """The places of the classes of the project that arguments may be objects of, by full name."""
     modules: Mapping[str, Path]

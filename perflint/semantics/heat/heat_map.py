@@ -26,7 +26,7 @@ from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.test_code import TestCode
 from perflint.semantics.structure import last_name, names_in, walk
-from perflint.semantics.values import Function, Mapping, Tensor
+from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
@@ -334,11 +334,20 @@ class HeatMap:
             heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
         stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
         if known is Heat.COLD or stays_cold or self.work.is_whole_training(info):
-            return Heat.COLD
+            return Heat.HOT if self._is_made_each_step(info) else Heat.COLD
         chain = self._model.chain(info) if self._knows_other_files else None
         if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats):
             return Heat.WARM
         return chain.heat
+
+    def _is_made_each_step(self, info: FunctionInfo) -> bool:
+        """True if code of another file that runs each step makes an object itself, and the object is no module."""
+        if info.name != "__init__" or not self._knows_other_files:
+            return False
+        if self._model.is_module(Instance(f"{self._model.module.name}.{info.owner}")):
+            return False
+        chain = self._model.chain(info)
+        return chain is not None and chain.heat is Heat.HOT and len(chain.calls) == 1
 
     def named(self, info: FunctionInfo) -> Named | None:
         """How often a function runs by its name or its work, or None if neither tells."""

@@ -51,6 +51,7 @@ def analyse(
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     """
     recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls, outside=outside)
+    view.outside = lambda other, info: outside(info) if other is module else []
     with deep_stack():
         budget = Budget((_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100))
         top = Frame(view, module, budget, names={}, recorder=recorder)

@@ -1,7 +1,8 @@
-"""The arguments that a file passes to the constructors of its own classes: `Trainer(model, callbacks)`.
+"""The arguments of the methods that set the attributes of a class: `Trainer(model, callbacks)`.
 
-Only objects that the top level of the class's own file makes, or functions that it calls: so the result
-does not depend on which files are checked together, nor on their order.
+The calls are those that the top level of the class's own file makes, or functions that it calls, and those of other
+files if the class is of the file that is checked. So the result does not depend on which files are checked together,
+nor on their order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.annotations import annotated
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.functions import any_such
-from perflint.semantics.interpreter.lineage import facts_of, lineage
+from perflint.semantics.interpreter.lineage import decorator_names, facts_of, lineage
 from perflint.semantics.interpreter.resolve import run_top_level
 from perflint.semantics.lattice import union, widen
 from perflint.semantics.project import Module
@@ -45,27 +46,55 @@ def _constructor(frame: Frame, name: str) -> FunctionInfo | None:
     return None
 
 
-def passed(frame: Frame, module: Module, qualname: str, init: FunctionInfo) -> Arguments:
-    """The arguments of `__init__` in this file; other files may pass anything else."""
+def passed(frame: Frame, module: Module, qualname: str, method: FunctionInfo) -> Arguments:
+    """The arguments of a method that sets attributes, as far as calls are known; there may be others."""
+    made = _in_file(frame, module, qualname) if method.name == "__init__" else []
+    others = _in_other_files(frame, module, method)
+    args = method.node.args
+    optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
+    found: list[tuple[str, Value]] = []
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made or others else ():
+        # An annotation says more of all callers than the calls of other files.
+        known_made = made if arg.annotation is not None else [*made, *others]
+        found += _argument(frame, module, arg, known_made, arg.arg in optional)
+    return Arguments(keywords=tuple(found), unpacked=True)
+
+
+def _in_file(frame: Frame, module: Module, qualname: str) -> list[dict[str, Value]]:
+    """The arguments of the objects of a class that its file makes, by name."""
     state = frame.view.state(module)
     if state.names is None and qualname in module.called:
         run_top_level(frame.view, module, frame.budget)
-    made = [dict(given) for given in state.constructed.get(qualname, ())]
-    args = init.node.args
-    optional = {arg.arg for arg in args.args[len(args.args) - len(args.defaults) :]} | {a.arg for a in args.kwonlyargs}
-    found: list[tuple[str, Value]] = []
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs) if made else ():
-        values = [given[arg.arg] for given in made if arg.arg in given]
-        known = [any_such(value) for value in values if not value.is_unknown]
-        if len(known) < len(values) or not known or known == [NONE] * len(known):
-            continue
-        if _declares_tensor(frame, module, arg.annotation):
-            # It says more of all callers than the tensor that one of them passes.
-            continue
-        if len(values) < len(made) and arg.arg in optional:
-            known.append(NONE)
-        found.append((arg.arg, union(known)))
-    return Arguments(keywords=tuple(found), unpacked=True)
+    return [dict(given) for given in state.constructed.get(qualname, ())]
+
+
+def _in_other_files(frame: Frame, module: Module, method: FunctionInfo) -> list[dict[str, Value]]:
+    """The arguments that other files pass to a method of the file that is checked, by name."""
+    args = method.node.args
+    names = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    if "staticmethod" not in decorator_names(method.node):
+        names = names[1:]
+    return [
+        dict([*zip(names, arguments.positional, strict=False), *arguments.keywords])
+        for arguments in frame.view.passed_to(module, method)
+        if not arguments.unpacked
+    ]
+
+
+def _argument(
+    frame: Frame, module: Module, arg: ast.arg, made: list[dict[str, Value]], is_optional: bool
+) -> list[tuple[str, Value]]:
+    """A parameter with the values that calls pass for it; empty if one of them is unknown."""
+    values = [given[arg.arg] for given in made if arg.arg in given]
+    known = [any_such(value) for value in values if not value.is_unknown]
+    if len(known) < len(values) or not known or known == [NONE] * len(known):
+        return []
+    if _declares_tensor(frame, module, arg.annotation):
+        # It says more of all callers than the tensor that one of them passes.
+        return []
+    if len(values) < len(made) and is_optional:
+        known.append(NONE)
+    return [(arg.arg, union(known))]
 
 
 def _declares_tensor(frame: Frame, module: Module, annotation: ast.expr | None) -> bool:

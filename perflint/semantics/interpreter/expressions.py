@@ -37,6 +37,7 @@ from perflint.semantics.values import (
     Sequence,
     Tensor,
     TypeForm,
+    Union,
     Unknown,
     Value,
     scalar_type,
@@ -64,8 +65,12 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     if frame.names is not None:
         found = frame.names.get(node.id)
         if found is not None:
-            return resolve(frame, frame.module, found) if type(found) is Name else found
+            return resolve(frame, frame.module, found) if type(found) is Name or _may_be_name(found) else found
     return lookup(frame, node.id)
+
+
+def _may_be_name(value: Value) -> bool:
+    return type(value) is Union and any(type(member) is Name for member in value.alternatives)
 
 
 def lookup(frame: Frame, name: str) -> Value:

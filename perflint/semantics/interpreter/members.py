@@ -200,9 +200,8 @@ def _run_methods(frame: Frame, module: Module, facts: ClassFacts, info: ClassInf
         function = Function(module.name, method.qualname, node.lineno, node.col_offset, facts.name)
         # The attributes of an object must not depend on the call that asks first, nor on its depth.
         asker = Frame(frame.view, module, frame.budget, names={})
-        # Other callers are unknown: a default is one value of several.
-        is_init = method.name == "__init__"
-        given = constructions.passed(asker, module, facts.qualname, method) if is_init else Arguments(unpacked=True)
+        # There may be other callers: a default is one value of several.
+        given = constructions.passed(asker, module, facts.qualname, method)
         functions.activate(asker, bound(function, Instance(facts.name)), given)
 
 

@@ -11,8 +11,9 @@ from perflint.semantics.facts import libraries, torch_api
 from perflint.semantics.interpreter.decorators import captured
 from perflint.semantics.interpreter.frame import Budget, Frame, Names
 from perflint.semantics.interpreter.memory import ClassFacts
+from perflint.semantics.lattice import union
 from perflint.semantics.project import Module
-from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Value
+from perflint.semantics.values import FLOAT, UNKNOWN, Class, Dtype, Function, Name, Union, Value
 from perflint.semantics.view import View
 
 _BUILTINS = frozenset(dir(builtins))
@@ -121,6 +122,9 @@ def _running(module: Module) -> tuple[str, str]:
 
 def resolve(frame: Frame, module: Module, value: Value) -> Value:
     """The meaning of an imported name: a definition of the project if there is one."""
+    if isinstance(value, Union):
+        # `try: from ops import read`, and `read = None` if that fails.
+        return union([resolve(frame, module, member) for member in value.members])
     if not isinstance(value, Name) or value.receiver is not None:
         return value
     name = value.name

@@ -1,0 +1,59 @@
+"""The uses of a function that are no calls of it: whoever gets the function may call it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from perflint.semantics.project import Module
+from perflint.semantics.structure import last_name
+
+_KEEP = frozenset(
+    """staticmethod classmethod no_grad inference_mode enable_grad cache lru_cache contextmanager abstractmethod
+    overload wraps autocast""".split()
+)
+"""Decorators that give a function to no other code."""
+_BY_NAME = frozenset({"globals", "locals", "vars", "getattr", "getmembers", "__dict__", "eval"})
+"""Names of what reads a function by a name that only a run knows."""
+
+
+def is_given_away(module: Module, qualname: str) -> bool:
+    """True if a decorator of a function may give it to other code: `@register`."""
+    info = next((each for each in module.structure.functions.values() if each.qualname == qualname), None)
+    decorators = [] if info is None or isinstance(info.node, ast.Lambda) else info.node.decorator_list
+    return any(last_name(node) not in _KEEP for node in decorators)
+
+
+def only_calls(module: Module, name: str, lines: Collection[int]) -> bool:
+    """True if all that a file does with functions of a name is to call them, on some lines."""
+    nodes, parents = module.structure.nodes, module.structure.parents
+    names = {name, *_other_names(module, name)}
+    for node in (*nodes.get(ast.Name, ()), *nodes.get(ast.Attribute, ())):
+        if last_name(node) in names and isinstance(node.ctx, ast.Load):
+            around = parents.get(node)
+            if not isinstance(around, ast.Call) or around.func is not node or around.lineno not in lines:
+                return False
+    texts = (node.value for node in nodes.get(ast.Constant, ()))  # type: ignore[attr-defined]
+    return not any(isinstance(text, str) and (text == name or text.endswith("." + name)) for text in texts)
+
+
+def _other_names(module: Module, name: str) -> set[str]:
+    """The names under which a file imports something: `from ops import read as r`."""
+    imports = module.structure.nodes.get(ast.ImportFrom, ())
+    return {alias.asname for node in imports for alias in node.names if alias.name == name and alias.asname}  # type: ignore[attr-defined]
+
+
+def reads_by_name(module: Module, of: str) -> bool:
+    """True if a file reads functions of a module by names that only a run knows: `getattr(ops, name)`, `globals()`.
+
+    `of` is the last part of the module's name; "" means the file itself.
+    """
+    for call in module.structure.nodes.get(ast.Call, ()):
+        assert isinstance(call, ast.Call)
+        if last_name(call) in _BY_NAME:
+            if not call.args and not of:
+                return True
+            if of and call.args and last_name(call.args[0]) == of:
+                return True
+    attributes = module.structure.nodes.get(ast.Attribute, ())
+    return any(last_name(node) == "__dict__" and last_name(node.value) == of for node in attributes if of)  # type: ignore[attr-defined]
