@@ -96,6 +96,7 @@ def test_nothing_seen() -> None:
     assert "used no GPU" in text(devices=(), steps=0)
     assert "No steps were found" in text(steps=0)
     assert "(rank 1 of 2)" in text(rank=1, world_size=2)
+    assert "from Python 3.12 on, if the program does not compile" in text(*STEPS, lines_recorded=False)
 
 
 @needs_torch
