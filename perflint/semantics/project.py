@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even if it lies beside the project."""
 
+_TESTS = frozenset({"test", "tests"})
 _MOST_FOLDERS = 4
 """The folders above a script that are searched for what it imports."""
 _TEXT_IN_MEMORY = 5_000_000
@@ -275,10 +276,14 @@ class Project:
     def locate_above(self, name: str, root: Path) -> Iterator[Path]:
         """The files of the project that would be a module for a script, as of `scripts` beside a package or `src`.
 
-        The script is run with such a folder on the path, or the package is installed.
+        The script is run with such a folder on the path, or the package is installed. Tests run once, so the time for
+        the package that they import is better spent elsewhere.
         """
+        top = self._top
+        if top is None or not root.is_relative_to(top) or not _TESTS.isdisjoint(root.relative_to(top).parts):
+            return
         for folder in root.parents[:_MOST_FOLDERS]:
-            if self._top is None or not folder.is_relative_to(self._top):
+            if not folder.is_relative_to(top):
                 return
             for start in (folder, folder / "src"):
                 yield from self.locate(name, start)

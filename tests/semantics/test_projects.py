@@ -261,7 +261,7 @@ settings.nothing                # -> ?
 # file: tests/run.py
 import torch
 from settings import DEVICE
-torch.zeros(3, device=DEVICE)   # -> cuda float 1
+torch.zeros(3, device=DEVICE)   # -> caller float 1
 """
 
 
