@@ -15,7 +15,7 @@ from perflint.findings import Heat
 from perflint.frozen import dataclass
 from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
-from perflint.semantics.callers.uses import is_given_away, only_calls, reads_by_name
+from perflint.semantics.callers.uses import is_given_away, may_read_method, only_calls, reads_by_name
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
@@ -188,10 +188,13 @@ class Callers:
         module, summary = self._view.peek(function.path), self._summary_at(function.path)
         if module is None or summary is None or is_given_away(module, function.qualname) or reads_by_name(module, ""):
             return True
-        if function.qualname.rpartition(".")[0] in summary.foreign and not name.startswith("_"):
+        owner = function.qualname.rpartition(".")[0]
+        if owner in summary.foreign and not name.startswith("_"):
             return True
-        uses = ((self._view.peek(path), kept) for path, kept in lines.items())
-        if not all(other is None or only_calls(other, name, kept) for other, kept in uses):
+        uses = [(other, kept) for path, kept in lines.items() if (other := self._view.peek(path)) is not None]
+        if not all(only_calls(other, name, kept) for other, kept in uses):
+            return True
+        if owner and any(may_read_method(other, name) for other, _ in uses):
             return True
         last = module.name.rpartition(".")[2]
         around = (self._view.peek(file.path) for file in self._view.around(module.name) if not is_test_path(file.path))

@@ -43,6 +43,18 @@ def _other_names(module: Module, name: str) -> set[str]:
     return {alias.asname for node in imports for alias in node.names if alias.name == name and alias.asname}  # type: ignore[attr-defined]
 
 
+def may_read_method(module: Module, name: str) -> bool:
+    """True if a file reads methods by names that only a run knows, maybe this one: `getattr(self, f"do_{kind}")`."""
+    for call in module.structure.nodes.get(ast.Call, ()):
+        assert isinstance(call, ast.Call)
+        if last_name(call) == "getattr" and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant):
+            asked = call.args[1]
+            start = asked.values[0] if isinstance(asked, ast.JoinedStr) and asked.values else asked
+            if not isinstance(start, ast.Constant) or name.startswith(str(start.value)):
+                return True
+    return False
+
+
 def reads_by_name(module: Module, of: str) -> bool:
     """True if a file reads functions of a module by names that only a run knows: `getattr(ops, name)`, `globals()`.
 

@@ -402,6 +402,45 @@ def test_cold(case: Case, tmp_path: Path) -> None:
 
 NOT_COLD = """
 # file: ops.py
+class Net:
+    def do_read(self, x):
+        return x.item()             # warm
+    def run(self, kind, x):
+        return getattr(self, f"do_{kind}")(x)
+# file: train.py
+from ops import Net
+Net().do_read(1)
+===
+# file: ops.py
+class Net:
+    def read(self, x):
+        return x.item()             # warm
+    def run(self, name, x):
+        return getattr(self, name)(x)
+# file: train.py
+from ops import Net
+Net().read(1)
+===
+# file: ops.py
+class Net:
+    def read(self, x):
+        return x.item()             # cold
+    def run(self, kind, x):
+        return getattr(self, f"do_{kind}")(x)
+# file: train.py
+from ops import Net
+Net().read(1)
+===
+# file: ops.py
+from framework import Base
+class Own(Base):
+    def after(self, x):
+        return x.item()             # warm
+# file: train.py
+from ops import Own
+Own().after(1)
+===
+# file: ops.py
 def read(x):
     return x.item()                 # warm
 # file: train.py
