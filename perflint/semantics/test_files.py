@@ -19,12 +19,13 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
 
 
 def is_test_file(module: Module) -> bool:
-    """True if a file is a test as pytest and unittest find them, or lies beside tests in `tests`.
+    """True if a file is a test as pytest and unittest find them, lies beside tests in `tests`, or is `test/test_x.py`.
 
     `test_on_images.py` and `test/run.py` that neither have a `test_…` and assert anything nor ask for a library
     of tests are programs.
     """
-    if module.path.name == "conftest.py" or "tests" in _folders(module.path, module.root):
+    folders = _folders(module.path, module.root)
+    if module.path.name == "conftest.py" or "tests" in folders or ("test" in folders and _is_named_so(module.path)):
         return True
     return is_test_path(module.path, module.root) and _holds_tests(module)
 

@@ -1050,6 +1050,14 @@ class Layer(nn.Module):
             x.sum().item()                      # hot
         if not len(x):
             return x.sum().item()               # cold
+        if x.sum() == 0:
+            return x.mean().item()              # cold
+        if not (x > 3).any():
+            return x.mean().item()              # cold
+        if (x > 3).any():
+            return x.mean().item()              # hot
+        if x.sum() == 1:
+            return x.mean().item()              # hot
         if x.size(0) == 1:
             return x.sum().item()               # hot
         if 0:
@@ -1115,6 +1123,19 @@ def are_models_equal(one, other):
     for p in one.parameters():
         if p.sum() > 0:                         # cold
             return False
+class Own(torch.optim.Optimizer):
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"] = p.sum().item()  # cold
+                if not state:
+                    state["norm"] = p.max().item()  # cold
+                if len(state) == 0:
+                    group["step"] = p.sum().item()  # hot
+                if state:
+                    state["last"] = p.sum().item()  # hot
 class Once(nn.Module):
     def forward(self, x):
         if self.first:

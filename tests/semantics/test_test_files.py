@@ -26,6 +26,7 @@ FILES = [
     ("test_net.py", CHECKS, True),
     ("net_test.py", CHECKS, True),
     ("test/nets/net.py", CHECKS, True),
+    ("test/test_net.py", PROGRAM, True),
     ("test_net.py", "import pytest\n", True),
     ("net_test.py", "from unittest import TestCase\n", True),
     ("conftest.py", "", True),

@@ -275,7 +275,23 @@ def fills_cache(branch: ast.If, before: Callable[[ast.If], list[ast.stmt]]) -> b
     self.first = False`, and the same of a name that `cache.get(key)` was assigned to. `before` gives the statements
     before a branch.
     """
-    return any(_stores(branch.body, made) for made in _missed(branch.test, lambda: before(branch))) or _drops(branch)
+    found = any(_stores(branch.body, made) for made in _missed(branch.test, lambda: before(branch)))
+    return found or _drops(branch) or _fills_empty(branch)
+
+
+def _fills_empty(branch: ast.If) -> bool:
+    """True for `if len(state) == 0: state["step"] = …`, the state that an optimizer makes in its first step."""
+    test = branch.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Name):
+        holder: ast.expr | None = test.operand
+    else:
+        sizes = (node for node in walk(test) if isinstance(node, ast.Call) and last_name(node) == "len" and node.args)
+        size = next(sizes, None) if finds_nothing(test, True) else None
+        holder = None if size is None else size.args[0]
+    if holder is None:
+        return False
+    stored = (target for each in branch.body if isinstance(each, ast.Assign) for target in each.targets)
+    return any(isinstance(each, ast.Subscript) and ast.unparse(each.value) == ast.unparse(holder) for each in stored)
 
 
 def _drops(branch: ast.If) -> bool:
@@ -405,12 +421,15 @@ def finds_nothing(test: ast.expr, outcome: bool) -> bool:
 
 
 def _counts(node: ast.expr) -> bool:
-    """`len(x)`, `x.numel()`, `x.shape[0]`, `x.size(0)`."""
+    """`len(x)`, `x.numel()`, `x.shape[0]`, `x.size(0)`, and of a mask `x.sum()` or `x.any()`."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
     if isinstance(node, ast.Call) and last_name(node) == "size":
         return len(node.args) == 1
-    return isinstance(node, ast.Call) and last_name(node) in ("len", "numel", "nelement")
+    return isinstance(node, ast.Call) and last_name(node) in _COUNTS
+
+
+_COUNTS = frozenset({"len", "numel", "nelement", "sum", "any", "count_nonzero"})
 
 
 def warns(call: ast.Call) -> bool:
