@@ -32,6 +32,8 @@ _LEAST_TEXT = 60_000
 """Characters of other files that are run for a file: for each of its own, and at least."""
 
 
+_MOST_CALLERS = 32
+"""Functions that lead to one, and are looked at."""
 _MOST_DERIVED = 64
 """The classes that derive from one class, and are looked at."""
 _CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
@@ -113,7 +115,10 @@ class Callers:
                 first = first or (() if is_own else (call,))
                 if call.heat is Heat.WARM:
                     is_cold = is_cold and call.caller is not None
-                    if call.caller is not None and call.caller not in seen:
+                    # Other files must import this one to lead to its own calls.
+                    leads = not is_own or bool(self._reach.get(key.path))
+                    is_cold = is_cold and leads and len(waiting) < _MOST_CALLERS
+                    if leads and len(waiting) < _MOST_CALLERS and call.caller is not None and call.caller not in seen:
                         seen.add(call.caller)
                         waiting.append((call.caller, (*behind, call)))
         if not first:
