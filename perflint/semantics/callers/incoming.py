@@ -102,7 +102,7 @@ class Callers:
 
     def _found(self, key: FunctionKey) -> Chain | None:
         waiting: list[tuple[FunctionKey, tuple[Call, ...]]] = [(key, ())]
-        seen, first, is_cold = {key}, tuple[Call, ...](), True
+        seen, first, is_cold = {key}, tuple[Call, ...](), bool(self._reach.get(key.path))
         for function, behind in waiting:
             calls = list(self._of(function))
             is_cold = is_cold and bool(calls) and self._are_all(function, calls)
