@@ -30,56 +30,67 @@ def adopted(view: View, summary: Summary, arguments: Arguments) -> Arguments:
 
     Their tensors are tensors as surely as an annotation says so: other callers may pass something else.
     """
-
-    def named(values: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
-        return tuple([(name, taken(value)) for name, value in values])
-
-    def taken(value: Value) -> Value:
-        if isinstance(value, Tensor):
-            return value.with_(evidence=min(value.evidence, Evidence.ANNOTATION), leaf="")
-        if isinstance(value, Union):
-            return union(map(taken, value.members))
-        if isinstance(value, Sequence):
-            items = None if value.items is None else tuple(map(taken, value.items))
-            return Sequence(value.type, taken(value.element), items)
-        if isinstance(value, Mapping):
-            return Mapping(taken(value.element), named(value.items))
-        if isinstance(value, Class):
-            return value if _has_class(view, summary, value.name) else UNKNOWN
-        if isinstance(value, Instance):
-            given = None if value.arguments is None else named(value.arguments)
-            return Instance(value.cls, given) if _has_class(view, summary, value.cls) else UNKNOWN
-        if isinstance(value, Partial):
-            function = taken(value.function)
-            return Partial(function, tuple(map(taken, value.positional)), named(value.keywords))
-        if isinstance(value, Function):
-            path = summary.modules.get(value.module)
-            module = None if path is None else view.at(path)
-            is_same = module is not None and module.name == value.module and not value.captured
-            receiver = None if value.receiver is None else taken(value.receiver)
-            return UNKNOWN if not is_same or receiver == UNKNOWN else Function(
-                value.module, value.qualname, value.line, value.column, value.owner, receiver, (), value.plain
-            )  # fmt: skip
-        if isinstance(value, Name):
-            return value if value.receiver is None else UNKNOWN
-        return UNKNOWN if isinstance(value, (Super, TypeForm)) else value
-
-    spread = None if arguments.spread is None else taken(arguments.spread)
+    taker = _Taker(view, summary)
+    spread = None if arguments.spread is None else taker.taken(arguments.spread)
     assert spread is None or isinstance(spread, Tensor)
     return Arguments(
-        tuple(map(taken, arguments.positional)),
-        named(arguments.keywords),
+        tuple(map(taker.taken, arguments.positional)),
+        taker.named(arguments.keywords),
         arguments.unpacked,
-        taken(arguments.rest),
+        taker.taken(arguments.rest),
         spread,
     )
 
 
-def _has_class(view: View, summary: Summary, name: str) -> bool:
-    """True if a class means the same in a run: it is outside of the project, or the run can read its file."""
-    place = summary.classes.get(name)
-    if place is None:
-        return True
-    module = view.at(place.path)
-    info = None if module is None else module.klass(place.qualname)
-    return module is not None and info is not None and class_at(view, module, info.node).name == name
+class _Taker:
+    """Takes over values of one summary. A class, since nested functions that call each other would keep the view."""
+
+    def __init__(self, view: View, summary: Summary) -> None:
+        self._view = view
+        self._summary = summary
+
+    def named(self, values: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
+        """Named values."""
+        return tuple([(name, self.taken(value)) for name, value in values])
+
+    def taken(self, value: Value) -> Value:
+        """A value; UNKNOWN if it means something else in the run."""
+        if isinstance(value, Tensor):
+            return value.with_(evidence=min(value.evidence, Evidence.ANNOTATION), leaf="")
+        if isinstance(value, Union):
+            return union(map(self.taken, value.members))
+        if isinstance(value, Sequence):
+            items = None if value.items is None else tuple(map(self.taken, value.items))
+            return Sequence(value.type, self.taken(value.element), items)
+        if isinstance(value, Mapping):
+            return Mapping(self.taken(value.element), self.named(value.items))
+        if isinstance(value, Class):
+            return value if self._has_class(value.name) else UNKNOWN
+        if isinstance(value, Instance):
+            given = None if value.arguments is None else self.named(value.arguments)
+            return Instance(value.cls, given) if self._has_class(value.cls) else UNKNOWN
+        if isinstance(value, Partial):
+            function = self.taken(value.function)
+            return Partial(function, tuple(map(self.taken, value.positional)), self.named(value.keywords))
+        if isinstance(value, Function):
+            return self._function(value)
+        if isinstance(value, Name):
+            return value if value.receiver is None else UNKNOWN
+        return UNKNOWN if isinstance(value, (Super, TypeForm)) else value
+
+    def _function(self, value: Function) -> Value:
+        path = self._summary.modules.get(value.module)
+        module = None if path is None else self._view.at(path)
+        receiver = None if value.receiver is None else self.taken(value.receiver)
+        if module is None or module.name != value.module or value.captured or receiver == UNKNOWN:
+            return UNKNOWN
+        return Function(value.module, value.qualname, value.line, value.column, value.owner, receiver, (), value.plain)
+
+    def _has_class(self, name: str) -> bool:
+        """True if a class means the same in the run: it is outside of the project, or the run can read its file."""
+        place = self._summary.classes.get(name)
+        if place is None:
+            return True
+        module = self._view.at(place.path)
+        info = None if module is None else module.klass(place.qualname)
+        return module is not None and info is not None and class_at(self._view, module, info.node).name == name
