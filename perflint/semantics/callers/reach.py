@@ -1,0 +1,139 @@
+"""The files that may call the functions of one file.
+
+They are found by their imports, in a fixed order and within a budget of text, so that checking one file of a large
+project stays cheap. They do not depend on which function is asked about, nor when.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from perflint.semantics.callers.summary import FunctionKey
+from perflint.semantics.project import Module
+from perflint.semantics.test_files import is_test_path
+from perflint.semantics.texts import FileText
+from perflint.semantics.view import View
+
+_DEEPEST = 4
+"""Files that import each other in a row."""
+_TEXT_PER_CHARACTER = 3
+_LEAST_TEXT = 60_000
+"""Characters of other files that are run for a file: for each of its own, and at least."""
+_MOST_FOLDERS = 4
+"""The names of a module, each with one folder more."""
+_MOST_DERIVED = 64
+"""The classes that derive from one class, and are looked at."""
+_CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
+"""A class with bases, in a text."""
+
+
+class Reach:
+    """The files that are asked for calls of the functions of a file."""
+
+    def __init__(self, view: View, module: Module) -> None:
+        self._view = view
+        self._module = module
+        self._files: dict[Path, FileText] = {}
+        """The files that are asked, without the file itself."""
+        self._bases: dict[Path, dict[str, list[str]]] = {}
+        self._families: dict[tuple[Path, str], tuple[tuple[Path, str], ...]] = {}
+
+    def importers(self, path: Path) -> tuple[Path, ...]:
+        """The files that import the file, or one of those that are asked, and are asked themselves."""
+        return self._reached.get(path, ())
+
+    def mentions(self, path: Path, word: str) -> bool:
+        """False if a file that is asked does not contain a word."""
+        return path not in self._files or word in self._text(path)
+
+    def places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
+        """The files that may call a function, with the word by which they do: its own file, and those that import it.
+
+        A method is also called by the files that import a class that derives from its own.
+        """
+        owner, _, name = key.qualname.rpartition(".")
+        constructs = name in ("__init__", "__post_init__")
+        found: dict[tuple[Path, str], None] = {}
+        for path, cls in self._family(key.path, owner.rpartition(".")[2]) if owner else ((key.path, ""),):
+            word = cls if constructs else name if name not in ("forward", "__call__") else ""
+            found.update(dict.fromkeys((each, word) for each in (path, *self.importers(path))))
+        yield from found
+
+    def _family(self, path: Path, cls: str) -> tuple[tuple[Path, str], ...]:
+        """A class, and those that derive from a class of that name in files that import it: their files and names."""
+        known = self._families.get((path, cls))
+        if known is None:
+            found = {(path, cls): None}
+            waiting = [(path, cls)]
+            for place, name in waiting:
+                for file in (place, *self.importers(place)):
+                    new = [(file, each) for each in self._derived(file).get(name, ()) if (file, each) not in found]
+                    waiting += new[: _MOST_DERIVED - len(waiting)]
+                    found.update(dict.fromkeys(waiting))
+            known = self._families[path, cls] = tuple(found)
+        return known
+
+    def _derived(self, path: Path) -> dict[str, list[str]]:
+        """The classes of a file by the words among their bases."""
+        known = self._bases.get(path)
+        if known is None:
+            known = self._bases[path] = {}
+            for name, bases in re.findall(_CLASS, self._text(path)):
+                for word in dict.fromkeys(re.findall(r"\w+", bases)):
+                    known.setdefault(word, []).append(name)
+        return known
+
+    def _text(self, path: Path) -> str:
+        """The text of a file that is asked."""
+        file = self._files.get(path)
+        module = self._view.peek(path) if file is None else None
+        return self._view.text(file) if file is not None else "" if module is None else module.text
+
+    @cached_property
+    def _reached(self) -> dict[Path, tuple[Path, ...]]:
+        """The importers of the file, and those of each of them in turn."""
+        left = max(_LEAST_TEXT, _TEXT_PER_CHARACTER * len(self._module.text))
+        found: dict[Path, tuple[Path, ...]] = {}
+        level = [self._module.path]
+        for _ in range(_DEEPEST):
+            following: list[Path] = []
+            for path in level:
+                kept: list[Path] = []
+                for file in self._candidates(path):
+                    if file.path not in self._files and file.path != self._module.path:
+                        if len(file.text) > left:
+                            continue
+                        left -= len(file.text)
+                        self._files[file.path] = file
+                        following.append(file.path)
+                    kept.append(file.path)
+                found[path] = tuple(kept)
+            level = following
+        return found
+
+    def _candidates(self, path: Path) -> list[FileText]:
+        """The files that import a definition of a file, nearest first; without tests, and packages that export it."""
+        module = self._view.peek(path)
+        found: dict[Path, FileText] = {}
+        for spelling in () if module is None else _spellings(module):
+            for name in () if module is None else module.definitions:
+                found.update((file.path, file) for file in self._view.importers(spelling, name))
+        code = (file for file in found.values() if file.path.name != "__init__.py" and not is_test_path(file.path))
+        return sorted((file for file in code if file.path != path), key=lambda file: _distance(file.path, path))
+
+
+def _spellings(module: Module) -> Iterator[str]:
+    """The names by which files may import a module: folders above its package need no `__init__.py`."""
+    name, folder = module.name, module.root
+    for _ in range(_MOST_FOLDERS):
+        yield name
+        name, folder = f"{folder.name}.{name}", folder.parent
+
+
+def _distance(path: Path, other: Path) -> tuple[int, Path]:
+    """The number of folders between two files; equal distances are in the order of paths."""
+    shared = sum(1 for one, two in zip(path.parts, other.parts, strict=False) if one == two)
+    return len(path.parts) + len(other.parts) - 2 * shared, path
