@@ -63,6 +63,7 @@ def test_a_program_is_checked_out_once_and_judged(tmp_path: Path) -> None:
     assert (made.folder / "also.txt").exists() and not (made.folder / "big.bin").exists()
     assert (made.folder / "data" / "tiny" / "train.bin").stat().st_size == 8192
     assert run.prepared("thing", entry, tmp_path / "checkouts", "/nowhere/{owner}/{name}") == made
-    found = made.judged(gpu=False, limit=300)
-    rulings = {(each.program, each.place.partition(":")[0], each.code): each.ruling for each in found}
+    outcome = made.outcome(gpu=False, limit=300)
+    assert not outcome.failure
+    rulings = {(each.program, each.place.partition(":")[0], each.code): each.ruling for each in outcome.found}
     assert rulings["thing", "train.py", "TPF101"] == "confirmed"
