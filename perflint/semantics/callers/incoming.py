@@ -10,7 +10,13 @@ from perflint.frozen import dataclass
 from perflint.semantics.callers.adopted import adopted
 from perflint.semantics.callers.reach import Reach
 from perflint.semantics.callers.summary import Call, FunctionKey, Summary
-from perflint.semantics.callers.uses import is_given_away, may_read_method, only_calls, reads_by_name
+from perflint.semantics.callers.uses import (
+    is_given_away,
+    may_read_method,
+    only_calls,
+    reads_by_name,
+    reads_itself_by_name,
+)
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.project import Module
 from perflint.semantics.structure import FunctionInfo
@@ -126,7 +132,12 @@ class Callers:
     def _may_be_given_away(self, function: FunctionKey, name: str, lines: Mapping[Path, set[int]]) -> bool:
         """True if other code than the callers, on these lines, may get a function and call it."""
         module, summary = self._view.peek(function.path), self._summary_at(function.path)
-        if module is None or summary is None or is_given_away(module, function.qualname) or reads_by_name(module, ""):
+        if (
+            module is None
+            or summary is None
+            or is_given_away(module, function.qualname)
+            or reads_itself_by_name(module)
+        ):
             return True
         owner = function.qualname.rpartition(".")[0]
         if owner in summary.foreign and not name.startswith("_"):
@@ -137,8 +148,8 @@ class Callers:
         if owner and any(may_read_method(other, name) for other, _ in uses):
             return True
         last = module.name.rpartition(".")[2]
-        around = (self._view.peek(file.path) for file in self._view.around(module.name) if not is_test_path(file.path))
-        return any(other is not None and reads_by_name(other, last) for other in around)
+        around = (file for file in self._view.around(module.name) if not is_test_path(file.path))
+        return any(reads_by_name(self._view.text(file), last) for file in around)
 
     def _is_exported(self, function: FunctionKey) -> bool:
         """True if a package takes a function over for its users."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 
 from perflint.semantics.project import Module
@@ -13,8 +14,8 @@ _KEEP = frozenset(
     overload wraps autocast""".split()
 )
 """Decorators that give a function to no other code."""
-_BY_NAME = frozenset({"globals", "locals", "vars", "getattr", "getmembers", "__dict__", "eval"})
-"""Names of what reads a function by a name that only a run knows."""
+_BY_NAME = frozenset({"globals", "locals", "vars", "getattr", "getmembers", "eval"})
+"""Functions that read a function by a name that only a run knows."""
 
 
 def is_given_away(module: Module, qualname: str) -> bool:
@@ -55,17 +56,17 @@ def may_read_method(module: Module, name: str) -> bool:
     return False
 
 
-def reads_by_name(module: Module, of: str) -> bool:
-    """True if a file reads functions of a module by names that only a run knows: `getattr(ops, name)`, `globals()`.
+def reads_itself_by_name(module: Module) -> bool:
+    """True if a file reads its own functions by names that only a run knows: `globals()[name]`."""
+    calls = module.structure.nodes.get(ast.Call, ())
+    return any(isinstance(call, ast.Call) and not call.args and last_name(call) in _BY_NAME for call in calls)
 
-    `of` is the last part of the module's name; "" means the file itself.
+
+def reads_by_name(text: str, module: str) -> bool:
+    """True if a text reads functions of a module, by the last part of its name, by names that only a run knows:
+    `getattr(ops, name)`, `ops.__dict__`.
     """
-    for call in module.structure.nodes.get(ast.Call, ()):
-        assert isinstance(call, ast.Call)
-        if last_name(call) in _BY_NAME:
-            if not call.args and not of:
-                return True
-            if of and call.args and last_name(call.args[0]) == of:
-                return True
-    attributes = module.structure.nodes.get(ast.Attribute, ())
-    return any(last_name(node) == "__dict__" and last_name(node.value) == of for node in attributes if of)  # type: ignore[attr-defined]
+    if module not in text:
+        return False
+    path = rf"(?:\w+\.)*{re.escape(module)}"
+    return re.search(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__", text) is not None
