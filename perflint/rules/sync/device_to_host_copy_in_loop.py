@@ -133,7 +133,9 @@ def _stored(site: SubscriptSite) -> Confidence | None:
     if isinstance(value, Sequence) and value.type == "batch":
         # The result of a model: only a tensor can be stored.
         value = value.element
-    confidence = confidence_at(site, value) if isinstance(value, Tensor) else None
+    # What fills a tensor of the CPU is often on the CPU, too: the place that callers chose proves nothing.
+    is_there = isinstance(value, Tensor) and value.device in (Device.CUDA, Device.MODEL)
+    confidence = confidence_at(site, value) if is_there else None
     return None if confidence is Confidence.LOW else confidence
 
 

@@ -182,6 +182,13 @@ def fill_rows(parts: list[torch.Tensor], given: torch.Tensor, table, width: int)
     return rows
 
 
+def collate(items: list[tuple[torch.Tensor, int]]) -> torch.Tensor:
+    rows = torch.zeros(len(items), 80)
+    for index, (row, _) in enumerate(items):
+        rows[index, : len(row)] = row
+    return rows
+
+
 class Assembled(nn.Module):
     """A table that is filled while the module is made, on the CPU."""
 
