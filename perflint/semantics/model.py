@@ -63,10 +63,6 @@ def _for_any_caller(model: Model) -> Model:
     return Model(model.source, model.view.project, CallsOf.PRIVATE)
 
 
-def _none(info: FunctionInfo) -> list[Arguments]:
-    return []
-
-
 def _summary(project: Project, path: Path) -> Summary | None:
     """The summary of a file; None if it does not parse."""
     module = project.module_at(path)
@@ -123,10 +119,10 @@ class Model:
 
     @cached_property
     def _recorder(self) -> Recorder:
-        callers = self.callers
-        outside = _none if callers is None else callers.arguments
+        if self.callers is not None:
+            self.view.outside = self.callers.arguments
         any_caller, keeps_calls = self._calls is CallsOf.PRIVATE, self._calls is CallsOf.FILE
-        return analyse(self.view, self.module, outside, any_caller, keeps_calls)
+        return analyse(self.view, self.module, any_caller, keeps_calls)
 
     @cached_property
     def callers(self) -> Callers | None:

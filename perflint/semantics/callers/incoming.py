@@ -54,8 +54,10 @@ class Callers:
         """The key of a function of the file."""
         return FunctionKey(self._module.path, info.qualname)
 
-    def arguments(self, info: FunctionInfo) -> list[Arguments]:
-        """The arguments that the files which import a function pass to it, as values of this run."""
+    def arguments(self, module: Module, info: FunctionInfo) -> list[Arguments]:
+        """The arguments that other files pass to a function, as values of this run; empty for those of other files."""
+        if module is not self._module:
+            return []
         return [adopted(self._view, summary, call.arguments) for call, summary in self._calls(info) if call.arguments]
 
     def passing(self, info: FunctionInfo) -> list[Call]:

@@ -25,14 +25,15 @@ def summarised(model: Model) -> Summary:
     for node in model.nodes(ast.Call):
         for call in maker.calls(node):
             calls.setdefault(call.callee, []).append(call)
-    memory, path, overrides = model.view.memory, model.module.path, dict(maker.overrides())
+    overrides, foreign = dict(maker.overrides()), frozenset(maker.foreign())
+    # Last, since the questions above may load more modules.
     loaded = {name: module.path for name, module in model.view.modules.items()}
     return Summary(
-        path,
+        model.module.path,
         {callee: tuple(found) for callee, found in calls.items()},
         overrides,
-        frozenset(maker.foreign()),
-        {name: FunctionKey(loaded[facts.module], facts.qualname) for name, facts in memory.classes.items()},
+        foreign,
+        {name: FunctionKey(loaded[each.module], each.qualname) for name, each in model.view.memory.classes.items()},
         loaded,
         model.view.record,
     )

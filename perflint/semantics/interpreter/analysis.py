@@ -39,19 +39,12 @@ _STEPS_OF_SUMMARY = 3
 """The same for a summary, which needs the values of arguments alone: half the time, and the same findings."""
 
 
-Outside = Callable[[FunctionInfo], list[Arguments]]
-"""Gives the arguments that other files pass to a function."""
-
-
-def analyse(
-    view: View, module: Module, outside: Outside, any_caller: bool = False, keeps_calls: bool = False
-) -> Recorder:
+def analyse(view: View, module: Module, any_caller: bool = False, keeps_calls: bool = False) -> Recorder:
     """Run a file's top level, then each of its functions once, and record their values and calls.
 
     With `any_caller`, only functions that no other file can call take their arguments from the calls in the file.
     """
-    recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls, outside=outside)
-    view.outside = lambda other, info: outside(info) if other is module else []
+    recorder = Recorder(any_caller=any_caller, keeps_calls=keeps_calls)
     with deep_stack():
         budget = Budget((_STEPS_OF_SUMMARY if keeps_calls else _STEPS_PER_NODE) * (module.structure.size + 100))
         top = Frame(view, module, budget, names={}, recorder=recorder)
@@ -215,7 +208,10 @@ def _receiver(module: Module, info: FunctionInfo) -> Value | None:
 
 def _take_observed(inner: Frame, info: FunctionInfo, recorder: Recorder) -> None:
     """Parameters without an annotation get the arguments of the calls in this file."""
-    seen = [*recorder.arguments.get((info.node.lineno, info.node.col_offset), ()), *recorder.outside(info)]
+    seen = [
+        *recorder.arguments.get((info.node.lineno, info.node.col_offset), ()),
+        *inner.view.outside(inner.module, info),
+    ]
     if not seen or inner.names is None:
         return
     if recorder.any_caller and not _is_own(inner, info) and not _is_of_program(inner, info):

@@ -42,8 +42,6 @@ class Recorder:
     passed: dict[ast.Call, tuple[Value, Arguments]] = field(default_factory=dict)
     """The callees and arguments of the calls of this file, if it `keeps_calls`."""
     keeps_calls: bool = False
-    outside: Callable[[FunctionInfo], list[Arguments]] = field(default=lambda info: [])
-    """The arguments that other files pass to a function."""
     constructing: set[tuple[int, int]] = field(default_factory=set)
     """The functions that make modules, by position."""
     any_caller: bool = False
