@@ -8,7 +8,7 @@ from perflint.findings import Edit
 from perflint.fixes.edits import delete_statement
 from perflint.rules._places import inside
 from perflint.semantics.model import Model
-from perflint.semantics.structure import stands_in, walk
+from perflint.semantics.structure import block_in, stands_in, walk
 
 _ASKING = frozenset({"is_available", "is_initialized", "device_count", "is_bf16_supported"})
 """Functions of torch that ask which devices and formats are available."""
@@ -24,12 +24,7 @@ def statement_of(model: Model, node: ast.AST) -> ast.stmt | None:
 
 def block_of(model: Model, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block of a statement, itself included; only itself if the block is unknown."""
-    parent = model.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and stands_in(block, statement):
-            return block
-    return [statement]
+    return block_in(model.parent(statement), statement) or [statement]
 
 
 def removal(model: Model, statement: ast.stmt) -> Edit | None:

@@ -155,10 +155,21 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 def stands_in(block: list[ast.stmt], node: ast.AST) -> bool:
     """True if a node is one of the statements of a block, found by its position: blocks may be very long."""
+    return place_in(block, node) is not None
+
+
+def place_in(block: list[ast.stmt], node: ast.AST) -> int | None:
+    """The index of a node among the statements of a block, found by its position; None if it is not one of them."""
     if not isinstance(node, ast.stmt):
-        return False
+        return None
     at = bisect_left(block, (node.lineno, node.col_offset), key=lambda each: (each.lineno, each.col_offset))
-    return at < len(block) and block[at] is node
+    return at if at < len(block) and block[at] is node else None
+
+
+def block_in(around: ast.AST | None, statement: ast.AST) -> list[ast.stmt]:
+    """The block of a node that a statement stands in; empty if there is none."""
+    blocks = (getattr(around, name, None) for name in ("body", "orelse", "finalbody"))
+    return next((block for block in blocks if isinstance(block, list) and stands_in(block, statement)), [])
 
 
 def names_in(node: ast.AST) -> set[str]:

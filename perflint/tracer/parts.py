@@ -28,7 +28,7 @@ def may_be_skipped(source: Source, span: Span, ran: Iterable[int]) -> bool:
     for node in ast.walk(source.tree):
         for decides, part in _conditional(node):
             before = range(decides[0].lineno, (decides[-1].end_lineno or decides[-1].lineno) + 1)
-            if lines <= set(before) and _is_within(span, source.span(part)):
+            if lines <= set(before) and source.span(part).contains(span):
                 return True
     return False
 
@@ -43,11 +43,6 @@ def _end(node: ast.AST) -> ast.expr | None:
         case ast.Match(subject=end):
             return end
     return None
-
-
-def _is_within(inner: Span, outer: Span) -> bool:
-    starts = (outer.line, outer.column) <= (inner.line, inner.column)
-    return starts and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def _conditional(node: ast.AST) -> Iterator[tuple[Sequence[ast.expr], ast.expr | ast.stmt]]:

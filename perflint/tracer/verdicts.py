@@ -173,7 +173,7 @@ class _View:
             has_run = self._has_run(finding)
             here = (span for span, _ in (*self._observed, *self._modules))
             if has_run is False and not seen and not any(span.overlaps(finding.span) for span in here):
-                # What the process did elsewhere is no evidence about code that did not run.
+                # The record of other code does not show anything about code that did not run.
                 return _NOT_EXECUTED
             case = Case(finding, self._source, self._trace, self._observed, self._modules, has_run, syncs, ran)
             if (judged := judge(case)) is not None:

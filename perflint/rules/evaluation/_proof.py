@@ -1,6 +1,6 @@
 """Proves that autograd may be off in a function or a statement: no result of it reaches a backward pass.
 
-Names prove nothing here. Unknown code may do anything with its arguments. So there is no proof if a value that may
+Names do not count as proof. Unknown code may do anything with its arguments. So there is no proof if a value that may
 carry a gradient is passed to unknown code, stored or returned, or if unknown code gets a model.
 """
 

@@ -163,7 +163,7 @@ def _confidence(site: CallSite) -> Confidence | None:
     if site.target in _MOVES and confidence is not None and _goes_to_default(site):
         return Confidence.LOW
     if site.target in _MOVES and confidence is Confidence.LOW and not _names_host(site):
-        # There is no other evidence that the tensor is not on the destination already.
+        # Only a difference shows that the tensor is not on the destination already.
         return Confidence.MEDIUM if _differs(site) else None
     return confidence
 

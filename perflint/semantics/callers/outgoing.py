@@ -16,6 +16,7 @@ from perflint.semantics.values import Class, Function, Instance, Partial, Value
 
 if TYPE_CHECKING:
     from perflint.semantics.model import Model
+    from perflint.semantics.structure import ClassInfo
 
 
 def summarised(model: Model) -> Summary:
@@ -65,7 +66,7 @@ class _Maker:
         """Each method of the file that overrides one of a base class of the project, and those that it overrides."""
         module = self._model.module
         for info in module.structure.classes.values():
-            bases = self._model.lineage(f"{module.name}.{info.qualname}")[1:] if info.node.bases else ()
+            bases = self._bases(info)
             for name in info.methods if bases else ():
                 found = tuple(key for base in bases for key in self._method(base, name))
                 if found:
@@ -73,11 +74,13 @@ class _Maker:
 
     def foreign(self) -> Iterator[str]:
         """The classes of the file that have a base outside of the project and of the libraries that are known."""
-        module = self._model.module
-        for info in module.structure.classes.values():
-            bases = self._model.lineage(f"{module.name}.{info.qualname}")[1:] if info.node.bases else ()
-            if any(self._class(base) is None and base.partition(".")[0] not in _KNOWN for base in bases):
+        for info in self._model.module.structure.classes.values():
+            if any(self._class(base) is None and base.partition(".")[0] not in _KNOWN for base in self._bases(info)):
                 yield info.qualname
+
+    def _bases(self, info: ClassInfo) -> tuple[str, ...]:
+        """The full names of the bases of a class of the file, also of indirect ones."""
+        return self._model.lineage(f"{self._model.module.name}.{info.qualname}")[1:] if info.node.bases else ()
 
     def _class(self, cls: str) -> FunctionKey | None:
         """The key of a class of the project."""
@@ -130,9 +133,9 @@ class _Maker:
 
     def _method(self, cls: str, name: str) -> Iterator[FunctionKey]:
         """A method that a class of the project defines itself."""
-        facts = self._model.view.memory.classes.get(cls)
-        module = None if facts is None else self._model.view.loaded(facts.module)
-        info = None if module is None or facts is None else module.klass(facts.qualname)
+        key = self._class(cls)
+        module = None if key is None else self._model.view.peek(key.path)
+        info = None if module is None or key is None else module.klass(key.qualname)
         if module is not None and info is not None and name in info.methods:
             yield FunctionKey(module.path, info.methods[name].qualname)
 

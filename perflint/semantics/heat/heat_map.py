@@ -25,7 +25,7 @@ from perflint.semantics.heat.guards import (
 from perflint.semantics.heat.once import runs_once
 from perflint.semantics.heat.steps import NO_WORK, Named, WorkMap, by_name, checks, keeps_results
 from perflint.semantics.heat.test_code import TestCode
-from perflint.semantics.structure import last_name, names_in, walk
+from perflint.semantics.structure import block_in, last_name, names_in, place_in, walk
 from perflint.semantics.values import Function, Instance, Mapping, Tensor
 
 if TYPE_CHECKING:
@@ -188,13 +188,9 @@ class HeatMap:
 
     def _before(self, branch: ast.If) -> list[ast.stmt]:
         """The statement before one in its block, if there is one."""
-        around = self._model.parent(branch)
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(around, name, None)
-            if isinstance(block, list) and branch in block:
-                end = block.index(branch)
-                return block[max(0, end - 1) : end]
-        return []
+        block = block_in(self._model.parent(branch), branch)
+        end = place_in(block, branch) or 0
+        return block[max(0, end - 1) : end]
 
     def _earlier_guards(self) -> dict[ast.AST, ast.expr]:
         """Statements after an `if not should_log: return` and operands after `should_log and`, with the test."""
@@ -341,7 +337,7 @@ class HeatMap:
         return chain.heat
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
-        """True if code of another file that runs each step makes an object itself, and the object is no module."""
+        """True if code of another file that runs each step makes an object itself, unless the object is a module."""
         if info.name != "__init__" or not self._knows_other_files:
             return False
         if self._model.is_module(Instance(f"{self._model.module.name}.{info.owner}")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Sequence as Nodes
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.findings import Heat
@@ -295,17 +295,20 @@ def _work_by_names(model: Model, node: FunctionNode) -> Work:
     return NO_WORK if isinstance(node, ast.Lambda) else _named_work(node.body)
 
 
-def _named_work(nodes: Nodes[ast.AST]) -> Work:
+def _named_work(nodes: Iterable[ast.AST]) -> Work:
     work = NO_WORK
-    for node in nodes:
+    stack = [*nodes]
+    while stack:
+        node = stack.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             continue
-        inner = _named_work(children(node))
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and not turns_once(node):
-            inner = inner if inner in (NO_WORK, _STEPS) else _LOOPS
-        elif isinstance(node, ast.Call):
-            inner = inner | (_STEPS if _steps_by_name(node) else _RUNS if _runs_by_name(node) else NO_WORK)
-        work = work | inner
+            inner = _named_work(children(node))
+            work = work | (inner if inner in (NO_WORK, _STEPS) else _LOOPS)
+            continue
+        if isinstance(node, ast.Call):
+            work = work | (_STEPS if _steps_by_name(node) else _RUNS if _runs_by_name(node) else NO_WORK)
+        stack += children(node)
     return work
 
 

@@ -10,7 +10,7 @@ from perflint.semantics.interpreter import functions
 from perflint.semantics.interpreter.frame import Frame
 from perflint.semantics.interpreter.lineage import facts_of, lineage
 from perflint.semantics.interpreter.members import bound
-from perflint.semantics.structure import CONSTRUCTORS, Structure, path_of, walk
+from perflint.semantics.structure import CONSTRUCTORS, Structure, block_in, path_of, place_in, walk
 from perflint.semantics.values import Device, Evidence, Function, Instance, Tensor, Value
 
 
@@ -35,9 +35,9 @@ def is_passing(frame: Frame, target: ast.Attribute) -> bool:
 
 def _is_replaced(structure: Structure, target: ast.Attribute) -> bool:
     statement = structure.parents.get(target)
-    block = _block(structure, statement) if isinstance(statement, ast.Assign) else []
-    start = block.index(statement) + 1 if statement in block else len(block)
-    later = block[start : start + _LONGEST_GAP]
+    block = block_in(structure.parents.get(statement), statement) if isinstance(statement, ast.Assign) else []
+    at = None if statement is None else place_in(block, statement)
+    later = [] if at is None else block[at + 1 : at + 1 + _LONGEST_GAP]
     for index, other in enumerate(later):
         if isinstance(other, ast.Assign) and any(path_of(each) == path_of(target) for each in other.targets):
             return not any(_shows(structure, node, target.attr) for each in later[:index] for node in walk(each))
@@ -46,13 +46,6 @@ def _is_replaced(structure: Structure, target: ast.Attribute) -> bool:
 
 _LONGEST_GAP = 64
 """Statements after an assignment among which another one to the same attribute is looked for."""
-
-
-def _block(structure: Structure, statement: ast.stmt) -> list[ast.stmt]:
-    """The block that a statement stands in."""
-    around = structure.parents.get(statement)
-    blocks = (getattr(around, name, None) for name in ("body", "orelse", "finalbody"))
-    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
 
 
 def _shows(structure: Structure, node: ast.AST, name: str) -> bool:
