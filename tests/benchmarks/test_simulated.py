@@ -25,8 +25,13 @@ import torch
 
 
 class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.ones(3)
+
     def forward(self, x):
-        y = x.to("cuda")
+        y = x.to("cuda") * self.scale
+        x = x + torch.zeros(3).to(x.device)
         if x.sum() > 0:
             return y * x.max().item()
         return x
@@ -44,6 +49,10 @@ from small.layer import Layer
 @pytest.mark.parametrize("step", range(5))
 def test_positive(step):
     assert Layer()(torch.ones(3)).device.type == "cuda"
+
+
+def test_the_constructor_that_ignores_the_default_device():
+    assert torch.Tensor([1.0, 2.0]).device.type == "cuda"
 
 
 def test_fails():
@@ -163,10 +172,11 @@ def test_a_package_is_recorded_by_its_tests_and_scored(tmp_path: Path) -> None:
     subprocess.run([*command, "--version", "1.0", "--output", str(output)], env=environment, check=True)
     document = recording.read(output)
     (run,) = document["runs"]
-    assert run["outcomes"] == {"passed": 5, "failed": 1}
-    assert sorted(row["line"] for row in document["syncs"]) == [7, 8]
+    assert run["outcomes"] == {"passed": 6, "failed": 1}
+    # The tensors of the tests and of the layer are on the GPU, those that `forward` makes are not.
+    assert sorted(row["line"] for row in document["syncs"]) == [11, 12, 13]
     ran = document["lines"]["cuda"]["small/layer.py"]
-    assert 9 in ran and 13 not in ran
+    assert 14 in ran and 18 not in ran
     found = score_rules.claims(score_rules.judged(document, tmp_path / "small-1.0", "small"))
     rules = score_rules.scores(document, found, happened(document, tmp_path / "small-1.0"))
     everything = score_rules.Rule()
@@ -174,5 +184,5 @@ def test_a_package_is_recorded_by_its_tests_and_scored(tmp_path: Path) -> None:
         everything.add(rule)
     assert everything.rulings["confirmed"] >= 2
     assert all(
-        each["verdict"] is None or each["verdict"]["ruling"] == "not executed" for each in found if each["line"] == 13
+        each["verdict"] is None or each["verdict"]["ruling"] == "not executed" for each in found if each["line"] == 18
     )

@@ -13,9 +13,9 @@ SDIST
 --python PYTHON
     an interpreter in whose environment the tests can run; it needs pytest, perflint comes from this checkout
 
-Each file runs as `python -m perflint trace --simulate --warmup 0 --steps 0 -m pytest FILE`, with new tensors on the
-simulated GPU (`simulated_device.py`). Tests that fail there are counted and shown; the lines that they ran, and their
-waits, count as those of the others.
+Each file runs as `python -m perflint trace --simulate --warmup 0 --steps 0 -m pytest FILE`, with the tensors of tests
+on the simulated GPU (`simulated_device.py`). Tests that fail there are counted and shown; the lines that they ran, and
+their waits, count as those of the others.
 """
 
 from __future__ import annotations
@@ -159,6 +159,7 @@ def run(python: str, sdist: Path, root: Path, package: str, job: Job, limits: Li
         command = [python, "-m", "perflint", "trace", *options, *job.program]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(map(str, (ROOT, root, HERE, sdist))),
+            "PERFLINT_OWN": f"{own}{os.sep}" if own.is_dir() else str(own),
             "PERFLINT_OUTCOMES": str(outcomes),
             "PERFLINT_FILE_SECONDS": str(limits.file),
             "PERFLINT_TEST_SECONDS": str(limits.test),

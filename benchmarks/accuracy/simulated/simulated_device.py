@@ -1,7 +1,11 @@
-"""A pytest plugin for recordings: new tensors are on the simulated GPU, and the outcomes of tests are counted.
+"""A pytest plugin for recordings: the tensors of tests are on the simulated GPU, and the outcomes are counted.
 
-`record.py` loads it into the process that `perflint trace --simulate` records. Environment:
+`record.py` loads it into the process that `perflint trace --simulate` records. Tests make their tensors on the GPU, as
+a user of the package would who works on one, also by `torch.Tensor(values)`. The package itself makes tensors where
+its code says; only its modules and other objects are constructed on the GPU, since tests do not move them. Environment:
 
+PERFLINT_OWN
+    the folder of the package, or its module
 PERFLINT_OUTCOMES
     the file that gets the outcomes, as JSON
 PERFLINT_FILE_SECONDS
@@ -22,9 +26,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
+from recording import is_test
 
+import perflint
 import perflint.tracer.lines
 
 # Python 3.11 has no sys.monitoring: there, lines are watched for a limited time. Tests may take longer.
@@ -34,8 +41,59 @@ perflint.tracer.lines.COUNTED_STEPS = 1_000_000
 # The tracer watches lines anew when torch has been imported; until then there is nothing to watch.
 sys.settrace(None)
 import torch  # noqa: E402
+from torch.utils._device import DeviceContext  # noqa: E402
 
-torch.set_default_device("cuda")
+from perflint.tracer.simulation.marks import At, put  # noqa: E402
+
+_OWN = os.environ["PERFLINT_OWN"]
+_PATHS_OF_OTHERS = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(perflint.__file__).parent}{os.sep}", __file__)
+
+
+def _is_own(frame: FrameType) -> bool:
+    """True if a frame runs code of the package, not of its tests."""
+    name = frame.f_code.co_filename
+    return name.startswith(_OWN) and not is_test(name[len(_OWN) :])
+
+
+def makes_on_gpu() -> bool:
+    """True if the code that makes a tensor now belongs to a test, or to the construction of an object."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PATHS_OF_OTHERS):
+        frame = frame.f_back
+    while frame is not None and _is_own(frame):
+        if frame.f_code.co_name == "__init__":
+            return True
+        frame = frame.f_back
+        if frame is None or not _is_own(frame):
+            return False
+    return True
+
+
+class _Chosen(DeviceContext):
+    """The default device of the code that makes a tensor now."""
+
+    @property
+    def device(self) -> Any:
+        return torch.device("cuda") if makes_on_gpu() else None
+
+    @device.setter
+    def device(self, value: object) -> None:
+        """Ignore the device of the constructor."""
+
+
+_Chosen("cuda").__enter__()
+_make = torch.Tensor.__new__
+
+
+def _made(cls: type, *args: Any, **named: Any) -> Any:
+    """A new tensor of the constructor that ignores the default device."""
+    made = _make(cls, *args, **named)
+    if cls is torch.Tensor and not (args and isinstance(args[0], torch.Tensor)) and makes_on_gpu():
+        put(made, At.GPU)
+    return made
+
+
+torch.Tensor.__new__ = _made  # type: ignore[method-assign,assignment]
 
 if importlib.util.find_spec("hypothesis"):
     from hypothesis import settings

@@ -92,7 +92,8 @@ class ExplicitSynchronize(Rule):
     ## How a GPU shows it
     A profile shows `cudaDeviceSynchronize`, `cudaStreamSynchronize` or `cudaEventSynchronize` below
     the line, and no kernel until the CPU resumes. Torch's sync debug mode does not warn about all
-    of them.
+    of them. A trace records each call of `synchronize` of `torch.cuda`, its streams and its events, and
+    refutes none: a line that ran without one called another function.
 
     ## References
     - [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)

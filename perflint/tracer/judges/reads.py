@@ -129,7 +129,14 @@ def _by_waits(case: Case, waits: Iterable[Sync], what: str) -> Verdict | None:
 
 
 _NO_HOOK = "the function that is registered was not found in the file"
+def _synchronizes(case: Case) -> Verdict | None:
+    """The judge of explicit synchronizations, if no wait was recorded: each call of a watched function is one."""
+    return Verdict(Ruling.UNDECIDED, _OTHER_FUNCTION) if case.ran and case.has_gpu else None
+
+
+_OTHER_FUNCTION = "its line ran, but did not call a function that a trace watches: the program may have replaced it"
 JUDGES: dict[str, Judge] = {
+    "TPF122": _synchronizes,
     "TPF123": _collects,
     "TPF131": _computes,
     "TPF605": _copies_statistics,

@@ -140,6 +140,27 @@ def test_hooks_metrics_and_histograms(tmp_path: Path) -> None:
     }
 
 
+SYNCHRONIZED = """
+from unittest.mock import patch
+
+def train(model, optimizer):
+    for step in range(4):
+        model(torch.ones(2, 4, device="cuda")).sum().backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+        with patch("torch.cuda.synchronize"):
+            torch.cuda.synchronize(0)
+
+model = nn.Linear(4, 4).cuda()
+train(model, torch.optim.SGD(model.parameters(), lr=0.1))
+"""
+
+
+def test_a_synchronization_that_the_program_replaced_is_undecided(tmp_path: Path) -> None:
+    traced(tmp_path, SYNCHRONIZED)
+    assert verdicts(tmp_path, "TPF122") == {"torch.cuda.synchronize()": YES, "torch.cuda.synchronize(0)": OPEN}
+
+
 def test_trainers(tmp_path: Path) -> None:
     line = 'args = TrainingArguments("out", logging_steps=1)'
     for every, ruling in ((1, YES), (4, NO)):
