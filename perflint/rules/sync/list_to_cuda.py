@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Severity, lowered, weakest
+from perflint.findings import Confidence, Effect, Finding, Fix, Severity, lowered, weakest
 from perflint.rules._advice import source_of
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
@@ -18,6 +18,8 @@ from perflint.rules.placement import (
     host_confidence,
     move,
 )
+from perflint.rules.sync._filling import filled_there, made_by, same_number
+from perflint.rules.sync._uploading import uploaded_later
 from perflint.semantics.dataflow.origins import Source
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
@@ -71,8 +73,21 @@ class ListToCuda(Rule):
     ```
 
     ## Fix safety
-    No fix: constants belong in a buffer, values of the batch in the collate function, and the rest
-    in pinned memory that is copied with `non_blocking=True`.
+    A list that holds one number, or the same number again and again, becomes `torch.full` on the GPU:
+    `torch.tensor([0] * 4, device=d)` becomes `torch.full((4,), 0, device=d)`. That is safe for numbers and
+    lengths in the source. It is unsafe for a variable, which may hold a NumPy scalar with a dtype of
+    its own, and for a length that may be 0, because a list without elements becomes a tensor of the
+    default dtype. For numbers that the dtype cannot hold, see scalar-to-cuda.
+
+    Other lists and arrays get an unsafe fix: `torch.tensor(values, device=d)` becomes
+    `torch.tensor(values, pin_memory=torch.cuda.is_available()).to(d, non_blocking=True)`. The values are the
+    same. The pages of the CPU's tensor cannot be swapped until torch uses them again, and on a GPU the
+    result is a copy that an error of the device reaches later. There is no such fix in code that
+    `torch.compile` compiles, for data that may be a tensor, for `torch.as_tensor(array)`, which shares memory
+    on the CPU, and in projects that set a default device.
+
+    Better than either: keep constants in a buffer, and make the values of a batch in the collate
+    function.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows a
@@ -99,6 +114,7 @@ class ListToCuda(Rule):
             f"{quoted(site.text(site.node))} is a blocking CPU-to-GPU copy of Python numbers{often(site)}",
             confidence=confidence,
             help=_cure(site),
+            fix=_fix(site),
         )
 
 
@@ -153,6 +169,14 @@ def _cure(site: CallSite) -> str:
         "(`torch.arange`), or"
         " copy all numbers of a step at once, from pinned memory with `non_blocking=True`."
     )
+
+
+def _fix(site: CallSite) -> Fix | None:
+    """The tensor filled on the GPU if all its numbers are the same, or else copied from pinned memory."""
+    made = made_by(site)
+    filled = None if made is None or len(made.args) != 1 else same_number(site.model, made.args[0])
+    fix = None if filled is None else filled_there(site, filled)
+    return fix or uploaded_later(site)
 
 
 def _is_variable(node: ast.AST) -> bool:

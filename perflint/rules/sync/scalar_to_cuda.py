@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
-from perflint.fixes.edits import argument, replace, with_argument
-from perflint.fixes.imports import spell
-from perflint.rules._numbers import can_fill
-from perflint.rules._since import INFERRED_FULL
+from perflint.findings import Confidence, Effect, Finding, Fix, Severity
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
-from perflint.rules.placement import (
-    MOVES,
-    Content,
-    Move,
-    content,
-    creation_confidence,
-    creator,
-    dtype_name,
-    move,
-)
+from perflint.rules.placement import MOVES, Content, content, creation_confidence, move
+from perflint.rules.sync._filling import NEW_TENSOR, Filled, filled_there, made_by
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
-from perflint.source.concrete import cst
 from perflint.source.quoting import quoted
 
 _CONSTRUCTORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
-_NEW = "torch.Tensor.new_tensor"
-_KEPT = frozenset({"dtype", "device", "requires_grad"})
 
 
 class ScalarToCuda(Rule):
@@ -75,8 +59,8 @@ class ScalarToCuda(Rule):
 
     ## Fix safety
     `torch.tensor(number, device=d)` becomes `torch.full((), number, device=d)`, with `dtype` and
-    `requires_grad` kept. It is safe for a number in the source: both infer the same dtype. It is
-    unsafe:
+    `requires_grad` kept, and `x.new_tensor(number)` becomes `x.new_full((), number)`. It is safe for a
+    number in the source: both infer the same dtype. It is unsafe:
 
     - for a variable, which may hold a NumPy scalar with a dtype of its own;
     - if the move also changed the dtype, because the number was rounded twice;
@@ -103,7 +87,7 @@ class ScalarToCuda(Rule):
     effect = Effect.SYNC
     severity = Severity.WARNING
     measured = ("scalar-to-cuda-gpt", "scalar-to-cuda-gpt-host-work", "scalar-to-cuda-policy")
-    listens = (Calls(*_CONSTRUCTORS, _NEW, *MOVES),)
+    listens = (Calls(*_CONSTRUCTORS, NEW_TENSOR, *MOVES),)
     replaces = ("TPF201",)
 
     def check(self, site: CallSite) -> Iterator[Finding]:
@@ -119,100 +103,18 @@ class ScalarToCuda(Rule):
         )
 
 
-def _made(site: CallSite) -> ast.Call | None:
-    """The constructor call whose result goes to the device."""
-    if site.target not in MOVES:
-        return site.node
-    assert isinstance(site.node.func, ast.Attribute)
-    return creator(site, site.node.func.value)
-
-
 def _confidence(site: CallSite) -> Confidence | None:
-    made = _made(site)
+    made = made_by(site)
     if made is None or content(site, made, site.model.target(made)) is not Content.NUMBER:
         return None
     if site.target in MOVES:
         moved = move(site)
         return moved.confidence if moved is not None and moved.blocking else None
-    if site.target == _NEW and keyword(site.node, "device") is None:
+    if site.target == NEW_TENSOR and keyword(site.node, "device") is None:
         return None if site.receiver is None else device_confidence(site.receiver)
     return creation_confidence(site)
 
 
 def _fix(site: CallSite) -> Fix | None:
-    made = _made(site)
-    if site.target == _NEW or made is None:
-        return None
-    node = site.concrete
-    if site.target in MOVES:
-        assert isinstance(node.func, cst.Attribute)
-        inner, moved = node.func.value, move(site)
-        if not isinstance(site.node.func, ast.Attribute) or site.node.func.value is not made:
-            return None
-        added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
-    else:
-        inner, added = node, []
-    full = spell(site.model.symbols, "torch.full", site.node)
-    if not isinstance(inner, cst.Call) or added is None or full is None or not _is_plain(site, made):
-        return None
-    # The move rounded once more than torch.full does.
-    casts = any(text.startswith("dtype=") for text in added)
-    shape = argument("()").with_changes(comma=cst.Comma(whitespace_after=_after_first(inner)))
-    new: cst.Call | None = inner.with_changes(func=cst.parse_expression(full.text), args=[shape, *inner.args])
-    for text in added:
-        new = None if new is None else with_argument(new, text)
-    if new is None:
-        return None
-    return Fix(
-        "Fill the tensor on the GPU",
-        Safety.SAFE if _infers_same(site, made) and not casts else Safety.UNSAFE,
-        (replace(site.model.source, site.span, new),),
-        full.imports,
-        since=None if keyword(made, "dtype") is not None or casts else INFERRED_FULL,
-    )
-
-
-def _after_first(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
-    """The white space after one more argument at the front: a line of its own if all others have one."""
-    comma = call.args[0].comma
-    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace) and isinstance(comma, cst.Comma):
-        after = comma.whitespace_after
-        if len(call.args) > 1 and isinstance(after, cst.ParenthesizedWhitespace):
-            return after.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-    return cst.SimpleWhitespace(" ")
-
-
-def _is_plain(site: CallSite, made: ast.Call) -> bool:
-    """True if the call is a number by position and keywords that it and torch.full have."""
-    taken = _KEPT - {"requires_grad"} if site.model.target(made) == "torch.as_tensor" else _KEPT
-    return len(made.args) == 1 and all(item.arg in taken for item in made.keywords)
-
-
-def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
-    """The arguments that stand for the move."""
-    if not moved.proven or not moved.simple or moved.may_be_none or site.target.endswith(".type"):
-        return None
-    casts = moved.other is not None or moved.dtype is not None
-    if casts and keyword(made, "dtype") is not None:
-        return None
-    if moved.other is not None:
-        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
-            return None
-        other = site.text(moved.other)
-        return [f"device={other}.device", f"dtype={other}.dtype"]
-    device = '"cuda"' if moved.device is None else site.text(moved.device)
-    return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
-
-
-def _infers_same(site: CallSite, made: ast.Call) -> bool:
-    """True if torch.full certainly gives the dtype and the number that the constructor gives."""
-    number = made.args[0]
-    while isinstance(number, ast.UnaryOp):
-        number = number.operand
-    if not isinstance(number, ast.Constant):
-        return False
-    given = keyword(made, "dtype")
-    if isinstance(number.value, bool) and given is None:
-        # TorchScript makes an integer tensor of True.
-        return False
-    return can_fill(site.value(made.args[0]), None if given is None else dtype_name(site, given))
+    made = made_by(site)
+    return filled_there(site, Filled("()", made.args[0])) if made is not None and made.args else None

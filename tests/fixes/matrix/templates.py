@@ -179,6 +179,61 @@ _SCALAR_MOVED = Template(
     weight=2,
 )
 
+_SCALAR_NEW = Template(
+    "TPF116",
+    "new",
+    "return x.new_tensor(<number><keywords>)",
+    {
+        "number": _NUMBERS,
+        "keywords": ("", "", ", dtype=torch.float16", ", dtype=torch.int32", ", requires_grad=True", ", device=d"),
+    },
+)
+
+_LIST_THERE = Template(
+    "TPF117",
+    "there",
+    "return <made>(<data><keywords>)<move>",
+    {
+        "made": ("torch.tensor", "torch.as_tensor", "x.new_tensor"),
+        "data": (
+            "[0.1]",
+            "[[-3]]",
+            "[0, 0]",
+            "[0.0, -0.0]",
+            "[1, True]",
+            "[[1.5, 1.5], [1.5, 1.5]]",
+            "[True] * 2",
+            "[300] * n",
+            "[300] * len(x)",
+            "[1] * x.shape[0]",
+            "[2.5] * 0",
+            "[v]",
+            "[k] * 3",
+            "(7,)",
+            "[1e9]",
+            "[70000]",
+            "[2j]",
+            "[9223372036854775808]",
+            "3 * [0]",
+            "[places.n] * places.bump()",
+        ),
+        "keywords": (
+            ", device=d",
+            ', device="cuda"',
+            ", device=x.device",
+            ", dtype=torch.float16, device=d",
+            ", device=d, dtype=torch.int32",
+            ", dtype=torch.uint8, device=d",
+            ", dtype=torch.bool, device=d",
+            ", dtype=x.dtype, device=x.device",
+            ", device=d, requires_grad=True",
+            "",
+        ),
+        "move": ("", "", "", ".to(d)", ".cuda()", ".cuda(unit)", ".to(x)"),
+    },
+    weight=3,
+)
+
 _NUMBER_STORE = Template(
     "TPF135",
     "element",
@@ -530,6 +585,8 @@ TEMPLATES = (
     _CREATE_THEN_MOVE,
     _SCALAR_THERE,
     _SCALAR_MOVED,
+    _SCALAR_NEW,
+    _LIST_THERE,
     _NUMBER_STORE,
     _ROWS_STORE,
     _NONZERO_FAMILY,

@@ -36,6 +36,30 @@ def perhaps_a_tensor(values, device: torch.device):
     return torch.as_tensor(values, device=device)  # audit: TPF117
 
 
+class Repeated(nn.Module):
+    def forward(self, x: torch.Tensor, step: int, noise):
+        one = torch.tensor([0.5], device=x.device)  # error: TPF117
+        pair = torch.tensor([[0, 0]], dtype=torch.long, device=x.device)  # error: TPF117
+        same = torch.tensor([1] * 4, device=x.device)  # error: TPF117
+        rows = torch.tensor([step] * x.shape[0], device=x.device)  # error: TPF117
+        ids = torch.as_tensor(x.shape[0] * [7], dtype=torch.long, device=x.device)  # error: TPF117
+        new = x.new_tensor([0.0])  # error: TPF117
+        moved = torch.tensor([2.0]).to(x.device)  # error: TPF117
+        mixed = torch.tensor([0, 0.0], device=x.device)  # error: TPF117
+        unknown = torch.tensor([noise] * 2, device=x.device)  # error: TPF117
+        laid_out = torch.tensor(  # error: TPF117
+            [0, 1, step],
+            dtype=torch.long,
+            device=x.device,
+        )
+        return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
+
+
+@torch.compile
+def compiled(x: torch.Tensor, sizes: list[int]):
+    return x + torch.tensor([0.1, 0.2], device=x.device)  # error: TPF117
+
+
 # Look-alikes.
 
 

@@ -23,7 +23,7 @@ class Loss(nn.Module):
             device=x.device,
         )  # the count
         short = torch.full((), 2.0, device=x.device)
-        new = x.new_tensor(3.0)
+        new = x.new_full((), 3.0)
         moved = torch.full((), 4.0, device="cuda")
         there = torch.full((), 5, device=x.device)
         cast = torch.full((), 6, device=x.device, dtype=torch.float16)

@@ -1,0 +1,210 @@
+"""Tensors of one Python number, filled on the device that they are copied to."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Fix, Safety
+from perflint.fixes.edits import argument, replace, with_argument
+from perflint.fixes.imports import spell
+from perflint.frozen import dataclass
+from perflint.rules._numbers import can_fill
+from perflint.rules._order import may_swap
+from perflint.rules._since import INFERRED_FULL
+from perflint.rules.placement import MOVES, Move, creator, dtype_name, move
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
+from perflint.semantics.values import Evidence, Tensor, scalar_type
+from perflint.source.concrete import cst
+
+NEW_TENSOR = "torch.Tensor.new_tensor"
+_KEPT = frozenset({"dtype", "device", "requires_grad"})
+_NUMBERS = frozenset({"bool", "int", "float"})
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A tensor whose elements are all the same number.
+
+    `shape` is the text of its shape. `sure` is True if the tensor certainly has this shape and holds an element;
+    `sized` is True if at least the shape is certain.
+    """
+
+    shape: str
+    number: ast.expr
+    sure: bool = True
+    sized: bool = True
+
+
+def made_by(site: CallSite) -> ast.Call | None:
+    """The constructor call whose result goes to the device: the site itself, or the one that is moved there."""
+    if site.target not in MOVES:
+        return site.node
+    assert isinstance(site.node.func, ast.Attribute)
+    return creator(site, site.node.func.value)
+
+
+def same_number(model: Model, data: ast.expr) -> Filled | None:
+    """The number of a list that holds nothing else: `[x]`, `[[0, 0]]`, `[x] * n`; None for other data."""
+    found = _repeated(model, data) if isinstance(data, ast.BinOp) else _displayed(data)
+    if found is None:
+        return None
+    members = model.value(found.number).members
+    return found if members and all(scalar_type(each) in _NUMBERS for each in members) else None
+
+
+def _displayed(data: ast.expr) -> Filled | None:
+    sizes: list[int] = []
+    level = [data]
+    while all(isinstance(each, (ast.List, ast.Tuple)) for each in level):
+        lengths = {len(each.elts) for each in level if isinstance(each, (ast.List, ast.Tuple))}
+        if len(lengths) != 1 or lengths == {0}:
+            return None
+        sizes += lengths
+        level = [item for each in level if isinstance(each, (ast.List, ast.Tuple)) for item in each.elts]
+    first = level[0]
+    if not sizes or isinstance(first, ast.Starred):
+        return None
+    if len(level) > 1 and not (_is_literal(first) and {ast.dump(each) for each in level} == {ast.dump(first)}):
+        return None
+    return Filled(f"({', '.join(map(str, sizes))}{',' * (len(sizes) == 1)})", first)
+
+
+def _repeated(model: Model, data: ast.BinOp) -> Filled | None:
+    """`[x] * n` or `n * [x]`."""
+    if not isinstance(data.op, ast.Mult):
+        return None
+    one, times = (data.left, data.right) if isinstance(data.left, ast.List) else (data.right, data.left)
+    if not isinstance(one, ast.List) or len(one.elts) != 1 or scalar_type(model.value(times)) != "int":
+        return None
+    number = one.elts[0]
+    if isinstance(number, (ast.List, ast.Tuple, ast.Starred)) or not may_swap(model, number, times):
+        return None
+    counted = isinstance(times, ast.Constant) and type(times.value) is int and times.value > 0
+    return Filled(f"({model.source.written(times)},)", number, counted, counted or _is_size(model, times))
+
+
+def _is_size(model: Model, node: ast.expr) -> bool:
+    """True for `len(…)`, `x.shape[…]` and `x.size(…)`, which are never negative."""
+    if isinstance(node, ast.Call):
+        return model.target(node) in ("builtins.len", "torch.Tensor.size")
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
+        return False
+    return node.value.attr == "shape" and model.value(node.value.value).tensor is not None
+
+
+def _is_literal(node: ast.expr) -> bool:
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant)
+
+
+def filled_there(site: CallSite, filled: Filled) -> Fix | None:
+    """`torch.full` on the device in place of a constructor of the CPU; None if it does not fit."""
+    made = made_by(site)
+    if made is None or not _is_plain(site, made):
+        return None
+    if site.target == NEW_TENSOR:
+        return _new_full(site, filled)
+    node = site.concrete
+    if site.target in MOVES:
+        assert isinstance(node.func, cst.Attribute)
+        inner, moved = node.func.value, move(site)
+        if not isinstance(site.node.func, ast.Attribute) or site.node.func.value is not made:
+            return None
+        added = None if moved is None or keyword(made, "requires_grad") is not None else _place(site, moved, made)
+    else:
+        inner, added = node, []
+    full = spell(site.model.symbols, "torch.full", site.node)
+    if not isinstance(inner, cst.Call) or added is None or full is None:
+        return None
+    # The move rounded once more than torch.full does.
+    casts = any(text.startswith("dtype=") for text in added)
+    new: cst.Call | None = inner.with_changes(
+        func=cst.parse_expression(full.text), args=_arguments(inner, site, filled)
+    )
+    for text in added:
+        new = None if new is None else with_argument(new, text)
+    if new is None:
+        return None
+    given = keyword(made, "dtype")
+    # A list without elements holds no integers: its dtype is the default one.
+    sure = filled.sure or (filled.sized and given is not None)
+    return Fix(
+        "Fill the tensor on the GPU",
+        Safety.SAFE if sure and _infers_same(site, filled.number, given) and not casts else Safety.UNSAFE,
+        (replace(site.model.source, site.span, new),),
+        full.imports,
+        since=None if given is not None or casts else INFERRED_FULL,
+    )
+
+
+def _new_full(site: CallSite, filled: Filled) -> Fix | None:
+    """`x.new_full` in place of `x.new_tensor`: both take dtype and device from x."""
+    node = site.concrete
+    if not isinstance(node.func, cst.Attribute) or site.receiver is None or site.receiver.tensor is None:
+        return None
+    function = node.func.with_changes(attr=cst.Name("new_full"))
+    new = node.with_changes(func=function, args=_arguments(node, site, filled))
+    # The dtype of x is not known, and float16 holds fewer numbers.
+    edit = replace(site.model.source, site.span, new)
+    given = keyword(site.node, "dtype")
+    value = site.value(filled.number)
+    is_tensor = isinstance(site.receiver, Tensor) and site.receiver.evidence >= Evidence.ANNOTATION
+    fits = can_fill(value, "" if given is None else dtype_name(site, given))
+    sure = filled.sure and is_tensor and _is_literal(filled.number) and fits
+    return Fix("Fill the tensor on the GPU", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
+
+
+def _arguments(call: cst.Call, site: CallSite, filled: Filled) -> list[cst.Arg]:
+    """The arguments of a constructor with the shape and the number in place of the data."""
+    shape = argument(filled.shape).with_changes(comma=cst.Comma(whitespace_after=_after_first(call)))
+    first, *others = call.args
+    made = made_by(site)
+    if made is not None and made.args[0] is not filled.number:
+        first = first.with_changes(value=site.model.source.concrete(filled.number))
+    return [shape, first, *others]
+
+
+def _after_first(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
+    """The white space after one more argument at the front: a line of its own if all others have one."""
+    comma = call.args[0].comma
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace) and isinstance(comma, cst.Comma):
+        after = comma.whitespace_after
+        if len(call.args) > 1 and isinstance(after, cst.ParenthesizedWhitespace):
+            return after.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    return cst.SimpleWhitespace(" ")
+
+
+def _is_plain(site: CallSite, made: ast.Call) -> bool:
+    """True if the call is a number or list by position and keywords that it and torch.full have."""
+    taken = _KEPT - {"requires_grad"} if site.model.target(made) == "torch.as_tensor" else _KEPT
+    return len(made.args) == 1 and all(item.arg in taken for item in made.keywords)
+
+
+def _place(site: CallSite, moved: Move, made: ast.Call) -> list[str] | None:
+    """The arguments that stand for the move."""
+    if not moved.proven or not moved.simple or moved.may_be_none or site.target.endswith(".type"):
+        return None
+    casts = moved.other is not None or moved.dtype is not None
+    if casts and keyword(made, "dtype") is not None:
+        return None
+    if moved.other is not None:
+        if not isinstance(moved.other, (ast.Name, ast.Attribute)):
+            return None
+        other = site.text(moved.other)
+        return [f"device={other}.device", f"dtype={other}.dtype"]
+    device = '"cuda"' if moved.device is None else site.text(moved.device)
+    return [f"device={device}"] + ([] if moved.dtype is None else [f"dtype={site.text(moved.dtype)}"])
+
+
+def _infers_same(site: CallSite, number: ast.expr, given: ast.expr | None) -> bool:
+    """True if torch.full certainly gives the dtype and the number that the constructor gives."""
+    if not _is_literal(number):
+        return False
+    value = site.value(number)
+    if given is None and any(scalar_type(member) == "bool" for member in value.members):
+        # TorchScript makes an integer tensor of True.
+        return False
+    return can_fill(value, None if given is None else dtype_name(site, given))

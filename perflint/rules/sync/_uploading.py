@@ -1,0 +1,191 @@
+"""Lists and arrays that become tensors in pinned memory, whose copies to the GPU do not block the CPU."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.findings import Fix, Heat, Safety
+from perflint.fixes.edits import argument, replace, with_argument
+from perflint.fixes.imports import spell
+from perflint.frozen import dataclass
+from perflint.rules._order import has_effects
+from perflint.rules._project_text import some_file_says
+from perflint.rules.placement import MOVES, move
+from perflint.rules.sync._filling import NEW_TENSOR, made_by
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import keyword
+from perflint.semantics.values import Array, Const, Device, DeviceValue, Sequence, Value
+from perflint.source.concrete import cst
+
+_SHARING = frozenset(("torch.as_tensor", "torch.asarray"))
+"""Constructors that share the memory of an array, if they can."""
+_LISTS = frozenset(("list", "tuple", "size", "range"))
+_DTYPES = {
+    "Tensor": "float32",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+"""The dtypes of the classes of torch and torch.cuda that name one."""
+_SETS_DEVICE = re.compile(r"\bset_default_(?:device|tensor_type)\(|\bwith torch\.device\(")
+"""Code that makes tensors on another device than the CPU without saying so, where `pin_memory=True` raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How the file writes the names of torch at a place, and the imports that it lacks for them."""
+
+    tensor: str
+    is_available: str
+    dtype: str
+    imports: tuple[str, ...]
+
+    def pin(self, is_cuda: bool) -> str:
+        """The argument that pins the memory. Without CUDA, `pin_memory=True` raises."""
+        return "pin_memory=True" if is_cuda else f"pin_memory={self.is_available}()"
+
+
+def uploaded_later(site: CallSite) -> Fix | None:
+    """The tensor in pinned memory, and a copy with `non_blocking=True`; None if it does not fit.
+
+    Pinned memory that is freed is used again only after the copy, so nothing has to keep it.
+    """
+    made = made_by(site)
+    if made is None or site.heat is Heat.COLD or site.model.compiled(site.node) is not None:
+        return None
+    if not _is_plain(site, made) or not _is_host_data(site, made) or some_file_says(site.model, _SETS_DEVICE):
+        return None
+    names = _names(site, made)
+    if names is None:
+        return None
+    if site.target in MOVES:
+        new = _moved(site, made, names)
+    elif site.target == NEW_TENSOR:
+        new = _new(site, names)
+    else:
+        new = _there(site, names)
+    if new is None:
+        return None
+    edit = replace(site.model.source, site.span, new)
+    return Fix("Copy from pinned memory without blocking the CPU", Safety.UNSAFE, (edit,), names.imports)
+
+
+def _is_plain(site: CallSite, made: ast.Call) -> bool:
+    """True if the call has its data by position, and keywords whose order of evaluation does not matter."""
+    return len(made.args) == 1 and all(
+        item.arg in ("dtype", "device") and not has_effects(site.model, item.value) for item in made.keywords
+    )
+
+
+def _is_host_data(site: CallSite, made: ast.Call) -> bool:
+    """True if the data is a list, or an array that the constructor copies."""
+    members = site.value(made.args[0]).members
+    arrays = site.model.target(made) not in _SHARING
+    return bool(members) and all(
+        (isinstance(each, Sequence) and each.type in _LISTS) or (arrays and isinstance(each, Array)) for each in members
+    )
+
+
+def _names(site: CallSite, made: ast.Call) -> _Names | None:
+    dtype = _DTYPES.get(site.model.target(made).rpartition(".")[2], "float32")
+    found = [
+        spell(site.model.symbols, name, site.node)
+        for name in ("torch.tensor", "torch.cuda.is_available", f"torch.{dtype}")
+    ]
+    spelled = [each for each in found if each is not None]
+    if len(spelled) < len(found):
+        return None
+    imports = tuple(dict.fromkeys(text for each in spelled for text in each.imports))
+    tensor, is_available, named = (each.text for each in spelled)
+    return _Names(tensor, is_available, named, imports)
+
+
+def _there(site: CallSite, names: _Names) -> cst.Call | None:
+    """For a constructor with `device=`, or of a class of torch.cuda."""
+    made, device = site.node, keyword(site.node, "device")
+    call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
+    if site.target.startswith("torch.cuda."):
+        call = None if call is None or made.keywords else with_argument(call, f"dtype={names.dtype}")
+        call = None if call is None else with_argument(call, names.pin(True))
+        return None if call is None else _sent(call, '"cuda"')
+    if call is None or device is None:
+        return None
+    return _sent(_instead_of_device(call, names.pin(_is_cuda(site.value(device)))), site.text(device))
+
+
+def _new(site: CallSite, names: _Names) -> cst.Call | None:
+    """For `x.new_tensor(data)`, which takes dtype and device from x."""
+    if not isinstance(site.node.func, ast.Attribute) or not isinstance(site.node.func.value, (ast.Name, ast.Attribute)):
+        return None
+    other, device = site.text(site.node.func.value), keyword(site.node, "device")
+    call: cst.Call | None = site.concrete.with_changes(func=cst.parse_expression(names.tensor))
+    if call is not None and keyword(site.node, "dtype") is None:
+        call = with_argument(call, f"dtype={other}.dtype")
+    if call is None:
+        return None
+    if device is not None:
+        return _sent(_instead_of_device(call, names.pin(_is_cuda(site.value(device)))), site.text(device))
+    is_cuda = (
+        site.receiver is not None and site.receiver.tensor is not None and site.receiver.tensor.device is Device.CUDA
+    )
+    call = with_argument(call, names.pin(is_cuda))
+    return None if call is None else _sent(call, f"{other}.device")
+
+
+def _moved(site: CallSite, made: ast.Call, names: _Names) -> cst.Call | None:
+    """For a constructor on the CPU whose result is moved at once."""
+    moved, outer = move(site), site.concrete
+    if moved is None or not moved.simple or moved.non_blocking is not None or keyword(made, "device") is not None:
+        return None
+    if site.target not in ("torch.Tensor.to", "torch.Tensor.cuda") or not isinstance(outer.func, cst.Attribute):
+        return None
+    inner = outer.func.value
+    if (
+        not isinstance(site.node.func, ast.Attribute)
+        or site.node.func.value is not made
+        or not isinstance(inner, cst.Call)
+    ):
+        return None
+    call: cst.Call | None = inner.with_changes(func=cst.parse_expression(names.tensor))
+    if call is not None and site.model.target(made).rpartition(".")[2] in _DTYPES:
+        call = None if made.keywords else with_argument(call, f"dtype={names.dtype}")
+    is_cuda = site.target == "torch.Tensor.cuda" or (moved.device is not None and _is_cuda(site.value(moved.device)))
+    call = None if call is None else with_argument(call, names.pin(is_cuda))
+    if call is None:
+        return None
+    return with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
+
+
+def _instead_of_device(call: cst.Call, pin: str) -> cst.Call:
+    """The call with an argument in place of `device=`."""
+    new = argument(pin)
+    arguments = [
+        each.with_changes(keyword=new.keyword, value=new.value)
+        if each.keyword is not None and each.keyword.value == "device"
+        else each
+        for each in call.args
+    ]
+    return call.with_changes(args=arguments)
+
+
+def _sent(call: cst.Call, place: str) -> cst.Call:
+    """The move of a call's result to a device."""
+    moved = cst.Call(cst.Attribute(call.with_changes(lpar=[], rpar=[]), cst.Name("to")), [argument(place)])
+    added = with_argument(moved, "non_blocking=True")
+    assert added is not None
+    return added
+
+
+def _is_cuda(device: Value) -> bool:
+    """True if a device is certainly a GPU of CUDA, which this code needs anyway."""
+    if isinstance(device, Const):
+        return type(device.value) is int or (isinstance(device.value, str) and device.value.startswith("cuda"))
+    return isinstance(device, DeviceValue) and device.device is Device.CUDA

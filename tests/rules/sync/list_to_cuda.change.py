@@ -1,0 +1,59 @@
+"""Lists that are filled on the GPU, or that go through pinned memory."""
+
+import numpy as np
+import torch
+
+
+def rows(x: torch.Tensor, step: int, count: int):
+    return torch.tensor([step] * count, device=x.device)
+
+
+def case_rows():
+    return {"rows": rows(torch.ones(2, device="cuda"), 7, 3)}
+
+
+def case_of_numpy():
+    return {"dtype": rows(torch.ones(2, device="cuda"), np.float64(0.5), 2).dtype}
+
+
+def change_of_numpy(dtype):
+    """a variable, which may hold a NumPy scalar with a dtype of its own"""
+    assert dtype == (torch.float64, torch.float32)
+
+
+def case_without_elements():
+    return {"rows": rows(torch.ones(2, device="cuda"), 7, 0)}
+
+
+def change_without_elements(rows):
+    """a list without elements becomes a tensor of the default dtype"""
+    assert rows[0].dtype is torch.float32 and rows[1].dtype is torch.int64
+
+
+class Tables(torch.nn.Module):
+    def forward(self, x: torch.Tensor, sizes: list[int], table: np.ndarray):
+        return [
+            torch.tensor(sizes, device=x.device),
+            torch.tensor(sizes, dtype=x.dtype, device=x.device),
+            torch.as_tensor([0.5, 1.5], device="cuda"),
+            torch.tensor(table, device=x.device),
+            torch.tensor([1, 2, 3]).to(x.device),
+            torch.tensor([1.5, 2.5]).cuda(),
+            torch.tensor([1, 2, 3]).to(x.device, torch.float16),
+            x.new_tensor([1, 2]),
+            torch.cuda.FloatTensor([1.0, 2.0]),
+            torch.LongTensor([1, 2]).cuda(),
+        ]
+
+
+def case_pinned():
+    x = torch.ones(2, device="cuda", dtype=torch.float64)
+    return {"tables": Tables()(x, [1, 2, 3], np.arange(4.0))}
+
+
+def on_the_cpu(x: torch.Tensor, sizes: list[int]):
+    return torch.tensor(sizes, device=x.device)
+
+
+def case_on_the_cpu():
+    return {"tables": on_the_cpu(torch.ones(2), [1, 2, 3])}

@@ -1,0 +1,122 @@
+import numpy as np
+import torch
+from torch import nn
+
+
+class Normalize(nn.Module):
+    def __init__(self, mean: list[float]):
+        super().__init__()
+        self.mean = mean
+        self.register_buffer("std", torch.tensor([0.5, 0.5]))
+
+    def forward(self, x: torch.Tensor, sizes: list[int]):
+        mean = torch.tensor([0.485, 0.456, 0.406], pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        kept = torch.tensor(self.mean, dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
+        pairs = torch.tensor([[1, 2], [3, 4]], pin_memory=True).to("cuda", non_blocking=True)
+        size = torch.tensor(x.shape, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        made = torch.tensor([float(s) for s in sizes], pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
+        new = torch.tensor([1.0, 2.0], dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        )
+        legacy = torch.tensor([1.0, 2.0], dtype=torch.float32, pin_memory=True).to("cuda", non_blocking=True)
+        moved = torch.tensor(sizes, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        old = torch.tensor([1, 2], dtype=torch.int64, pin_memory=True).cuda(non_blocking=True)
+        shaped = torch.tensor([1.0, 2.0]).view(1, 2).to(x)
+        return mean, kept, pairs, size, made, new, legacy, moved, old, shaped
+
+
+def arrays(x: torch.Tensor, values: np.ndarray):
+    first = torch.as_tensor(values, device=x.device)
+    return first, torch.tensor(values, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+
+
+def library(values, device: torch.device):
+    return torch.tensor(values, device=device)
+
+
+def perhaps_a_tensor(values, device: torch.device):
+    return torch.as_tensor(values, device=device)
+
+
+class Repeated(nn.Module):
+    def forward(self, x: torch.Tensor, step: int, noise):
+        one = torch.full((1,), 0.5, device=x.device)
+        pair = torch.full((1, 2), 0, dtype=torch.long, device=x.device)
+        same = torch.full((4,), 1, device=x.device)
+        rows = torch.full((x.shape[0],), step, device=x.device)
+        ids = torch.full((x.shape[0],), 7, dtype=torch.long, device=x.device)
+        new = x.new_full((1,), 0.0)
+        moved = torch.full((1,), 2.0, device=x.device)
+        mixed = torch.tensor([0, 0.0], pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        unknown = torch.tensor([noise] * 2, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
+        laid_out = torch.tensor(
+            [0, 1, step],
+            dtype=torch.long,
+            pin_memory=torch.cuda.is_available(),
+        ).to(x.device, non_blocking=True)
+        return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
+
+
+@torch.compile
+def compiled(x: torch.Tensor, sizes: list[int]):
+    return x + torch.tensor([0.1, 0.2], device=x.device)
+
+
+# Look-alikes.
+
+
+class Buffers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]))
+
+    def forward(self, x: torch.Tensor):
+        return x - self.mean[:, None, None]
+
+
+class Nothing(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.tensor([], device=x.device), x.new_tensor([])
+
+
+class Stacked(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.stack([x.sum(), x.mean()]), torch.full((3,), 2.0, device=x.device), x.new_zeros(3)
+
+
+class There(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.as_tensor(x, device=x.device), torch.tensor(x, device=x.device), torch.cuda.FloatTensor(3)
+
+
+class Uninitialized(nn.Module):
+    def forward(self, x: torch.Tensor):
+        size = torch.Size((1, x.size(1)))
+        return torch.cuda.FloatTensor(size), torch.cuda.LongTensor(x.shape), x.data.new(x.size()), x.new(2, 3)
+
+
+class SizesAsData(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.tensor(x.shape, dtype=x.dtype, pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        ), torch.tensor(list(x.shape), dtype=torch.int64, pin_memory=True).to("cuda", non_blocking=True)
+
+
+def on_host(values: list[float]):
+    return torch.tensor(values), torch.as_tensor(values, device="cpu"), torch.FloatTensor(values), torch.LongTensor(3)
+
+
+def only_cast(values: list[float]):
+    return torch.tensor(values).to(torch.float16), torch.tensor(values).long()
+
+
+def without_waiting(values: list[float]):
+    return torch.tensor(values).pin_memory().to("cuda", non_blocking=True)
+
+
+def other_functions(values: list[float]):
+    return np.array(values), list(values), torch.Size(values)
