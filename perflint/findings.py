@@ -230,6 +230,23 @@ class Problem:
     internal: bool = False
 
 
+class Silencer(Enum):
+    """What keeps a finding from being shown although its profile would show it."""
+
+    COMMENT = "comment"
+    BASELINE = "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """A finding that is not shown because a comment or the baseline names it."""
+
+    finding: Finding
+    by: Silencer
+    reason: str = ""
+    """The reason that the comment gives."""
+
+
 @dataclass(slots=True)
 class Report:
     """The outcome of a run over some files."""
@@ -238,8 +255,12 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
     lines: int = 0
-    suppressed: int = 0
+    silenced: list[Silenced] = field(default_factory=list)
     hidden: dict[str, int] = field(default_factory=dict)
     """How many findings each stricter profile would add to what is shown."""
     verdicts: dict[Ruling, int] = field(default_factory=dict)
     """How many findings that the profile would show without a trace, or shows with it, got which verdict."""
+
+    def silenced_by(self, by: Silencer) -> int:
+        """How many findings a kind of silencer keeps from being shown."""
+        return sum(each.by is by for each in self.silenced)

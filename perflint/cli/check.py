@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from perflint.cli import options
-from perflint.config.settings import OutputFormat, Settings
+from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import merge
 from perflint.engine.files import check_files
@@ -30,11 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_selection(parser)
     options.add_trace(parser)
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--output-format",
-        choices=[format.value for format in OutputFormat],
-        help="how to write findings (default: full)",
-    )
+    options.add_output(group)
     group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though there are findings")
     options.add_colour(group)
@@ -48,15 +44,9 @@ def run(arguments: Namespace) -> int:
     options.warn_without_rules(rules, arguments)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
-    out = writer(
-        settings.output_format,
-        sys.stdout,
-        options.style(arguments, sys.stdout),
-        arguments.statistics,
-        sys.stderr,
-        options.style(arguments, sys.stderr),
-    )
-    report = _check(found, rules, settings, evidence, out, arguments)
+    with options.output(arguments, settings) as to:
+        out = writer(settings.output_format, to)
+        report = _check(found, rules, settings, evidence, out, arguments)
     if report.problems:
         return 2
     return 1 if report.findings and not arguments.exit_zero else 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,10 +17,11 @@ from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
 from perflint.findings import Safety, up_to
 from perflint.output.summary import count
-from perflint.output.terminal import Style, wants_colours
-from perflint.output.writer import message_text
+from perflint.output.terminal import Style, wants_colours, wants_links
+from perflint.output.writer import Output, message_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery
+from perflint.source.writing import written
 
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
@@ -153,9 +156,44 @@ def add_colour(parser: ArgumentParser | _ArgumentGroup) -> None:
     parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="colours (default: auto)")
 
 
+def add_output(group: _ArgumentGroup) -> None:
+    """The format of findings, and the file that they go to."""
+    group.add_argument(
+        "--output-format",
+        choices=[format.value for format in OutputFormat],
+        help="how to write findings (default: full)",
+    )
+    group.add_argument("--output-file", metavar="FILE", help="write findings to a file (default: standard output)")
+
+
+@contextmanager
+def output(arguments: Namespace, settings: Settings) -> Iterator[Output]:
+    """The place that `--output-file` asks for. A file is replaced when all is written. Raises ConfigurationError."""
+    name: str | None = arguments.output_file
+    to = Output(
+        sys.stdout,
+        style(arguments, sys.stdout),
+        sys.stderr,
+        style(arguments, sys.stderr),
+        statistics=arguments.statistics,
+        rule_url=settings.rule_url,
+    )
+    if name is None:
+        yield to
+        return
+    try:
+        with written(Path(name)) as out:
+            yield replace(to, out=out, style=Style(arguments.color == "always"))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        message = f"`--output-file {name}` cannot be written: {error.strerror or error}"
+        raise ConfigurationError(message, "the folder must exist") from None
+
+
 def style(arguments: Namespace, stream: TextIO) -> Style:
     """The style that `--color` asks for on a stream."""
-    return Style(wants_colours(arguments.color, stream))
+    return Style(wants_colours(arguments.color, stream), arguments.color != "never" and wants_links(stream))
 
 
 def paths(arguments: Namespace) -> list[str]:
@@ -171,7 +209,7 @@ def paths(arguments: Namespace) -> list[str]:
 def settings(arguments: Namespace, paths: Sequence[str]) -> Settings:
     """The command line over pyproject.toml over the defaults. Raises ConfigurationError."""
     found = ProjectFile() if arguments.isolated else find(_places(arguments, paths))
-    return combine(found.options, _options(arguments), found.root)
+    return combine(found.options, _options(arguments), root=found.root)
 
 
 def line_length(arguments: Namespace, paths: Sequence[str]) -> int | None:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from perflint.config import formatters
 from perflint.config.errors import ConfigurationError, did_you_mean
+from perflint.config.keys import KEYS, SELECTION
+from perflint.config.kinds import kind_of
 from perflint.config.regular import read_regular
 from perflint.config.requirements import required_torch
 from perflint.config.selection import Selection
-from perflint.config.settings import Options, OutputFormat, PerFileIgnores, Profile, Version, parse_version
+from perflint.config.settings import Options, Version
 from perflint.frozen import dataclass
 
 _LARGEST = 1 << 20
 """Bytes of the largest pyproject.toml that is read."""
-_LARGE = 1e15
-"""Python refuses to write out numbers of more than 4300 digits."""
 _MOST_PARTS = 300
 """Of one key; tomllib takes time that is quadratic in them."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}"
 _WITHOUT = "`--isolated` goes on without it"
-
-_Choice = TypeVar("_Choice", bound=Enum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,79 +124,26 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-class _Key:
-    """One key of the table, for error messages."""
-
-    def __init__(self, file: str, name: str) -> None:
-        self.file = file
-        self.name = name
-
-    def error(self, expected: str, value: object, help: str | None = None) -> ConfigurationError:
-        return ConfigurationError(
-            f"{self.file}: `{self.name}` in [tool.perflint] must be {expected}, not {_kind(value)}", help
-        )
-
-    def strings(self, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.error("a list of strings", value)
-        return tuple(value)
-
-    def choice(self, kind: type[_Choice], value: object) -> _Choice:
-        choices = [member.value for member in kind]
-        if not isinstance(value, str) or value not in choices:
-            suggestion = did_you_mean(value, choices) if isinstance(value, str) else None
-            raise self.error("one of " + ", ".join(f'"{choice}"' for choice in choices), value, suggestion)
-        return kind(value)
-
-    def version(self, value: object) -> Version:
-        if not isinstance(value, str):
-            raise self.error('a version in quotes, such as "2.6"', value)
-        return parse_version(value, f"`{self.name}` in {self.file}")
-
-    def per_file(self, value: object) -> PerFileIgnores:
-        if not isinstance(value, dict):
-            raise self.error("a table from path patterns to lists of rules", value)
-        return tuple((pattern, self.strings(selectors)) for pattern, selectors in value.items())
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return f"the number {value}" if abs(value) < _LARGE else "a large number"
-    if isinstance(value, list):
-        return "a list" if all(isinstance(item, str) for item in value) else "a list with other things than strings"
-    return "a table" if isinstance(value, dict) else f"a {type(value).__name__}"
-
-
-_KEYS: dict[str, Callable[[_Key, object], object]] = {
-    "select": _Key.strings,
-    "ignore": _Key.strings,
-    "extend-select": _Key.strings,
-    "profile": lambda key, value: key.choice(Profile, value),
-    "torch-version": _Key.version,
-    "exclude": _Key.strings,
-    "extend-exclude": _Key.strings,
-    "per-file-ignores": _Key.per_file,
-    "output-format": lambda key, value: key.choice(OutputFormat, value),
-}
-
-
 def parse(table: object, file: str) -> Options:
     """The options of a [tool.perflint] table. Raises ConfigurationError, which names the file and the key."""
     if not isinstance(table, dict):
-        raise ConfigurationError(f"{file}: `perflint` in [tool] must be a table, not {_kind(table)}")
+        raise ConfigurationError(f"{file}: `perflint` in [tool] must be a table, not {kind_of(table)}")
     values: dict[str, Any] = {}
     for name, value in table.items():
-        if name not in _KEYS:
+        if name not in KEYS:
             raise ConfigurationError(
                 f"{file}: unknown key `{name}` in [tool.perflint]",
-                did_you_mean(name, _KEYS) or f"known keys: {', '.join(_KEYS)}",
+                did_you_mean(name, KEYS) or f"known keys: {', '.join(KEYS)}",
             )
-        values[name.replace("-", "_")] = _KEYS[name](_Key(file, name), value)
+        key = KEYS[name]
+        values[key.attribute] = key.kind.read(value, f"{file}: `{name}` in [tool.perflint]")
+    return options(values, file)
+
+
+def options(values: Mapping[str, Any], origin: str) -> Options:
+    """The options of a place from values by the attributes of their keys."""
+    others = {name: value for name, value in values.items() if name.replace("_", "-") not in SELECTION}
     selection = Selection(
-        values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()), origin=file
+        values.get("select"), values.get("ignore", ()), values.get("extend_select", ()), origin=origin
     )
-    return Options(selection=selection, **values)
+    return Options(selection=selection, **others)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import field
+from dataclasses import field, fields
 from enum import Enum
+from typing import Any
 
 from perflint.config.errors import ConfigurationError
 from perflint.config.patterns import Patterns
@@ -59,14 +60,37 @@ class OutputFormat(Enum):
     """How findings are written."""
 
     FULL = "full"
+    """Blocks of lines with the source, the reason, the help and the cost."""
     CONCISE = "concise"
+    """A line for each finding."""
     GROUPED = "grouped"
+    """Lines below the path of their file."""
     JSON = "json"
+    """One document, described by docs/json-schema.json."""
+    JSONL = "jsonl"
+    """A JSON object in each line, as files are checked."""
+    SARIF = "sarif"
+    """SARIF 2.1.0, for code scanning."""
+    GITHUB = "github"
+    """Annotations of GitHub Actions."""
+    GITLAB = "gitlab"
+    """A Code Quality report of GitLab."""
+    JUNIT = "junit"
+    """JUnit XML, for servers that show tests."""
+    RDJSON = "rdjson"
+    """The JSON of reviewdog."""
+    AZURE = "azure"
+    """Logging commands of Azure Pipelines."""
+    MARKDOWN = "markdown"
+    """A table for a pull request or a job summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of one place; None or empty for those that it does not set."""
+    """The settings of one place; None or empty for those that it does not set.
+
+    Except for the selection, each field is the setting of that name in `keys.KEYS`.
+    """
 
     selection: Selection = Selection()
     profile: Profile | None = None
@@ -75,11 +99,12 @@ class Options:
     extend_exclude: tuple[str, ...] = ()
     per_file_ignores: PerFileIgnores = ()
     output_format: OutputFormat | None = None
+    rule_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a run; by default, those of a project that says nothing.
+    """The settings of a run; by default, those of a project that sets none.
 
     `root` is the folder, absolute, that patterns are relative to. `torch_version` is the oldest
     torch that the code must run with; None stands for the newest.
@@ -91,6 +116,7 @@ class Settings:
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     per_file_ignores: PerFileIgnores = ()
     output_format: OutputFormat = OutputFormat.FULL
+    rule_url: str | None = None
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:
@@ -111,22 +137,23 @@ class Settings:
         )
 
 
-def combine(file: Options, command_line: Options, root: str | None = None) -> Settings:
-    """The settings that a file and the command line make, on top of the defaults."""
-    base = command_line.exclude if command_line.exclude is not None else file.exclude
-    return Settings(
-        selections=(file.selection, command_line.selection),
-        profile=command_line.profile or file.profile or Profile.DEFAULT,
-        torch_version=command_line.torch_version or file.torch_version,
-        exclude=(
-            *(DEFAULT_EXCLUDES if base is None else base),
-            *file.extend_exclude,
-            *command_line.extend_exclude,
-        ),
-        per_file_ignores=(*file.per_file_ignores, *command_line.per_file_ignores),
-        output_format=command_line.output_format or file.output_format or OutputFormat.FULL,
-        root=root or os.getcwd(),
-    )
+def combine(*places: Options, root: str | None = None) -> Settings:
+    """The settings that some places make on top of the defaults; a later place wins over an earlier one.
+
+    Lists that extend others and tables are joined.
+    """
+    values: dict[str, Any] = {}
+    for each in fields(Options):
+        stated = [getattr(place, each.name) for place in places]
+        if each.default == ():
+            values[each.name] = tuple(item for items in stated for item in items)
+        elif each.name != "selection":
+            last = next((value for value in reversed(stated) if value is not None), None)
+            if last is not None:
+                values[each.name] = last
+    extended = values.pop("extend_exclude")
+    values["exclude"] = (*values.get("exclude", DEFAULT_EXCLUDES), *extended)
+    return Settings(selections=tuple(place.selection for place in places), root=root or os.getcwd(), **values)
 
 
 def parse_version(text: str, where: str) -> Version:

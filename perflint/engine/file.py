@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings, Version
@@ -11,7 +12,8 @@ from perflint.engine.active import rules_for_file
 from perflint.engine.crashes import contained
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, claims, shows
-from perflint.findings import Finding, Problem, Report
+from perflint.engine.severity import severity_at
+from perflint.findings import Finding, Problem, Report, Silenced, Silencer
 from perflint.rules.base import Rule
 from perflint.rules.precedence import speaking
 from perflint.rules.registry import RuleSet
@@ -79,7 +81,7 @@ def merge(report: Report, part: Report) -> None:
     report.problems += part.problems
     report.files += part.files
     report.lines += part.lines
-    report.suppressed += part.suppressed
+    report.silenced += part.silenced
     for profile, count in part.hidden.items():
         report.hidden[profile] = report.hidden.get(profile, 0) + count
     for ruling, count in part.verdicts.items():
@@ -127,7 +129,9 @@ def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Set
     for finding in findings:
         shown = shows(settings.profile, finding)
         if suppressions.cover(finding):
-            report.suppressed += shown
+            if shown:
+                finding = replace(finding, severity=severity_at(finding))
+                report.silenced.append(Silenced(finding, Silencer.COMMENT))
             continue
         if finding.verdict is not None and (shown or claims(settings.profile, finding)):
             ruling = finding.verdict.ruling

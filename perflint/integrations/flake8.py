@@ -132,7 +132,7 @@ class _Place:
 def _place(folder: str, profile: Profile | None) -> _Place:
     """The settings of a folder's project. Raises ConfigurationError."""
     found = find([folder])
-    settings = combine(found.options, Options(profile=profile), found.root)
+    settings = combine(found.options, Options(profile=profile), root=found.root)
     return _Place(settings, _rules(settings))
 
 

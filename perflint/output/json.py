@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from typing import Any, TextIO
+from typing import Any
 
-from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety, Verdict
+from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety, Silencer, Verdict
 from perflint.output.statistics import Count, counted
 from perflint.output.summary import fixable
-from perflint.output.terminal import Style
-from perflint.output.writer import Writer
-from perflint.source.text import Source
+from perflint.output.writer import rule_url as url_of
 
 VERSION = 1
 
 
-class JsonWriter(Writer):
-    """One document for a run, with its findings or, for statistics, with their count by rule."""
-
-    def __init__(self, out: TextIO, style: Style, statistics: bool = False) -> None:
-        super().__init__(out, style)
-        self._statistics = statistics
-
-    def file(self, source: Source, report: Report) -> None:
-        """Nothing: the document is written as one."""
-
-    def finish(self, report: Report) -> None:
-        json.dump(document(report, self._statistics), self.out, indent=2)
-        self.out.write("\n")
-
-
-def document(report: Report, statistics: bool = False) -> dict[str, Any]:
+def document(report: Report, statistics: bool = False, rule_url: str | None = None) -> dict[str, Any]:
     """A report as values of JSON: its findings, or the count of each rule."""
     if statistics:
         body: dict[str, Any] = {"statistics": [_count(each) for each in counted(report)]}
     else:
-        body = {"findings": [_finding(finding) for finding in report.findings]}
+        body = {"findings": [finding_object(finding, rule_url) for finding in report.findings]}
     return {
         "version": VERSION,
         **body,
-        "errors": [_problem(problem) for problem in report.problems],
-        "summary": _summary(report),
+        "errors": [problem_object(problem) for problem in report.problems],
+        "summary": summary_object(report),
     }
 
 
@@ -50,7 +32,8 @@ def _count(each: Count) -> dict[str, Any]:
     return {"code": each.code, "name": each.name, "count": each.count, "fixable": safety}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_object(finding: Finding, rule_url: str | None = None) -> dict[str, Any]:
+    """A finding; `rule_url` is the address of the pages of rules, with `{name}` or `{code}`."""
     span = finding.span
     return {
         "path": finding.path,
@@ -60,6 +43,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "end_column": span.end_column,
         "code": finding.code,
         "name": finding.name,
+        "url": url_of(rule_url, finding),
         "message": finding.message,
         "why": finding.why,
         "severity": finding.severity.value,
@@ -107,7 +91,8 @@ def _edit(edit: Edit) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def problem_object(problem: Problem) -> dict[str, Any]:
+    """A file that could not be checked, or a fault of perflint."""
     return {
         "path": problem.path,
         "line": problem.line,
@@ -118,14 +103,16 @@ def _problem(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _summary(report: Report) -> dict[str, Any]:
+def summary_object(report: Report) -> dict[str, Any]:
+    """The numbers of a run."""
     fixes = fixable(report.findings)
     return {
         "files": report.files,
         "lines": report.lines,
         "findings": len(report.findings),
         "errors": len(report.problems),
-        "suppressed": report.suppressed,
+        "suppressed": report.silenced_by(Silencer.COMMENT),
+        "baseline": report.silenced_by(Silencer.BASELINE),
         "fixable": {safety.value: fixes[safety] for safety in Safety},
         "hidden": report.hidden,
         "verdicts": {ruling.value: count for ruling, count in report.verdicts.items()},

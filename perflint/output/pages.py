@@ -13,6 +13,8 @@ from perflint.output.terminal import Style
 from perflint.rules.base import Rule
 
 _FIX_SAFETY = re.compile(r"^## Fix safety\s+(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_WHAT = re.compile(r"^## What it does\s+(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r".+?[.:](?= [A-Z`]|$)")
 _SAFETIES = {
     Safety.SAFE: re.compile(r"\bsafe\b", re.IGNORECASE),
     Safety.UNSAFE: re.compile(r"\bunsafe\b", re.IGNORECASE),
@@ -33,6 +35,14 @@ def explanation(rule: Rule) -> str:
     details += [bounds] if bounds else []
     line = f"{', '.join(details).capitalize()}.{_replaces(rule)}"
     return f"# {rule.name} ({rule.code})\n\n{line}\n\n{_text(rule)}"
+
+
+def summary(rule: Rule) -> str:
+    """The first sentence of the page of a rule."""
+    found = _WHAT.search(_text(rule))
+    text = " ".join((found[1] if found else _text(rule)).split())
+    sentence = _SENTENCE.match(text)
+    return sentence[0] if sentence else text
 
 
 def facts(rule: Rule) -> dict[str, Any]:

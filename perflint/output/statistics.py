@@ -6,7 +6,7 @@ from collections import Counter
 
 from perflint.findings import Report, Safety
 from perflint.frozen import dataclass
-from perflint.output.summary import MARKERS, summary_text
+from perflint.output.summary import MARKERS
 from perflint.output.writer import Writer
 from perflint.source.text import Source
 
@@ -47,4 +47,4 @@ class StatisticsWriter(Writer):
             self.out.write(f"{each.count:{figures}}  {code}  {self.style(f'{mark:3}', 'green')}  {each.name}\n")
         if counts:
             self.out.write("\n")
-        self.out.write(summary_text(report, self.style))
+        self.summarize(report, begin=False)

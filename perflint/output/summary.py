@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from perflint.findings import WRITABLE, Finding, Report, Ruling, Safety, Severity, Verdict
+from perflint.findings import WRITABLE, Finding, Report, Ruling, Safety, Severity, Silencer, Verdict
 from perflint.output.terminal import Style, printable
 
 _PLURALS = {
@@ -87,8 +87,10 @@ def _fixes(report: Report, style: Style) -> str:
 
 def _not_shown(report: Report) -> str:
     parts = []
-    if report.suppressed:
-        parts.append(f"{report.suppressed} silenced by comments")
+    if commented := report.silenced_by(Silencer.COMMENT):
+        parts.append(f"{commented} silenced by comments")
+    if known := report.silenced_by(Silencer.BASELINE):
+        parts.append(f"{known} in the baseline")
     hidden = [(profile, added) for profile, added in report.hidden.items() if added]
     # Where two profiles add the same, the milder one says it all.
     distinct = {added: profile for profile, added in reversed(hidden)}

@@ -10,13 +10,21 @@ _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34",
 
 _NARROWEST = 40
 _UNITS = ("%", "×", "ms")
+_TERMINALS_WITH_LINKS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "Hyper", "Tabby", "rio", "WarpTerminal")
+"""Values of TERM_PROGRAM."""
+_TERMS_WITH_LINKS = ("xterm-kitty", "alacritty", "foot", "xterm-ghostty")
+"""Beginnings of TERM."""
+_SIGNS_OF_LINKS = ("WT_SESSION", "KONSOLE_VERSION", "KITTY_WINDOW_ID", "DOMTERM")
+"""Variables that only terminals with links set."""
+_FIRST_VTE_WITH_LINKS = 5000
 
 
 class Style:
-    """Colours, or none."""
+    """Colours and links, or none."""
 
-    def __init__(self, colours: bool) -> None:
+    def __init__(self, colours: bool, links: bool = False) -> None:
         self.colours = colours
+        self._links = links
 
     def __call__(self, text: str, *names: str) -> str:
         """A text in a style such as "bold", "red"."""
@@ -25,13 +33,36 @@ class Style:
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
 
+    def link(self, text: str, address: str | None) -> str:
+        """A text that opens an address where the terminal shows links."""
+        if not self._links or not address or not address.isascii() or not address.isprintable():
+            return text
+        return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def wants_links(stream: TextIO) -> bool:
+    """True if a stream is a terminal that is known to show links (OSC 8). FORCE_HYPERLINK decides if it is set."""
+    said = os.environ.get("FORCE_HYPERLINK", "")
+    if said:
+        return said != "0"
+    if not stream.isatty() or os.environ.get("CI"):
+        return False
+    if os.environ.get("TERM_PROGRAM") in _TERMINALS_WITH_LINKS or any(map(os.environ.get, _SIGNS_OF_LINKS)):
+        return True
+    version = os.environ.get("VTE_VERSION", "")
+    if version.isdecimal() and int(version[:9]) >= _FIRST_VTE_WITH_LINKS:
+        return True
+    return os.environ.get("TERM", "").startswith(_TERMS_WITH_LINKS)
+
+
 def wants_colours(choice: str, stream: TextIO) -> bool:
     """True if to colour: `choice` is "always", "never" or "auto", which asks the environment and the stream."""
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+    forced = any(os.environ.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+    return forced or stream.isatty()
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
 _TEMPORARY = re.compile(r"\.perflint-[0-9a-f]{16}\.tmp")
 _SECONDS = 3600.0
@@ -24,6 +25,24 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         file.close()
         os.chmod(file.name, 0o666 & ~_umask())
         os.replace(file.name, path)
+
+
+@contextmanager
+def written(path: Path) -> Iterator[TextIO]:
+    """A text file to write, which takes the place of what `path` leads to when the block ends well. Raises OSError.
+
+    A pipe or a device is written to, and not replaced.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as text:
+            yield text
+        return
+    with whole(path) as file:
+        text = io.TextIOWrapper(file, "utf-8", "backslashreplace", "\n")
+        yield text
+        text.flush()
+        text.detach()
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def test_without_a_file_the_working_directory_is_the_root(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     found = find(["."])
     assert found.root is None
-    assert combine(found.options, Options(), found.root).root == str(tmp_path)
+    assert combine(found.options, Options(), root=found.root).root == str(tmp_path)
 
 
 FAULTS = [
@@ -193,15 +193,15 @@ def test_the_command_line_beats_the_file() -> None:
     line = Options(
         profile=Profile.DEFAULT, torch_version=(2, 9), extend_exclude=("c",), output_format=OutputFormat.FULL
     )
-    settings = combine(file, line, "/root")
+    settings = combine(file, line, root="/root")
     assert (settings.profile, settings.torch_version) == (Profile.DEFAULT, (2, 9))
     assert settings.exclude == ("a", "b", "c")
     assert settings.output_format is OutputFormat.FULL
-    assert combine(file, Options(exclude=("x",)), "/root").exclude == ("x", "b")
+    assert combine(file, Options(exclude=("x",)), root="/root").exclude == ("x", "b")
 
 
 def test_defaults() -> None:
-    settings = combine(Options(), Options(), "/root")
+    settings = combine(Options(), Options(), root="/root")
     assert settings.profile is Profile.DEFAULT
     assert settings.torch_version is None
     assert settings.exclude == DEFAULT_EXCLUDES

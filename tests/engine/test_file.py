@@ -187,7 +187,7 @@ torch.zeros("high hot error")  # perflint: ignore[TPF101]
 """
     report = check(text, Graded())
     assert where(report.findings) == [("TPF301", 6, 1)]
-    assert report.suppressed == 2
+    assert len(report.silenced) == 2
     assert report.hidden == {"audit": 1}
 
 
@@ -211,7 +211,7 @@ def test_merge_adds_up() -> None:
     report = Report()
     for _ in range(2):
         merge(report, check(graded_text() + "torch.zeros('high hot error')  # noqa\n", Graded(), Crashing()))
-    assert (report.files, report.suppressed, len(report.findings), len(report.problems)) == (2, 2, 16, 2)
+    assert (report.files, len(report.silenced), len(report.findings), len(report.problems)) == (2, 2, 16, 2)
     assert report.hidden == {"pedantic": 20, "audit": 38}
     assert report.lines == 2 * 29
 

@@ -13,6 +13,8 @@ from perflint.findings import (
     Report,
     Safety,
     Severity,
+    Silenced,
+    Silencer,
     Span,
 )
 from perflint.source.text import Source
@@ -57,6 +59,13 @@ FINDINGS = [
 ]
 
 
+SILENCED = [
+    Silenced(finding(Span(3, 5, 3, 9)), Silencer.COMMENT, "the scheduler needs it"),
+    Silenced(finding(Span(4, 5, 4, 6), "TPF102"), Silencer.COMMENT),
+    Silenced(finding(Span(5, 9, 5, 10), "TPF102"), Silencer.BASELINE),
+]
+
+
 def report() -> Report:
     """A report that has everything."""
     return Report(
@@ -68,6 +77,6 @@ def report() -> Report:
         ],
         files=12,
         lines=3400,
-        suppressed=2,
+        silenced=list(SILENCED),
         hidden={"pedantic": 4, "audit": 30},
     )

@@ -14,6 +14,7 @@ from perflint.config.settings import OutputFormat
 from perflint.findings import Confidence, Effect, Heat, Report, Ruling, Safety, Severity, Span, Verdict
 from perflint.output.formats import writer
 from perflint.output.terminal import Style
+from perflint.output.writer import Output
 from tests.output.reports import SOURCE, finding, report
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "json-schema.json").read_text(encoding="utf-8"))
@@ -23,7 +24,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 def document(part: Report, statistics: bool = False) -> Any:
     """What the writer writes, read again."""
     out = io.StringIO()
-    to = writer(OutputFormat.JSON, out, Style(True), statistics)
+    to = writer(OutputFormat.JSON, Output(out, Style(True), statistics=statistics))
     to.file(SOURCE, part)
     to.finish(part)
     assert out.getvalue().endswith("}\n")
@@ -80,6 +81,7 @@ def test_members() -> None:
         "end_column": 30,
         "code": "TPF101",
         "name": "scalar-read-in-loop",
+        "url": None,
         "message": "`.item()` waits for the device",
         "why": None,
         "severity": "warning",
@@ -134,6 +136,7 @@ def test_members() -> None:
         "findings": 3,
         "errors": 3,
         "suppressed": 2,
+        "baseline": 1,
         "fixable": {"safe": 1, "unsafe": 1, "risky": 0, "display-only": 1},
         "hidden": {"pedantic": 4, "audit": 30},
         "verdicts": {},

@@ -12,15 +12,15 @@ from perflint.output.costliest import costliest_text
 from perflint.output.formats import writer
 from perflint.output.summary import summary_text
 from perflint.output.terminal import Style, printable, wants_colours, width, wrapped
-from perflint.output.writer import message_text, problem_text
+from perflint.output.writer import Output, message_text, problem_text
 from perflint.source.text import Source
-from tests.output.reports import FINDINGS, SOURCE, finding, fix, report
+from tests.output.reports import FINDINGS, SILENCED, SOURCE, finding, fix, report
 
 PLAIN = Style(False)
 SUMMARY = """\
 Found 3 findings in 12 files: 1 error, 1 warning, 1 info.
 [*] 1 fixable with `perflint fix --apply`, [~] 1 more with `--unsafe-fixes`.
-2 silenced by comments; `--profile pedantic` would add 4; `--profile audit` would add 30.
+2 silenced by comments; 1 in the baseline; `--profile pedantic` would add 4; `--profile audit` would add 30.
 """
 FULL = """\
 warning[TPF101] [*] `.item()` waits for the device
@@ -68,7 +68,7 @@ STATISTICS = """\
 def written(format: OutputFormat, part: Report, style: Style = PLAIN, statistics: bool = False) -> str:
     """What a writer writes of a report that is one file's."""
     out = io.StringIO()
-    to = writer(format, out, style, statistics)
+    to = writer(format, Output(out, style, statistics=statistics))
     to.file(SOURCE, part)
     to.finish(part)
     return out.getvalue()
@@ -85,7 +85,7 @@ def test_concise() -> None:
 def test_the_summary_of_concise_is_a_note() -> None:
     """Editors take each line of standard output for a finding."""
     out, notes = io.StringIO(), io.StringIO()
-    to = writer(OutputFormat.CONCISE, out, PLAIN, notes=notes)
+    to = writer(OutputFormat.CONCISE, Output(out, PLAIN, notes))
     to.file(SOURCE, report())
     to.finish(report())
     assert (out.getvalue(), notes.getvalue()) == (CONCISE, SUMMARY)
@@ -125,7 +125,7 @@ warning[TPF101] `.item()` waits for the device
 
 def test_a_group_is_one_block_and_help_and_cost_are_said_once() -> None:
     out = io.StringIO()
-    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report(GROUP))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report(GROUP))
     assert out.getvalue() == BLOCKS
 
 
@@ -136,7 +136,7 @@ def test_other_formats_have_a_line_for_each_place() -> None:
 def test_what_is_in_a_group_and_has_another_fix_is_shown_by_itself() -> None:
     out = io.StringIO()
     other = finding(Span(3, 21, 3, 29), group="a", help="Do it once", fix=fix(Safety.SAFE))
-    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report([*GROUP[:3], other]))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report([*GROUP[:3], other]))
     assert out.getvalue().count("warning[TPF101]") == 2
 
 
@@ -144,7 +144,7 @@ def test_places_that_do_not_fit_are_named() -> None:
     out = io.StringIO()
     source = Source("a.py", "x.item()\n" * 9)
     found = [finding(Span(line, 1, line, 9), group="a") for line in (1, 2, 3, 5, 8, 9)]
-    writer(OutputFormat.FULL, out, PLAIN).file(source, Report(found))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(source, Report(found))
     assert "  = also in lines 5, 8 and 9\n" in out.getvalue()
 
 
@@ -159,8 +159,8 @@ def test_text_wraps_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     long = finding(Span(2, 11, 2, 16), message="word " * 40, help="word " * 40, why="word " * 40)
     out, piped = Terminal(), io.StringIO()
-    writer(OutputFormat.FULL, out, PLAIN).file(SOURCE, Report([long]))
-    writer(OutputFormat.FULL, piped, PLAIN).file(SOURCE, Report([long]))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(SOURCE, Report([long]))
+    writer(OutputFormat.FULL, Output(piped, PLAIN)).file(SOURCE, Report([long]))
     assert max(map(len, out.getvalue().splitlines())) <= 60
     assert out.getvalue().split() == piped.getvalue().split()
     assert max(map(len, piped.getvalue().splitlines())) > 150
@@ -235,7 +235,7 @@ def excerpt(line: str, start: int, end: int) -> list[str]:
     """The two lines that show a stretch of a line."""
     out = io.StringIO()
     source = Source("a.py", line)
-    writer(OutputFormat.FULL, out, PLAIN).file(source, Report([finding(Span(1, start, 1, end))]))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(source, Report([finding(Span(1, start, 1, end))]))
     return [shown.partition("| ")[2] for shown in out.getvalue().splitlines()[3:5]]
 
 
@@ -279,7 +279,7 @@ def test_a_long_stretch_is_clipped() -> None:
 
 def test_a_finding_behind_the_end_of_the_file_shows_no_line() -> None:
     out = io.StringIO()
-    writer(OutputFormat.FULL, out, PLAIN).file(Source("a.py", ""), Report([finding(Span(7, 1, 7, 2))]))
+    writer(OutputFormat.FULL, Output(out, PLAIN)).file(Source("a.py", ""), Report([finding(Span(7, 1, 7, 2))]))
     assert "a.py" not in out.getvalue() and ":7:1\n" in out.getvalue()
 
 
@@ -320,7 +320,7 @@ SUMMARIES = [
     ),
     (Report([RISKY], files=2), "Found 1 finding in 2 files: 1 warning.\n[!] 1 fixable with `--risky-fixes`.\n"),
     (Report([FINDINGS[2]], files=2), "Found 1 finding in 2 files: 1 info.\n"),
-    (Report(files=1, suppressed=1), "No findings in 1 file.\n1 silenced by comments.\n"),
+    (Report(files=1, silenced=SILENCED[:1]), "No findings in 1 file.\n1 silenced by comments.\n"),
     (
         Report(files=1, hidden={"pedantic": 0, "audit": 3}),
         "No findings in 1 file.\n`--profile audit` would add 3.\n",
@@ -388,6 +388,8 @@ COLOURS = [
     ("auto", True, {"NO_COLOR": ""}, True),
     ("auto", True, {"TERM": "dumb"}, False),
     ("auto", False, {"FORCE_COLOR": "1"}, True),
+    ("auto", False, {"FORCE_COLOR": "0"}, False),
+    ("auto", False, {"CLICOLOR_FORCE": "1"}, True),
     ("auto", False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
 ]
 
@@ -396,7 +398,7 @@ COLOURS = [
 def test_who_gets_colours(
     monkeypatch: pytest.MonkeyPatch, choice: str, terminal: bool, environment: dict[str, str], expected: bool
 ) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

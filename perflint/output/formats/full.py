@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
 
 from perflint.findings import Finding, Report, Safety, Severity
-from perflint.output.costliest import costliest_text
 from perflint.output.excerpt import Excerpt
-from perflint.output.summary import count, summary_text, verdict_text
-from perflint.output.terminal import Style, columns, printable, wrapped
-from perflint.output.writer import Writer, marker
+from perflint.output.summary import count, verdict_text
+from perflint.output.terminal import columns, printable, wrapped
+from perflint.output.writer import Output, Writer, marker, rule_url
 from perflint.source.text import Source
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -25,9 +23,9 @@ _HOW_TO_FIX = {
 class FullWriter(Writer):
     """A block of lines for each finding, or for the findings of one group in one file."""
 
-    def __init__(self, out: TextIO, style: Style) -> None:
-        super().__init__(out, style)
-        self._columns = columns(out)
+    def __init__(self, to: Output) -> None:
+        super().__init__(to)
+        self._columns = columns(to.out)
         self._said: set[tuple[str, ...]] = set()
         """Help and costs that were written, by file and rule: each is written once."""
 
@@ -36,8 +34,7 @@ class FullWriter(Writer):
             self.out.write(self._text(block, source))
 
     def finish(self, report: Report) -> None:
-        self.out.write(costliest_text(report.findings, self.style, self._columns))
-        self.out.write(summary_text(report, self.style))
+        self.summarize(report)
 
     def _text(self, block: Sequence[Finding], source: Source) -> str:
         first = block[0]
@@ -61,7 +58,8 @@ class FullWriter(Writer):
         more = f" ({count(places, 'place')})" if places > 1 else ""
         before = f"{severity} {marker(finding)}"
         text = wrapped(printable(finding.message) + more, self._columns, len(before), 2)
-        start = f"{style(severity, 'bold', _COLOURS[finding.severity])} {style(marker(finding), 'green')}"
+        code = style.link(style(severity, "bold", _COLOURS[finding.severity]), rule_url(self.to.rule_url, finding))
+        start = f"{code} {style(marker(finding), 'green')}"
         return [f"{start}{style(text[0], 'bold')}", *(style(line, "bold") for line in text[1:])]
 
     def _note(self, gutter: str, label: str, text: str) -> list[str]:
@@ -104,3 +102,6 @@ def _listed(lines: Sequence[int]) -> str:
     """Numbers of lines: "31, 35 and 40"."""
     *most, last = (str(line) for line in lines)
     return f"{', '.join(most)} and {last}" if most else last
+
+
+WRITER = FullWriter

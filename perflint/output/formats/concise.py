@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from perflint.findings import Report
-from perflint.output.costliest import costliest_text
-from perflint.output.summary import summary_text, verdict_text
+from perflint.output.summary import verdict_text
 from perflint.output.terminal import printable
-from perflint.output.writer import Writer, marker
+from perflint.output.writer import Writer, marker, rule_url
 from perflint.source.text import Source
 
 
@@ -20,12 +19,12 @@ class ConciseWriter(Writer):
         style = self.style
         for finding in report.findings:
             place = f"{style(printable(finding.path), 'bold')}:{finding.span.line}:{finding.span.column}:"
-            code = style(finding.code, "bold", "red")
+            code = style.link(style(finding.code, "bold", "red"), rule_url(self.to.rule_url, finding))
             trace = f" ({printable(verdict_text(finding.verdict))})" if finding.verdict is not None else ""
             self.out.write(f"{place} {code} {style(marker(finding), 'green')}{printable(finding.message)}{trace}\n")
 
     def finish(self, report: Report) -> None:
-        # The order of the two streams matters where both go to one terminal.
-        self.out.flush()
-        self.notes.write(costliest_text(report.findings, self.note_style))
-        self.notes.write(summary_text(report, self.note_style))
+        self.note_summary(report)
+
+
+WRITER = ConciseWriter

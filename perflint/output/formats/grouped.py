@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from perflint.findings import Report
-from perflint.output.costliest import costliest_text
-from perflint.output.summary import summary_text, verdict_text
+from perflint.output.summary import verdict_text
 from perflint.output.terminal import columns, printable, wrapped
-from perflint.output.writer import Writer, marker
+from perflint.output.writer import Writer, marker, rule_url
 from perflint.source.text import Source
 
 
@@ -24,11 +23,13 @@ class GroupedWriter(Writer):
             trace = f" ({verdict_text(finding.verdict)})" if finding.verdict is not None else ""
             before = room + len(finding.code) + len(marker(finding)) + 4
             lines = wrapped(printable(finding.message + trace), wide, before, room + 4)
-            code = style(finding.code, "bold", "red")
+            code = style.link(style(finding.code, "bold", "red"), rule_url(self.to.rule_url, finding))
             self.out.write(f"  {place:{room}} {code} {style(marker(finding), 'green')}{lines[0]}\n")
             self.out.writelines(f"{line}\n" for line in lines[1:])
         self.out.write("\n")
 
     def finish(self, report: Report) -> None:
-        self.out.write(costliest_text(report.findings, self.style, columns(self.out)))
-        self.out.write(summary_text(report, self.style))
+        self.summarize(report)
+
+
+WRITER = GroupedWriter

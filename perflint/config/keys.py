@@ -1,0 +1,79 @@
+"""The table of all settings: the reader, `perflint config`, the documents and the JSON Schema are made of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perflint.config.kinds import Choice, Kind, Strings, Table, Text, TorchVersion
+from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
+from perflint.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting."""
+
+    name: str
+    kind: Kind
+    default: Any
+    """The value if no place sets it; None if there is none."""
+    about: str
+    """What it does, in a sentence or two."""
+    example: str = ""
+    """A value as TOML, if the default is not a good example."""
+
+    @property
+    def attribute(self) -> str:
+        """The name of the field of `Options`."""
+        return self.name.replace("-", "_")
+
+
+KEYS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        Key(
+            "select",
+            Strings(),
+            ("ALL",),
+            "Only these rules: codes, beginnings of codes, names or `ALL`.",
+            '["TPF1", "scalar-read-in-loop"]',
+        ),
+        Key("extend-select", Strings(extends=True), (), "These rules too.", '["TPF503"]'),
+        Key("ignore", Strings(extends=True), (), "Not these rules.", '["eager-format"]'),
+        Key(
+            "per-file-ignores",
+            Table("a table from path patterns to lists of rules", Strings()),
+            (),
+            "The rules that are off in files that match a pattern.",
+            '{ "tests/**" = ["ALL"] }',
+        ),
+        Key(
+            "profile",
+            Choice(Profile),
+            Profile.DEFAULT,
+            "How much is shown: `default` likely problems on hot paths, `pedantic` also minor ones and rarely run "
+            "code, `audit` everything.",
+            '"pedantic"',
+        ),
+        Key("torch-version", TorchVersion(), None, "The oldest torch that the code must run with.", '"2.6"'),
+        Key(
+            "exclude",
+            Strings(),
+            DEFAULT_EXCLUDES,
+            "Leave out these files and folders, as in `.gitignore`, in place of the default list.",
+            '["third_party"]',
+        ),
+        Key("extend-exclude", Strings(extends=True), (), "Leave out these too.", '["*_pb2.py"]'),
+        Key("output-format", Choice(OutputFormat), OutputFormat.FULL, "How findings are written.", '"concise"'),
+        Key(
+            "rule-url",
+            Text("an http address with {name} or {code}", r"https?://\S*\{(?:name|code)\}\S*"),
+            None,
+            "The address of the pages of rules, with `{name}` or `{code}` for the rule. Output links to it.",
+            '"https://docs.example.org/perflint/rules/{name}"',
+        ),
+    )
+}
+"""All settings, in the order in which documents list them."""
+SELECTION = ("select", "extend-select", "ignore")
+"""The settings that make a `Selection`."""
