@@ -17,6 +17,7 @@ from perflint.semantics.binders import Loop
 from perflint.semantics.dataflow.scope_flow import Bound, Flow
 from perflint.semantics.facts import torch_api
 from perflint.semantics.model import Model
+from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Array, Function, Tensor
 
 
@@ -171,11 +172,20 @@ class Uses:
             self._read(how, parent)
         elif isinstance(parent, (ast.Slice, ast.FormattedValue, ast.IfExp)):
             self._note(Fate.READ, how)
+        elif isinstance(parent, ast.comprehension) and node is parent.iter:
+            self._elements(parent, parent.target, how)
         elif isinstance(parent, ast.NamedExpr):
             self.name(parent.target, how)
             self.follow(parent, how)
         else:
             self._keep(node, how)
+
+    def _elements(self, loop: ast.comprehension, target: ast.expr, how: _As) -> None:
+        """Follow the names that a comprehension binds to elements."""
+        around, names = self.model.parent(loop), names_in(target)
+        for use in () if around is None else walk(around):
+            if isinstance(use, ast.Name) and use.id in names and isinstance(use.ctx, ast.Load):
+                self.follow(use, _As(how.depth, how.derived, False))
 
     def _statement(self, parent: ast.stmt, node: ast.expr, how: _As) -> None:
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
@@ -215,6 +225,10 @@ class Uses:
                 self._note(Fate.READ, how)
             else:
                 self._note(Fate.PASSED, how, node)
+        elif name in ("items", "values") and isinstance(loop := self.model.parent(call), ast.comprehension):
+            values = loop.target.elts[1:] if isinstance(loop.target, ast.Tuple) and name == "items" else [loop.target]
+            for target in values:
+                self._elements(loop, target, how)
         elif any(keyword.arg == "out" for keyword in call.keywords) or name in operators.BINDS:
             self._keep(node, how)
         elif name in operators.ASKS_LAYOUT:

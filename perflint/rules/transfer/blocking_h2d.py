@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity, lowered, weakest
 from perflint.fixes.edits import replace, with_argument
 from perflint.rules._advice import uploaded
-from perflint.rules._memory.flows import flow_around
-from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import loops_around, targets
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, content, creator, host_confidence, move, place_confidence
 from perflint.rules.sync._indices import Index, indices
+from perflint.rules.transfer._batches import batch_of, is_only_read, pinning
 from perflint.rules.transfer._tables import moves_own_table
 from perflint.rules.worth import sentence
 from perflint.semantics.lattice import union
 from perflint.semantics.sites import CallSite, SubscriptSite, device_confidence
-from perflint.semantics.structure import names_in, walk
-from perflint.semantics.values import NONE, Device, Instance, Value
+from perflint.semantics.structure import names_in
+from perflint.semantics.values import NONE, Device, Value
 from perflint.source.quoting import quoted
 
 _CHOOSES = ("torch.where", "torch.Tensor.where")
@@ -30,7 +29,6 @@ _CREATED = (Content.FILLED, Content.NUMBER, Content.DATA)
 
 
 _STREAMS = re.compile(r"\b(?:Stream|stream|set_stream)\(")
-_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
 
 
 class BlockingH2d(Rule):
@@ -80,10 +78,14 @@ class BlockingH2d(Rule):
 
     ## Fix safety
     `non_blocking=True` is added only if the tensor is the loop variable of a
-    `DataLoader(pin_memory=True)`, or a part of it, and the loop only reads it on the CPU: it moves
+    `DataLoader(pin_memory=…)`, or a part of it, and the loop only reads it on the CPU: it moves
     it, computes with it, or passes it to functions of the file that do no more. There the fix is
-    safe. No fix is offered if the loop writes to the tensor or to a view of it, keeps it, or passes
-    it to code outside this file: the CPU memory might be overwritten before the copy has read it.
+    safe. If the loader is made in the same file without `pin_memory`, one unsafe fix adds
+    `pin_memory=torch.cuda.is_available()` to the loader and `non_blocking=True` to the copy: a thread of the
+    loader then copies each batch once more, into pages that the system cannot swap.
+
+    No fix is offered if the loop writes to the tensor or to a view of it, keeps it, or passes it to
+    code outside this file: the CPU memory might be overwritten before the copy has read it.
     There is also no fix for classes derived from `DataLoader`, which may create other tensors after
     pinning, and none in files with streams of their own, where another stream may read the tensor
     on the GPU before the copy is done.
@@ -110,11 +112,11 @@ class BlockingH2d(Rule):
         if confidence is None:
             return
         fix = _fix(site) if isinstance(site, CallSite) else None
-        cost = sentence(_PINNED_COST, "copy-pinned-blocking-resnet50") if fix is not None else None
+        cost = sentence(_PINNED_COST, "copy-pinned-blocking-resnet50") if _is_of_pinned(fix) else None
         yield self.finding(site, _message(site), confidence=confidence, help=self._help(site, fix), fix=fix, cost=cost)
 
     def _help(self, site: CallSite | SubscriptSite, fix: Fix | None) -> str:
-        if fix is not None:
+        if _is_of_pinned(fix):
             return "The memory is pinned: pass `non_blocking=True`."
         if isinstance(site, SubscriptSite) or site.target in _CHOOSES:
             return "Make the tensor on the GPU, or use a Python number."
@@ -122,6 +124,10 @@ class BlockingH2d(Rule):
         if copied is None and isinstance(site.node.func, ast.Attribute):
             copied = site.node.func.value
         return uploaded(site, copied or site.node)
+
+
+def _is_of_pinned(fix: Fix | None) -> bool:
+    return fix is not None and fix.safety is Safety.SAFE
 
 
 _PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0}"
@@ -247,53 +253,23 @@ def _message(site: CallSite | SubscriptSite) -> str:
 
 
 def _fix(site: CallSite) -> Fix | None:
-    """`non_blocking=True` for the loop variable of a loader that pins."""
+    """`non_blocking=True` for the batches of a loader that pins them, or that can."""
     assert isinstance(site.node.func, ast.Attribute)
-    receiver = site.node.func.value
-    tensor = site.value(receiver).tensor
+    tensor = site.value(site.node.func.value).tensor
     moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
-    if tensor is None or not tensor.pinned or moved is None or moved.non_blocking is not None:
+    if tensor is None or moved is None or moved.non_blocking is not None or site.model.matches(_STREAMS):
         return None
-    if not _is_only_read(site, receiver) or site.model.matches(_STREAMS):
+    batch = batch_of(site, site.node.func.value)
+    if batch is None or not is_only_read(site.model, batch):
         return None
     new = with_argument(site.concrete, "non_blocking=True")
     if new is None:
         return None
-    return Fix("Copy without blocking the CPU", Safety.SAFE, (replace(site.model.source, site.span, new),))
-
-
-def _is_only_read(site: CallSite, receiver: ast.expr) -> bool:
-    """True if the receiver is a batch of a plain loader, or a part of one, and the loop only reads the batch."""
-    root = receiver
-    while isinstance(root, (ast.Attribute, ast.Subscript)):
-        root = root.value
-    if not isinstance(root, ast.Name):
-        return False
-    store = _target_of(site, root)
-    if store is None:
-        return False
-    # The copies on the device belong to others.
-    uses = Uses(site.model, copies=True)
-    uses.name(store)
-    return uses.fates <= _READS
-
-
-def _target_of(site: CallSite, use: ast.Name) -> ast.Name | None:
-    """The target of the loop over a loader that gives a name its value."""
-    bound = flow_around(site.model, use).used.get(use)
-    loops = [loop for loop in loops_around(site.model, site.node) if isinstance(loop, ast.For)]
-    loop = next((each for each in loops if use.id in names_in(each.target)), None)
-    if bound is None or loop is None or not any(bound.node is part for part in walk(loop.target)):
+    edit = replace(site.model.source, site.span, new)
+    if tensor.pinned:
+        return Fix("Copy without blocking the CPU", Safety.SAFE, (edit,))
+    pins = pinning(site.model, batch)
+    if pins is None:
         return None
-    return bound.node if isinstance(bound.node, ast.Name) and _is_plain_loader(site, loop.iter) else None
-
-
-def _is_plain_loader(site: CallSite, over: ast.expr) -> bool:
-    """True for a `DataLoader`, also in `enumerate`. Other iterables may make new tensors, which are not pinned."""
-    if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
-        over = over.args[0]
-    members = site.value(over).members
-    return bool(members) and all(
-        isinstance(each, Instance) and each.cls == "torch.utils.data.DataLoader" and each.arguments is not None
-        for each in members
-    )
+    message = "Pin the batches of the loader and copy them without blocking the CPU"
+    return Fix(message, Safety.UNSAFE, (*pins.edits, edit), pins.imports)

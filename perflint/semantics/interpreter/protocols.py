@@ -40,7 +40,8 @@ def iterated(frame: Frame, value: Instance) -> Value:
 
 def _batch_of(frame: Frame, loader: Instance) -> Value:
     """A batch of a DataLoader, in whatever the collate function makes: on the CPU unless the items are on a GPU."""
-    pinned = loader.argument("pin_memory") == Const(True)
+    # A loader that is told about pinned memory mostly pins.
+    pinned = loader.argument("pin_memory") not in (None, NONE, Const(False))
     batch = Tensor(Device.CPU, evidence=Evidence.CONVENTION, pinned=pinned)
     dataset = loader.argument("dataset")
     if isinstance(dataset, Instance) and loader.argument("collate_fn") in (None, NONE):

@@ -129,6 +129,8 @@ def _by_waits(case: Case, waits: Iterable[Sync], what: str) -> Verdict | None:
 
 
 _NO_HOOK = "the function that is registered was not found in the file"
+
+
 def _synchronizes(case: Case) -> Verdict | None:
     """The judge of explicit synchronizations, if no wait was recorded: each call of a watched function is one."""
     return Verdict(Ruling.UNDECIDED, _OTHER_FUNCTION) if case.ran and case.has_gpu else None

@@ -15,9 +15,9 @@ def train(model: nn.Module, dataset, optimizer):
 
 
 def train_unpinned(model: nn.Module, dataset, optimizer, device: torch.device):
-    for batch in DataLoader(dataset, batch_size=64):
-        x = batch["x"].to(device)
-        y = batch["y"].to(device, dtype=torch.long)
+    for batch in DataLoader(dataset, batch_size=64, pin_memory=torch.cuda.is_available()):
+        x = batch["x"].to(device, non_blocking=True)
+        y = batch["y"].to(device, dtype=torch.long, non_blocking=True)
         loss = (model(x) - y).mean()
         loss.backward()
         optimizer.step()
@@ -29,6 +29,41 @@ def train_reusing(model: nn.Module, dataset, optimizer):
         images.add_(1)
         model(on_device).mean().backward()
         optimizer.step()
+
+
+def train_detector(model: nn.Module, dataset, optimizer, pins: bool):
+    for images, targets in DataLoader(dataset, batch_size=2, pin_memory=pins):
+        images = [image.to("cuda", non_blocking=True) for image in images]
+        targets = [{k: v.to("cuda", non_blocking=True) for k, v in t.items()} for t in targets]
+        model(images, targets).backward()
+        optimizer.step()
+
+
+def epoch(model: nn.Module, loader, optimizer):
+    for step, batch in enumerate(loader):
+        batch = {name: value.to("cuda", non_blocking=True) for name, value in batch.items()}
+        model(**batch).backward()
+        optimizer.step()
+
+
+def epochs(model: nn.Module, dataset, optimizer):
+    loader = DataLoader(
+        dataset,
+        batch_size=64,
+        pin_memory=torch.cuda.is_available(),
+    )
+    for _ in range(10):
+        epoch(model, loader, optimizer)
+
+
+def train_keeping(model: nn.Module, dataset, optimizer):
+    kept = []
+    for batch in DataLoader(dataset, batch_size=64):
+        moved = {name: value.to("cuda") for name, value in batch.items()}
+        kept.append(batch)
+        model(**moved).backward()
+        optimizer.step()
+    return kept
 
 
 class Mixed(nn.Module):

@@ -31,6 +31,40 @@ def train_reusing(model: nn.Module, dataset, optimizer):
         optimizer.step()
 
 
+def train_detector(model: nn.Module, dataset, optimizer, pins: bool):
+    for images, targets in DataLoader(dataset, batch_size=2, pin_memory=pins):
+        images = [image.to("cuda") for image in images]  # error: TPF201
+        targets = [{k: v.to("cuda") for k, v in t.items()} for t in targets]  # error: TPF201
+        model(images, targets).backward()
+        optimizer.step()
+
+
+def epoch(model: nn.Module, loader, optimizer):
+    for step, batch in enumerate(loader):
+        batch = {name: value.to("cuda") for name, value in batch.items()}  # error: TPF201
+        model(**batch).backward()
+        optimizer.step()
+
+
+def epochs(model: nn.Module, dataset, optimizer):
+    loader = DataLoader(
+        dataset,
+        batch_size=64,
+    )
+    for _ in range(10):
+        epoch(model, loader, optimizer)
+
+
+def train_keeping(model: nn.Module, dataset, optimizer):
+    kept = []
+    for batch in DataLoader(dataset, batch_size=64):
+        moved = {name: value.to("cuda") for name, value in batch.items()}  # error: TPF201
+        kept.append(batch)
+        model(**moved).backward()
+        optimizer.step()
+    return kept
+
+
 class Mixed(nn.Module):
     def __init__(self):
         super().__init__()

@@ -26,8 +26,45 @@ def kept_where_the_host_writes_again(dataset):
     return total
 
 
+def collated(items):
+    return {"x": torch.stack([item[0] for item in items]), "y": torch.stack([item[1] for item in items])}
+
+
+def case_lists_and_dicts(pins: bool = True):
+    sums = []
+    dataset = TensorDataset(torch.randn(8, 3), torch.arange(8))
+    for batch in DataLoader(dataset, batch_size=4, collate_fn=collated, pin_memory=pins):
+        batch = {name: value.to(DEVICE) for name, value in batch.items()}
+        sums.append((batch["x"].sum(), batch["y"].sum()))
+    for images, numbers in DataLoader(dataset, batch_size=4, pin_memory=pins):
+        rows = [image.to(DEVICE) for image in images]
+        sums.append((numbers.to(DEVICE).sum(), sum(row.sum() for row in rows)))
+    return sums
+
+
+def kept_where_a_part_is_written_by_another_name(dataset):
+    total = torch.zeros(()).to(DEVICE)
+    for batch in DataLoader(dataset, pin_memory=True):
+        moved = {k: v.to(DEVICE) for k, v in batch.items()}
+        zeros = [v.zero_() for k, v in batch.items()]
+        total = total + moved["x"].sum() + len(zeros)
+    for images in DataLoader(dataset, pin_memory=True):
+        moved = [image.to(DEVICE) for image in images]
+        held = [image for image in images]
+        held[0].zero_()
+        total = total + moved[0].sum()
+    return total
+
+
 def kept_where_nothing_is_pinned(dataset):
     return [images.to(DEVICE) for images, _ in DataLoader(dataset)]
+
+
+def kept_where_nothing_is_to_be_pinned(dataset):
+    total = 0
+    for images, _ in DataLoader(dataset, pin_memory=False):
+        total = total + images.to(DEVICE).sum()
+    return total
 
 
 def kept_where_the_host_writes_by_another_name(dataset):

@@ -1,0 +1,125 @@
+"""Batches of loaders that a loop moves to the device, and the loaders that they come from."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Edit
+from perflint.fixes.edits import replace, with_argument
+from perflint.fixes.imports import spell
+from perflint.frozen import dataclass
+from perflint.rules._memory.flows import flow_around
+from perflint.rules._memory.uses import Fate, Uses
+from perflint.rules._places import inside, loops_around
+from perflint.rules.data._loaders import is_off
+from perflint.semantics.memo import once
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite
+from perflint.semantics.structure import names_in, walk
+from perflint.semantics.values import Instance
+
+LOADER = "torch.utils.data.DataLoader"
+_READS = {Fate.READ, Fate.COMPUTED, Fate.COPIED}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_OF_DICTS = ("items", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The variable of a loop over plain `DataLoader`s, and the loaders that the loop may go over."""
+
+    store: ast.Name
+    loaders: tuple[Instance, ...]
+
+
+def batch_of(site: CallSite, tensor: ast.expr) -> Batch | None:
+    """The batch that a tensor is, or is a part of; None if it comes from elsewhere."""
+    root = _root(tensor)
+    while root is not None and (iterated := _iterated(site.model, root)) is not None:
+        root = _root(iterated)
+    if root is None:
+        return None
+    bound = flow_around(site.model, root).used.get(root)
+    loops = [loop for loop in loops_around(site.model, site.node) if isinstance(loop, ast.For)]
+    loop = next((each for each in loops if root.id in names_in(each.target)), None)
+    if bound is None or loop is None or not any(bound.node is part for part in walk(loop.target)):
+        return None
+    loaders = _plain_loaders(site, loop.iter)
+    return Batch(bound.node, loaders) if isinstance(bound.node, ast.Name) and loaders else None
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _iterated(model: Model, name: ast.Name) -> ast.expr | None:
+    """The expression whose elements a comprehension binds to a name: `batch` of `for k, v in batch.items()`."""
+    for outer in inside(model, name):
+        if not isinstance(outer, _COMPREHENSIONS):
+            continue
+        for generator in outer.generators:
+            if name.id not in names_in(generator.target) or any(part is name for part in walk(generator.iter)):
+                continue
+            over = generator.iter
+            if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in _OF_DICTS:
+                over = over.func.value
+            return over
+    return None
+
+
+def _plain_loaders(site: CallSite, over: ast.expr) -> tuple[Instance, ...]:
+    """The `DataLoader`s that a loop goes over, also in `enumerate`; empty if there may be others.
+
+    Other iterables may make new tensors, which are not pinned.
+    """
+    if isinstance(over, ast.Call) and site.model.target(over) == "builtins.enumerate" and over.args:
+        over = over.args[0]
+    members = site.value(over).members
+    loaders = [
+        each for each in members if isinstance(each, Instance) and each.cls == LOADER and each.arguments is not None
+    ]
+    return tuple(loaders) if len(loaders) == len(members) else ()
+
+
+def is_only_read(model: Model, batch: Batch) -> bool:
+    """True if the loop only reads its batches on the CPU: the copies on the device belong to others."""
+    uses = Uses(model, copies=True)
+    uses.name(batch.store)
+    return uses.fates <= _READS
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning:
+    """The edits that pin the batches of loaders, and the imports that they need."""
+
+    edits: tuple[Edit, ...]
+    imports: tuple[str, ...]
+
+
+def pinning(model: Model, batch: Batch) -> Pinning | None:
+    """`pin_memory=` for the loaders of a batch; None if one is made in another file, or says something about it."""
+    edits: list[Edit] = []
+    imports: list[str] = []
+    for loader in batch.loaders:
+        origin = loader.origin
+        if origin is None or origin.module != model.module.name:
+            return None
+        call = _loader_calls(model).get((origin.line, origin.column))
+        if call is None or not is_off(call, "pin_memory") or call.has_unpacking:
+            return None
+        asks = spell(model.symbols, "torch.cuda.is_available", call.node)
+        new = None if asks is None else with_argument(call.concrete, f"pin_memory={asks.text}()")
+        if asks is None or new is None:
+            return None
+        edits.append(replace(model.source, call.span, new))
+        imports += asks.imports
+    return Pinning(tuple(dict.fromkeys(edits)), tuple(dict.fromkeys(imports)))
+
+
+@once
+def _loader_calls(model: Model) -> dict[tuple[int, int], CallSite]:
+    """The calls of a file that make a `DataLoader`, by position."""
+    calls = [model.call(call) for call in model.nodes(ast.Call) if model.target(call) == LOADER]
+    return {(site.node.lineno, site.node.col_offset): site for site in calls}

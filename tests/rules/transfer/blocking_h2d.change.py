@@ -1,0 +1,43 @@
+"""Loaders that pin their batches from now on."""
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+DEVICE = torch.device("cuda")
+
+
+def epoch(model, loader, optimizer, pinned):
+    losses = []
+    for images, targets in loader:
+        pinned.append(images.is_pinned())
+        loss = (model(images.to(DEVICE)) - targets.to(DEVICE)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+def case_batches():
+    model = torch.nn.Linear(6, 2).to(DEVICE)
+    loader = DataLoader(TensorDataset(torch.randn(8, 6), torch.randn(8, 2)), batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    pinned = []
+    losses = [epoch(model, loader, optimizer, pinned) for _ in range(2)]
+    return {"model": model, "losses": losses, "pinned": pinned}
+
+
+def change_batches(pinned):
+    """into pages that the system cannot swap"""
+    assert pinned == ([False] * 4, [True] * 4)
+
+
+def collate(items):
+    return {"x": torch.stack([item[0] for item in items]), "y": torch.stack([item[1] for item in items])}
+
+
+def case_parts_of_batches():
+    sums = []
+    for batch in DataLoader(TensorDataset(torch.arange(8.0), torch.arange(8)), batch_size=4, collate_fn=collate):
+        batch = {name: value.to(DEVICE) for name, value in batch.items()}
+        sums.append(batch["x"].sum() + batch["y"].sum())
+    return {"sums": sums}
