@@ -41,6 +41,9 @@ perflint.tracer.lines.COUNTED_STEPS = 1_000_000
 # The tracer watches lines anew when torch has been imported; until then there is nothing to watch.
 sys.settrace(None)
 import torch  # noqa: E402
+
+# Optimizers import it when they are first used; a test that ended meanwhile would leave half of it.
+import torch._dynamo  # noqa: E402
 from torch.utils._device import DeviceContext  # noqa: E402
 
 from perflint.tracer.simulation.marks import At, put  # noqa: E402
@@ -118,7 +121,7 @@ def pytest_runtest_call() -> Iterator[None]:
     """Limit the time of a test."""
     before = signal.signal(signal.SIGPROF, _stop)
     # The exception may come in a callback that contains it, so it comes again.
-    signal.setitimer(signal.ITIMER_PROF, float(os.environ["PERFLINT_TEST_SECONDS"]), 0.5)
+    signal.setitimer(signal.ITIMER_PROF, float(os.environ["PERFLINT_TEST_SECONDS"]), 2.0)
     try:
         return (yield)
     except TooLongError:

@@ -75,8 +75,11 @@ class CounterRecompiles(Rule):
     No fix: the uses of the number decide whether a buffer is enough.
 
     ## How a GPU shows it
+    A trace confirms the finding if a guard on the number failed. It is refuted if torch.compile traced the line and
+    several steps compiled nothing again because of it.
+
     `TORCH_LOGS=recompiles` prints each one with the guard that failed (`self.steps == 3`), and then
-    "torch._dynamo hit config.recompile_limit (8)". A trace of perflint records them.
+    "torch._dynamo hit config.recompile_limit (8)".
 
     ## References
     - [Recompilation](https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html)

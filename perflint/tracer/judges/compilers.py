@@ -11,6 +11,8 @@ from perflint.tracer.judges.base import Case, Judge, times, total
 
 LIMIT = 8
 """Times that torch.compile compiles a function again by default."""
+FEWEST_STEPS = 3
+"""Steps after which a number that changes in each of them has had to be compiled again."""
 _BREAKS = ("TPF701", "TPF702", "TPF703", "TPF704", "TPF705", "TPF706", "TPF707", "TPF708", "TPF709", "TPF375")
 _BUILT = Verdict(
     Ruling.UNDECIDED,
@@ -42,6 +44,13 @@ def _hot_compile(case: Case) -> Verdict | None:
         return Verdict(Ruling.REFUTED, f"`torch.compile` was called once in {case.steps} steps")
     per_step = case.per_step(seen)
     return Verdict(Ruling.CONFIRMED, f"`torch.compile` was called {times(per_step)} a step", per_step=per_step)
+
+
+def _counter(case: Case) -> Verdict | None:
+    """TPF712: a recompilation that names the number was read before, so here no guard on it failed."""
+    if not case.facts("compile.traced") or case.trace.header.steps < FEWEST_STEPS:
+        return None
+    return Verdict(Ruling.REFUTED, f"in {case.steps} steps nothing was compiled again because of this number")
 
 
 def _dropped(case: Case) -> Verdict | None:
@@ -116,6 +125,7 @@ JUDGES: dict[str, Judge] = {
     **dict.fromkeys(_BREAKS, _graph_break),
     "TPF710": _dropped,
     "TPF711": _hot_compile,
+    "TPF712": _counter,
     "TPF713": _hidden,
     "TPF801": _captured,
     "TPF807": _mutated,
@@ -130,7 +140,7 @@ UNDECIDED: dict[str, str] = {
     **dict.fromkeys(_BREAKS, _NOT_COMPILED),
     "TPF710": "the result lived on, or the compiler was off; `TORCH_LOGS=dynamo` prints what is compiled",
     "TPF711": "no call of `torch.compile` was seen here",
-    "TPF712": "no compilation followed from this number; `TORCH_LOGS=recompiles` prints each with its guard",
+    "TPF712": "torch.compile did not come to this line; `TORCH_LOGS=recompiles` prints each compilation with its guard",
     "TPF713": "nothing was compiled in this run; trace without `--simulate`",
     "TPF801": _NOT_CAPTURED,
     "TPF802": "a trace does not show which work the graph recorded; compare its first replay with an eager run",

@@ -46,7 +46,10 @@ def _let_through(code: CodeType) -> None:
     """Have the compiler skip a frame, so that it begins with the function that is called there, as without it."""
     import torch
 
-    dynamo = getattr(torch._C, "_dynamo", None)
-    skip = getattr(getattr(dynamo, "eval_frame", None), "skip_code", None)
-    if skip is not None:
-        skip(code)
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        # The form of later versions. The functions that the frame calls are compiled.
+        action = frames._FrameAction
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))

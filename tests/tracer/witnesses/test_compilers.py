@@ -137,6 +137,104 @@ def test_raised_limits(tmp_path: Path, times: int, ruling: Ruling) -> None:
     assert verdicts(tmp_path, "TPF713") == {"torch._dynamo.config.recompile_limit = 10**4": ruling}
 
 
+BREAKS = """
+import time
+import torch._dynamo
+from torch.utils import cpp_extension
+
+setattr(cpp_extension, "load_" + "inline", lambda *given, **named: time)
+kernels = cpp_extension.load_inline("kernels", cpp_sources="")
+lstm, lengths, has_gradient = nn.LSTM(4, 4), torch.tensor([2, 3]), False
+
+
+@torch.compile(backend="eager")
+def differentiated(x):
+    y = x.requires_grad_(True) * 2
+    return y + 1
+
+
+@torch.compile(backend="eager")
+def recurrent(x):
+    hidden, _ = lstm(x)
+    return hidden + 1
+
+
+@torch.compile(backend="eager")
+def timed(x):
+    y = x + time.time()
+    return y + 1
+
+
+@torch.compile(backend="eager")
+def sized(x):
+    steps = torch.arange(lengths.max())
+    return steps + 1
+
+
+@torch.compile(backend="eager")
+def extended(x):
+    y = x + kernels.perf_counter()
+    return y + 1
+
+
+SETTINGS
+for function in (differentiated, recurrent, timed, sized, extended):
+    for _ in range(2):
+        function(torch.ones(3, 4, requires_grad=has_gradient))
+"""
+PERMITTED = """
+has_gradient = True
+for before, name in (("allow_", "rnn"), ("capture_", "scalar_outputs")):
+    setattr(torch._dynamo.config, before + name, True)
+for function in (time.time, time.perf_counter):
+    torch.compiler.substitute_in_graph(function, skip_signature_check=True)(lambda: 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "ruling"), [("", Ruling.CONFIRMED), (PERMITTED, Ruling.REFUTED)], ids=["by default", "permitted"]
+)
+def test_breaks_that_inputs_and_settings_prevent(tmp_path: Path, settings: str, ruling: Ruling) -> None:
+    traced(tmp_path, BREAKS.replace("SETTINGS", settings), simulate=False)
+    found = verdicts(tmp_path, "TPF375,TPF706,TPF707,TPF708,TPF709")
+    # Whether the extension was compiled is another finding of the rule.
+    assert found.pop('kernels = cpp_extension.load_inline("kernels", cpp_sources="")') is Ruling.UNDECIDED
+    assert found == {
+        "y = x.requires_grad_(True) * 2": ruling,
+        "hidden, _ = lstm(x)": ruling,
+        "y = x + time.time()": ruling,
+        "steps = torch.arange(lengths.max())": ruling,
+        "y = x + kernels.perf_counter()": ruling,
+    }
+
+
+COUNTED = """
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += STEP
+        return x + self.calls
+
+
+STEP = AMOUNT
+net = torch.compile(Counting(), backend="eager")
+weight = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for _ in range(4):
+    net(weight).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("amount", "ruling"), [("1", Ruling.CONFIRMED), ("0", Ruling.REFUTED)])
+def test_counters(tmp_path: Path, amount: str, ruling: Ruling) -> None:
+    traced(tmp_path, COUNTED.replace("AMOUNT", amount), simulate=False)
+    assert verdicts(tmp_path, "TPF712") == {"self.calls += STEP": ruling}
+
+
 def test_captures(tmp_path: Path) -> None:
     trace = traced(tmp_path, CAPTURED)
     assert observed(trace, "with torch.cuda.graph") == {"capture.done": 1, "capture.failed": 1}
