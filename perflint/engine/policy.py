@@ -34,6 +34,7 @@ _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
 _LISTS = "TPF117"
 """The one of them about lists and arrays: in a loop that does not step, these are data, and are copied once."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def weighed(finding: Finding, site: Site) -> Finding | None:
@@ -83,7 +84,7 @@ def _for_half_precision_only(finding: Finding, site: Site) -> Finding:
         return finding
     inner: ast.AST = site.node
     for outer in site.model.ancestors(site.node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(outer, _FUNCTIONS):
             break
         if isinstance(outer, ast.BoolOp) and isinstance(outer.op, ast.And) and inner in outer.values:
             tests = outer.values[: outer.values.index(inner)]
@@ -183,6 +184,18 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     return replace(finding, severity=Severity.INFO) if conventions.draws(module.name, module.packages) else finding
 
 
+def _of_a_program(finding: Finding, site: Site) -> Finding:
+    """A program calls its functions for a request, an image or a report, unless they are known to run each step.
+
+    Information, if the code is in no loop.
+    """
+    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
+        return finding
+    if not site.model.module.is_program or repeats(site):
+        return finding
+    return replace(finding, severity=Severity.INFO)
+
+
 def _as_text(finding: Finding, site: Site) -> Finding:
     """Text outside of the steps is written once per run or epoch: information, since a message costs more than a wait.
 
@@ -238,23 +251,25 @@ def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
 
 
 def _beside_the_steps(finding: Finding, site: Site) -> Finding:
-    """A selection before or after a loop over the steps runs once for all of them: information."""
-    if finding.code != _SELECTIONS or finding.heat is not Heat.WARM or isinstance(site, FileSite):
+    """Code before or after a loop over the steps runs once for all of them: information."""
+    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
         return finding
-    function = site.model.function(site.node)
-    is_beside = function is not None and not repeats(site) and _holds_steps(site.model, function)
+    around = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
+    is_beside = around is not None and _holds_steps(site.model, around)
     return replace(finding, severity=Severity.INFO) if is_beside else finding
 
 
 @once_per_node
-def _holds_steps(model: Model, function: ast.AST) -> bool:
-    """True if a function holds a loop that runs a model in each turn, not one over the layers of a model."""
+def _holds_steps(model: Model, around: ast.AST) -> bool:
+    """True if a function or loop holds a loop that runs a model in each turn, not one over the layers of a model."""
+    function = around if isinstance(around, _FUNCTIONS) else model.function(around)
     return any(
         isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        and node is not around
         and model.function(node) is function
         and model.heat(node.body[0]) is Heat.HOT
         and not _is_over_layers(node)
-        for node in walk(function)
+        for node in walk(around)
     )
 
 
@@ -277,6 +292,7 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _in_other_code_of_the_cpu,
     _for_half_precision_only,
     _of_a_few_numbers,
+    _of_a_program,
     _needed_on_cpu,
     _where_pictures_are_drawn,
     _as_text,

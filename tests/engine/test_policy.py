@@ -336,6 +336,85 @@ def test_a_few_numbers_count_in_the_steps_of_a_program_only() -> None:
     assert [line for _, line, severity in found if severity == "warning"] == [25]
 
 
+BESIDE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def evaluate(model: nn.Module, loaders: list[DataLoader], table, mask: torch.Tensor):
+    table = torch.tensor(table).to("cuda")  # info
+    for name, loader in loaders:
+        scores = torch.zeros(3)
+        for x in loader:
+            scores = model(x.cuda())  # warning
+        found = mask[mask > 0], scores  # info
+        moved = torch.cat([mask, mask]).cpu().to("cuda")  # info
+        for row in mask:
+            total = row.sum().item()  # warning
+    if (mask > 0).any():  # info
+        print(moved, found, total)
+
+
+def layers(blocks: nn.ModuleList, x: torch.Tensor):
+    if (x > 0).all():  # warning
+        x = x + 1
+    for block in blocks:
+        x = block(x)
+    return x
+
+
+def plain(x: torch.Tensor):
+    if (x > 0).all():  # warning
+        x = x + 1
+    return x
+"""
+
+
+def marked(text: str, *codes: str) -> dict[int, str]:
+    """The severities of the findings of some rules, by line."""
+    return {each.span.line: each.severity.value for each in audited(text) if each.code in codes}
+
+
+def test_code_beside_a_loop_over_the_steps_is_information() -> None:
+    assert marked(BESIDE, "TPF101", "TPF105", "TPF110", "TPF117", "TPF201") == expected(BESIDE)
+
+
+PROGRAM = """
+import torch
+
+
+def restore(x: torch.Tensor):
+    if (x > 0).all():  # info
+        x = x + 1
+    return x
+
+
+def decode(x: torch.Tensor, n: int):
+    for _ in range(n):
+        if (x > 0).all():  # warning
+            break
+    return x
+
+
+class Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        if (x > 0).all():  # warning
+            x = x + 1
+        return x
+
+
+if __name__ == "__main__":
+    print(restore(torch.load("x.pt").cuda()), decode(torch.load("x.pt").cuda(), 9))
+"""
+
+
+def test_functions_of_a_program_that_run_no_step_are_information() -> None:
+    assert marked(PROGRAM, "TPF105") == expected(PROGRAM)
+    library = PROGRAM.partition("if __name__")[0]
+    assert set(marked(library, "TPF105").values()) == {"warning"}
+
+
 DRIVER = """\
 import torch
 {imports}
