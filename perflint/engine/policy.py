@@ -191,9 +191,15 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
     """
     if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
         return finding
-    if not site.model.module.is_program or repeats(site):
+    if not site.model.module.is_program or repeats(site) or _is_of_property(site):
         return finding
     return replace(finding, severity=Severity.INFO)
+
+
+def _is_of_property(site: Site) -> bool:
+    """True if a place is in a property, which other code reads without a call."""
+    function = site.model.function(site.node)
+    return any("property" in last_name(each) for each in getattr(function, "decorator_list", ()))
 
 
 def _as_text(finding: Finding, site: Site) -> Finding:
@@ -255,8 +261,16 @@ def _beside_the_steps(finding: Finding, site: Site) -> Finding:
     if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
         return finding
     around = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
-    is_beside = around is not None and _holds_steps(site.model, around)
+    is_beside = around is not None and _holds_steps(site.model, around) and not _is_step(site.model, around)
     return replace(finding, severity=Severity.INFO) if is_beside else finding
+
+
+def _is_step(model: Model, around: ast.AST) -> bool:
+    """True if a loop runs a model in each turn, beside its inner loops: tokens are proposed, then checked at once."""
+    if not isinstance(around, (ast.For, ast.AsyncFor, ast.While)):
+        return False
+    work = model.heat_map.work.of(around.body)
+    return work.runs or work.calls_run
 
 
 @once_per_node

@@ -15,7 +15,7 @@ def is_test_path(path: Path, root: Path | None = None) -> bool:
 
     `root` is the folder that the file's imports start from.
     """
-    return _is_named_so(path) or not {"test", "tests"}.isdisjoint(_folders(path, root))
+    return _is_named_so(path) or not {"test", "tests"}.isdisjoint(folders(path, root))
 
 
 def is_test_file(module: Module) -> bool:
@@ -24,15 +24,15 @@ def is_test_file(module: Module) -> bool:
     `test_on_images.py` and `test/run.py` that neither have a `test_…` and assert anything nor ask for a library
     of tests are programs.
     """
-    folders = _folders(module.path, module.root)
-    if module.path.name == "conftest.py" or "tests" in folders or ("test" in folders and _is_named_so(module.path)):
+    around = folders(module.path, module.root)
+    if module.path.name == "conftest.py" or "tests" in around or ("test" in around and _is_named_so(module.path)):
         return True
     return is_test_path(module.path, module.root) and _holds_tests(module)
 
 
 def serves_tests(module: Module) -> bool:
     """True if a file is a test, or is in a package or file named `testing`: helpers of tests, as in `torch.testing`."""
-    named = {module.path.stem, *_folders(module.path, module.root)}
+    named = {module.path.stem, *folders(module.path, module.root)}
     return module.is_of_tests or not {"testing", "testing_utils"}.isdisjoint(named)
 
 
@@ -40,7 +40,7 @@ def _is_named_so(path: Path) -> bool:
     return path.name.startswith("test_") or path.stem.endswith("_test") or path.name == "conftest.py"
 
 
-def _folders(path: Path, root: Path | None) -> tuple[str, ...]:
+def folders(path: Path, root: Path | None) -> tuple[str, ...]:
     """The folders around a file, inside the project: the folders above it may have any name."""
     for top in (Path.cwd(), *([] if root is None else [root.parent])):
         if path.is_relative_to(top):

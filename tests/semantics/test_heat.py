@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -726,6 +727,43 @@ def train(model: nn.Module, loader):
 """
 
 NAMES = """
+class Recall:
+    def reset(self):
+        self.sum = self.sum.item()      # cold
+    def update(self, x):
+        self.sum += x.sum().item()      # warm
+    def compute(self):
+        return self.sum.item()          # cold
+
+class Mean(BaseMetric):
+    def compute(self):
+        return self.sum.item()          # cold
+    def computed(self):
+        return self.sum.item()          # warm
+
+class Filter:
+    def compute(self):
+        return self.sum.item()          # warm
+    def reset(self):
+        self.sum = self.sum.item()      # warm
+
+class Each:
+    def update(self, x):
+        self.sum = x
+    def reset(self):
+        self.sum = 0
+    def compute(self):
+        return self.sum.item()          # hot
+def train(model: nn.Module, loader):
+    metric = Each()
+    for x, y in loader:
+        model(x)
+        metric.update(x)
+        print(metric.compute())
+
+def seed_everything(seed):
+    return seed.item()                  # cold
+
 class Loss(nn.Module):
     def _compute_loss(self, x):
         return x.sum().item()           # hot
@@ -1973,6 +2011,26 @@ def test_model():
 def test_tests_are_not_run_for_their_speed(name: str, more: str, heat: str) -> None:
     """A program that is only called test_… is none."""
     model = Model(Source(name, TESTS + more), Project())
+    (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call) == "loss.item()")
+    assert model.heat(read).value == heat
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "heat"),
+    [
+        ("debug/norms.py", "train()", "cold"),
+        ("scripts/debug_norms.py", "train()", "cold"),
+        ("debug/norms.py", "", "hot"),
+        ("debugger/norms.py", "train()", "hot"),
+        ("bugs/norms.py", "train()", "hot"),
+    ],
+)
+def test_programs_that_look_for_mistakes_are_not_run_for_their_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: str, heat: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TESTS.replace("test_model", "train") + (f'if __name__ == "__main__":\n    {more}\n' if more else "")
+    model = Model(Source(name, text), Project())
     (read,) = (call for call in model.nodes(ast.Call) if ast.unparse(call) == "loss.item()")
     assert model.heat(read).value == heat
 

@@ -33,6 +33,16 @@ def is_meter(cls: str) -> Entry | None:
     return concept("meter").of(cls)
 
 
+def sums_up(name: str) -> Entry | None:
+    """Why a method of a metric runs once an epoch."""
+    return concept("metric-summary").of(name)
+
+
+def looks_for_mistakes(part: str) -> Entry | None:
+    """Why a program in a folder or module of this name is run by hand to find a mistake."""
+    return concept("debug-file").of(part)
+
+
 def sets_up(name: str) -> Entry | None:
     """Why a function runs rarely, unless code that runs each step certainly calls it."""
     return concept("set-up").of(name)

@@ -63,7 +63,7 @@ class HeatMap:
         self.tests = TestCode(model, self._calls, self.work)
         self._in_tests: set[ast.AST] = set()
         """Nodes in test code, as far as they have been asked for."""
-        self._is_of_tests = model.module.is_of_tests
+        self._is_of_tests = self.tests.are_all
 
     def of(self, node: ast.AST) -> Heat:
         """How often a node runs."""
@@ -330,7 +330,8 @@ class HeatMap:
             heats = {self.of(call) for call in callers if info.node not in self._model.ancestors(call)}
         stays_cold = heats == {Heat.COLD} and self._is_only_for(callers, info)
         if known is Heat.COLD or stays_cold or self.work.is_whole_training(info):
-            return Heat.HOT if self._is_made_each_step(info) else Heat.COLD
+            is_hot = self._is_made_each_step(info) or self._is_summed_up_each_step(info)
+            return Heat.HOT if is_hot else Heat.COLD
         chain = self._model.chain(info) if self._knows_other_files else None
         if chain is None or (chain.heat is Heat.COLD and Heat.WARM in heats):
             return Heat.WARM
@@ -338,12 +339,15 @@ class HeatMap:
 
     def _is_made_each_step(self, info: FunctionInfo) -> bool:
         """True if code of another file that runs each step makes an object itself, unless the object is a module."""
-        if info.name != "__init__" or not self._knows_other_files:
+        if info.name != "__init__" or self._model.is_module(Instance(f"{self._model.module.name}.{info.owner}")):
             return False
-        if self._model.is_module(Instance(f"{self._model.module.name}.{info.owner}")):
-            return False
-        chain = self._model.chain(info)
+        chain = self._model.chain(info) if self._knows_other_files else None
         return chain is not None and chain.heat is Heat.HOT and len(chain.calls) == 1
+
+    def _is_summed_up_each_step(self, info: FunctionInfo) -> bool:
+        """True if code of another file that runs each step leads to the method of a metric that sums it up."""
+        chain = self._model.chain(info) if self._knows_other_files and conventions.sums_up(info.name) else None
+        return chain is not None and chain.heat is Heat.HOT
 
     def named(self, info: FunctionInfo) -> Named | None:
         """How often a function runs by its name or its work, or None if neither tells."""

@@ -281,12 +281,27 @@ def by_name(model: Model, info: FunctionInfo) -> Named | None:
     if hot:
         return Named.by(Heat.HOT, hot)
     cold = conventions.sets_up(name) or conventions.runs_rarely(name) or _joins_parts(info)
-    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None)
+    cold = cold or (conventions.checks_results(name) if checks(model, info.node) else None) or _sums_up(model, info)
     if cold:
         return Named.by(Heat.COLD, cold)
     meter = conventions.is_meter(info.owner) if name.startswith("update") else None
     hot = meter or conventions.stands_in(name)
     return Named.by(Heat.HOT, hot) if hot else None
+
+
+_OF_METRIC = {"reset", "update", "compute"}
+"""The methods that all metrics have."""
+
+
+def _sums_up(model: Model, info: FunctionInfo) -> Entry | None:
+    """Why a method of a metric runs once an epoch; None for other methods, and for those of other classes."""
+    entry = conventions.sums_up(info.name) if info.owner else None
+    cls = model.module.klass(info.owner) if entry is not None else None
+    if cls is None:
+        return None
+    names = (*model.lineage(f"{model.module.name}.{info.owner}"), *map(last_name, cls.node.bases))
+    is_metric = cls.methods.keys() >= _OF_METRIC or any(map(conventions.is_meter, names))
+    return entry if is_metric else None
 
 
 @once_per_node

@@ -13,7 +13,7 @@ from perflint.semantics.facts import conventions
 from perflint.semantics.facts.concepts import Entry
 from perflint.semantics.heat.steps import by_name, checks
 from perflint.semantics.structure import last_name, root_of, walk
-from perflint.semantics.test_files import is_test_path
+from perflint.semantics.test_files import folders, is_test_path
 
 if TYPE_CHECKING:
     from perflint.semantics.heat.call_graph import CallGraph
@@ -35,6 +35,14 @@ class TestCode:
         self._model: Model = weakref.proxy(model)
         self._calls = calls
         self._work = work
+
+    @cached_property
+    def are_all(self) -> bool:
+        """True if all of a file is test code, or a program that is run by hand to find a mistake."""
+        module = self._model.module
+        if module.is_of_tests or not module.is_program:
+            return module.is_of_tests
+        return any(map(conventions.looks_for_mistakes, (module.path.stem, *folders(module.path, module.root))))
 
     def holds(self, node: ast.AST) -> bool:
         """True if a function or block is test code."""

@@ -205,6 +205,33 @@ def test_ways_to_import(case: Case, tmp_path: Path) -> None:
 
 
 WAYS_TO_CALL = """
+# file: metrics.py
+class Recall:
+    def reset(self):
+        self.sum = self.sum.item()      # cold
+    def update(self, x):
+        self.sum += x
+    def compute(self):
+        return self.sum.item()          # hot
+# file: train.py
+from metrics import Recall
+recall = Recall()
+@step recall.update(loss); print(recall.compute())
+===
+# file: metrics.py
+class Recall:
+    def reset(self):
+        self.sum = self.sum.item()      # cold
+    def update(self, x):
+        self.sum += x
+    def compute(self):
+        return self.sum.item()          # cold
+# file: train.py
+from metrics import Recall
+recall = Recall()
+@step recall.update(loss)
+print(recall.compute())
+===
 # file: ops.py
 class Meter:
     def update(self, x):
