@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from perflint.engine.evaluations import copies_array, copies_for_evaluation
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity
 from perflint.rules._places import inside, loops_around, repeats
 from perflint.rules._wholes import is_same_each_turn, whole_of
@@ -24,6 +25,9 @@ _OF_THE_DEVICE = (Effect.SYNC, Effect.TRANSFER, Effect.ALLOCATION)
 """Effects that only tensors on the GPU have."""
 _COPIES = "TPF109"
 """The rule about copies to the CPU."""
+_TO_GPU = "TPF201"
+"""The rule about copies to the GPU."""
+_BULK_COPIES = frozenset({_COPIES, _TO_GPU, "TPF204"})
 _READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
 _TEXT = "TPF108"
@@ -34,6 +38,8 @@ _FEW_NUMBERS = frozenset({"TPF116", "TPF117", "TPF118", "TPF135"})
 """Rules about copies of a few Python numbers to the GPU."""
 _LISTS = "TPF117"
 """The one of them about lists and arrays: in a loop that does not step, these are data, and are copied once."""
+_MANY_WAITS = frozenset({"TPF102", "TPF103", "TPF104", "TPF120", "TPF125"})
+"""Rules about places that wait once for each value of many."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -184,16 +190,35 @@ def _where_pictures_are_drawn(finding: Finding, site: Site) -> Finding:
     return replace(finding, severity=Severity.INFO) if conventions.draws(module.name, module.packages) else finding
 
 
+def _waits_once(finding: Finding) -> bool:
+    """True if a place waits once when it runs, and is not known to run often."""
+    return finding.effect in _OF_THE_DEVICE and finding.heat is Heat.WARM and finding.code not in _MANY_WAITS
+
+
 def _of_a_program(finding: Finding, site: Site) -> Finding:
     """A program calls its functions for a request, an image or a report, unless they are known to run each step.
 
     Information, if the code is in no loop.
     """
-    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
+    if isinstance(site, FileSite) or not _waits_once(finding):
         return finding
     if not site.model.module.is_program or repeats(site) or _is_of_property(site):
         return finding
     return replace(finding, severity=Severity.INFO)
+
+
+def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
+    """A program that trains nothing copies data for its work: information."""
+    if finding.code in _BULK_COPIES and copies_for_evaluation(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
+
+
+def _of_an_array(finding: Finding, site: Site) -> Finding:
+    """An array that NumPy has just made must be copied: information, if it is not known to happen each step."""
+    if finding.code == _TO_GPU and finding.heat is Heat.WARM and copies_array(site):
+        return replace(finding, severity=Severity.INFO)
+    return finding
 
 
 def _is_of_property(site: Site) -> bool:
@@ -258,7 +283,7 @@ def _computed_in_numpy(finding: Finding, site: Site) -> Finding:
 
 def _beside_the_steps(finding: Finding, site: Site) -> Finding:
     """Code before or after a loop over the steps runs once for all of them: information."""
-    if finding.effect not in _OF_THE_DEVICE or finding.heat is not Heat.WARM or isinstance(site, FileSite):
+    if isinstance(site, FileSite) or not _waits_once(finding):
         return finding
     around = next(loops_around(site.model, site.node), None) or site.model.function(site.node)
     is_beside = around is not None and _holds_steps(site.model, around) and not _is_step(site.model, around)
@@ -307,6 +332,8 @@ _POLICIES: tuple[Callable[[Finding, Site], Finding | None], ...] = (
     _for_half_precision_only,
     _of_a_few_numbers,
     _of_a_program,
+    _of_an_evaluation,
+    _of_an_array,
     _needed_on_cpu,
     _where_pictures_are_drawn,
     _as_text,

@@ -354,6 +354,10 @@ def evaluate(model: nn.Module, loaders: list[DataLoader], table, mask: torch.Ten
             total = row.sum().item()  # warning
     if (mask > 0).any():  # info
         print(moved, found, total)
+    means = []
+    for row in mask:
+        means.append(model(row.cuda()).mean())
+    return torch.as_tensor(means)  # warning
 
 
 def speculate(model: nn.Module, draft: nn.Module, x: torch.Tensor, n: int):
@@ -386,7 +390,7 @@ def marked(text: str, *codes: str) -> dict[int, str]:
 
 
 def test_code_beside_a_loop_over_the_steps_is_information() -> None:
-    assert marked(BESIDE, "TPF101", "TPF105", "TPF110", "TPF117", "TPF201") == expected(BESIDE)
+    assert marked(BESIDE, "TPF101", "TPF104", "TPF105", "TPF110", "TPF117", "TPF201") == expected(BESIDE)
 
 
 PROGRAM = """
@@ -431,6 +435,66 @@ def test_functions_of_a_program_that_run_no_step_are_information() -> None:
     assert marked(PROGRAM, "TPF105") == expected(PROGRAM)
     library = PROGRAM.partition("if __name__")[0]
     assert set(marked(library, "TPF105").values()) == {"warning"}
+
+
+EVALUATION = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x + torch.ones(3).to(x.device)  # warning
+
+
+def predict(net: Net, images):
+    for image in images:
+        result = net(torch.from_numpy(image).cuda())  # info
+        print(result.cpu().numpy().sum())  # info
+
+
+def score(net: Net, loader: DataLoader):
+    for image in loader:
+        net(image.cuda())  # warning
+
+
+if __name__ == "__main__":
+    predict(Net().cuda(), load("a"))
+    score(Net().cuda(), DataLoader(load("b")))
+"""
+
+
+def test_copies_are_the_work_of_a_program_that_trains_nothing() -> None:
+    codes = ("TPF109", "TPF201", "TPF204")
+    assert marked(EVALUATION, *codes) == expected(EVALUATION)
+    training = EVALUATION.replace("load(", "train(optimizer, ")
+    assert set(marked(training, *codes).values()) == {"warning"}
+    library = EVALUATION.partition("if __name__")[0]
+    assert set(marked(library, *codes).values()) == {"warning"}
+
+
+ARRAY = """
+import torch
+
+
+class Schedule:
+    def encode(self, image):
+        self.times = torch.from_numpy(image).cuda()  # warning
+        return torch.from_numpy(image).permute(2, 0, 1)[None].cuda()  # info
+
+
+def moved(x: torch.Tensor):
+    return x.cpu().cuda()  # warning
+
+
+def forward(self, image):
+    return torch.from_numpy(image).cuda()  # warning
+"""
+
+
+def test_arrays_are_copied_as_often_as_numpy_makes_them() -> None:
+    assert marked(ARRAY, "TPF201") == expected(ARRAY)
 
 
 DRIVER = """\

@@ -37,6 +37,8 @@ _CURES = {
 }
 _SAMPLE = "Use `rsample` under `torch.no_grad()`: it draws the same numbers and does not wait."
 
+_LENGTHS = "Pass both lengths as tensors on the CPU, which saves some of its copies. It has no form that does not wait."
+
 
 def _listing() -> str:
     """The operators for the page, by the reason why they wait."""
@@ -149,9 +151,21 @@ class WaitingOperator(Rule):
             site,
             f"{quoted(site.text(site.node))} {_WHY[why]}{often(site)}",
             confidence=confidence,
-            help=_SAMPLE if site.target in distributions.sampling() else _CURES[why],
+            help=_help(site, why),
             cost=_cost(site),
         )
+
+
+def _help(site: CallSite, why: str) -> str:
+    if site.target in distributions.sampling():
+        return _SAMPLE
+    return _LENGTHS if _aligns(site) else _CURES[why]
+
+
+def _aligns(site: CallSite) -> bool:
+    """True for a CTC loss, which has no form that does not wait."""
+    made = _object(_owner(site)) if site.target.endswith(".__call__") else None
+    return site.target == "torch.nn.functional.ctc_loss" or (made is not None and made.cls == "torch.nn.CTCLoss")
 
 
 def _cost(site: CallSite) -> str | None:

@@ -1,0 +1,73 @@
+"""Decides if a copy is part of the work of code that evaluates a model or prepares data, and does not train."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from perflint.rules._places import loops_around
+from perflint.semantics.memo import once, once_per_node
+from perflint.semantics.model import Model
+from perflint.semantics.sites import CallSite, Site
+from perflint.semantics.values import Instance
+
+_TRAINS = re.compile(r"\bbackward\b|optim|training_step|Trainer\b|\.fit\(")
+_OF_NUMPY = ("torch.from_numpy",)
+
+
+def copies_for_evaluation(site: Site) -> bool:
+    """True if a place is in a program without training, neither in a model nor in a loop over a loader's batches.
+
+    Such a program copies its inputs to the GPU and its results to files.
+    """
+    model = site.model
+    if not _only_evaluates(model) or _is_in_model(model, site.node):
+        return False
+    loops = loops_around(model, site.node)
+    return not any(isinstance(loop, (ast.For, ast.AsyncFor)) and model.is_over_batches(loop.iter) for loop in loops)
+
+
+def copies_array(site: Site) -> bool:
+    """True if a call moves an array of NumPy to the GPU that its expression makes a tensor, and no object keeps it."""
+    if not isinstance(site, CallSite):
+        return False
+    inner: ast.expr = site.node
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        if site.model.target(inner) in _OF_NUMPY:
+            return not isinstance(_target(site), ast.Attribute)
+        inner = inner.func.value
+        while isinstance(inner, ast.Subscript):
+            inner = inner.value
+    return False
+
+
+def _target(site: CallSite) -> ast.expr | None:
+    """The target of the assignment whose value a call is part of."""
+    for outer in site.model.ancestors(site.node):
+        if isinstance(outer, ast.stmt):
+            return outer.targets[0] if isinstance(outer, ast.Assign) else None
+    return None
+
+
+@once
+def _only_evaluates(model: Model) -> bool:
+    """True if a file is a program that trains nothing, and no other file uses its functions."""
+    module = model.module
+    if not module.is_program or model.matches(_TRAINS):
+        return False
+    return not any(model.view.importers(module.name, name) for name in module.definitions)
+
+
+@once_per_node
+def _owner_is_model(model: Model, function: ast.AST) -> bool:
+    info = model.module.function(getattr(function, "lineno", 0), getattr(function, "col_offset", 0))
+    return info is not None and bool(info.owner) and model.is_module(Instance(f"{model.module.name}.{info.owner}"))
+
+
+def _is_in_model(model: Model, node: ast.AST) -> bool:
+    function = model.function(node)
+    while function is not None:
+        if _owner_is_model(model, function):
+            return True
+        function = model.function(function)
+    return False
