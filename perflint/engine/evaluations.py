@@ -9,18 +9,20 @@ from perflint.rules._places import loops_around
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, Site
+from perflint.semantics.structure import last_name
 from perflint.semantics.values import Instance
 
 _TRAINS = re.compile(r"\bbackward\b|optim|training_step|Trainer\b|\.fit\(")
-_OF_NUMPY = ("torch.from_numpy",)
 
 
 def copies_for_evaluation(site: Site) -> bool:
-    """True if a place is in a program without training, neither in a model nor in a loop over a loader's batches.
+    """True if a place in a program without training copies between NumPy and the GPU.
 
-    Such a program copies its inputs to the GPU and its results to files.
+    Not in a model, nor in a loop over a loader's batches.
     """
     model = site.model
+    if not isinstance(site, CallSite) or not (_comes_from_array(site) or _becomes_array(site)):
+        return False
     if not _only_evaluates(model) or _is_in_model(model, site.node):
         return False
     loops = loops_around(model, site.node)
@@ -29,15 +31,29 @@ def copies_for_evaluation(site: Site) -> bool:
 
 def copies_array(site: Site) -> bool:
     """True if a call moves an array of NumPy to the GPU that its expression makes a tensor, and no object keeps it."""
-    if not isinstance(site, CallSite):
-        return False
+    return isinstance(site, CallSite) and _comes_from_array(site) and not isinstance(_target(site), ast.Attribute)
+
+
+def _comes_from_array(site: CallSite) -> bool:
+    """True for `torch.from_numpy(x)[None].cuda()`."""
     inner: ast.expr = site.node
     while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-        if site.model.target(inner) in _OF_NUMPY:
-            return not isinstance(_target(site), ast.Attribute)
+        if site.model.target(inner) == "torch.from_numpy":
+            return True
         inner = inner.func.value
         while isinstance(inner, ast.Subscript):
             inner = inner.value
+    return False
+
+
+def _becomes_array(site: CallSite) -> bool:
+    """True for `x.cpu()` in `x.cpu().float().numpy()`, and for the whole of it."""
+    node: ast.AST | None = site.node
+    while isinstance(node, ast.Call):
+        if last_name(node) == "numpy":
+            return True
+        outer = site.model.parent(node)
+        node = site.model.parent(outer) if isinstance(outer, ast.Attribute) else None
     return False
 
 

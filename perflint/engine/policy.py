@@ -27,7 +27,6 @@ _COPIES = "TPF109"
 """The rule about copies to the CPU."""
 _TO_GPU = "TPF201"
 """The rule about copies to the GPU."""
-_BULK_COPIES = frozenset({_COPIES, _TO_GPU, "TPF204"})
 _READS = frozenset({"TPF101", _COPIES})
 """Rules about reads of single values and copies to the CPU."""
 _TEXT = "TPF108"
@@ -208,8 +207,8 @@ def _of_a_program(finding: Finding, site: Site) -> Finding:
 
 
 def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
-    """A program that trains nothing copies data for its work: information."""
-    if finding.code in _BULK_COPIES and copies_for_evaluation(site):
+    """A program that trains nothing copies arrays for its work: information."""
+    if finding.code in (_COPIES, _TO_GPU) and copies_for_evaluation(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
@@ -291,11 +290,15 @@ def _beside_the_steps(finding: Finding, site: Site) -> Finding:
 
 
 def _is_step(model: Model, around: ast.AST) -> bool:
-    """True if a loop runs a model in each turn, beside its inner loops: tokens are proposed, then checked at once."""
+    """True if a loop runs a model in each turn, beside its inner loops, or trains.
+
+    Tokens are proposed, then checked at once. An epoch of reinforcement learning may have few steps.
+    """
     if not isinstance(around, (ast.For, ast.AsyncFor, ast.While)):
         return False
-    work = model.heat_map.work.of(around.body)
-    return work.runs or work.calls_run
+    work = model.heat_map.work
+    own = work.of(around.body)
+    return own.runs or own.calls_run or work.steps(around)
 
 
 @once_per_node
