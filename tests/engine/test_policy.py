@@ -106,6 +106,15 @@ def send(model: nn.Module, loader: DataLoader, path):
         print(kept, raw)
 
 
+def receive(rank, found):
+    count = torch.tensor([found.size(0) if rank == 0 else 0], device="cuda")
+    dist.broadcast(count, src=0)
+    loss = found.cuda().sum()
+    dist.broadcast(loss, src=0)
+    number = count.item()  # info
+    return number, loss.item()  # warning
+
+
 def stop(model: nn.Module, loader: DataLoader):
     for x in loader:
         done = model(x.cuda()).max() > 3

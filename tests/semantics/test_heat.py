@@ -1599,6 +1599,62 @@ class Net(nn.Module):
         return x.max().item()               # cold
 """
 
+FEW_TURNS = """
+def look(model: nn.Module, loader):
+    done = 0
+    for x in loader:
+        out = model(x)
+        out.sum().item()                # cold
+        done += 1
+        if done == 10:
+            break
+
+def look_at(model: nn.Module, loader):
+    for i, x in enumerate(loader):
+        if i >= 3:
+            break
+        model(x).sum().item()           # cold
+
+def run(model: nn.Module, loader):
+    for i, x in enumerate(loader):
+        model(x).sum().item()           # hot
+        if i == 1000:
+            break
+
+def until(model: nn.Module, loader, score):
+    for x in loader:
+        model(x).sum().item()           # hot
+        if score > 3:
+            break
+
+def fit(model: nn.Module, loader, optimizer):
+    for i, x in enumerate(loader):
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        loss.item()                     # hot
+        if i == 9:
+            break
+
+model = nn.Linear(3, 3)
+for i in range(10):
+    model(cuda).sum().item()            # cold
+for i in range(11):
+    model(cuda).sum().item()            # hot
+
+def called(model: nn.Module):
+    for i in range(10):
+        model(cuda).sum().item()        # hot
+
+def decode(model: nn.Module, n: int):
+    for i in range(n):
+        logits = model(cuda)            # hot
+        should_stop = logits.max() > 3
+        if should_stop or i > n:
+            logits.sum().item()         # cold
+            break
+"""
+
 ONE_TURN = """
 def first(model: nn.Module):
     for x in torch.utils.data.DataLoader(data):
@@ -1653,6 +1709,8 @@ class Hook:
         if not self.should_log:
             x.sum().item()                  # hot
         if self.should_stop(step):
+            x.sum().item()                  # cold
+        if self.should_step(step):
             x.sum().item()                  # hot
         if self.needs_save and x.sum().item() > 3:      # hot
             x.sum().item()                  # cold
@@ -1717,6 +1775,11 @@ def test_tensors_of_a_checkpoint_are_no_batches(case: Case) -> None:
 
 @table(NUMBERS)
 def test_numbers_that_are_mostly_finite(case: Case) -> None:
+    check(case)
+
+
+@table(FEW_TURNS)
+def test_loops_of_a_few_turns(case: Case) -> None:
     check(case)
 
 

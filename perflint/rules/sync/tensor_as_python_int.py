@@ -132,10 +132,21 @@ def _read(site: CallSite | SubscriptSite, node: ast.expr) -> Iterator[tuple[ast.
     value = site.value(node)
     if not isinstance(value, Tensor) or value.rank not in (0, None) or value.evidence is Evidence.USE:
         return
+    if _is_entry(node) and value.evidence < Evidence.ANNOTATION and value.kind is Kind.UNKNOWN:
+        # Of the results of a model, too, only some are tensors: `range(output["batch_size"])`.
+        return
     confidence = device_confidence(value)
     # A number is so much more likely here that a mere possibility of a device tensor says nothing.
     if confidence is not None and confidence is not Confidence.LOW:
         yield node, confidence
+
+
+def _is_entry(node: ast.expr) -> bool:
+    """True for `x.name` and `x["name"]`."""
+    if isinstance(node, ast.Attribute):
+        return True
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
 
 
 def _indexed(site: SubscriptSite) -> list[tuple[ast.expr, Confidence]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _COLLECTIVES = frozenset("all_reduce broadcast reduce".split())
 _TO_CPU = frozenset("cpu numpy tolist".split())
 """Methods that copy a tensor to the CPU."""
+_NUMBERS = frozenset("tensor empty zeros full LongTensor IntTensor".split())
+"""Functions that make a tensor of numbers."""
 _LONGEST_WAY = 3
 """Names and methods that a tensor passes before it is copied."""
 _MOST_CALLS = 4
@@ -30,12 +32,13 @@ class Demand:
     def __init__(self, model: Model) -> None:
         self._model: Model = weakref.proxy(model)
         self._shared: dict[ast.AST, list[tuple[int, set[str]]]] = {}
+        self._sent: dict[ast.AST, set[tuple[int, str]]] = {}
         self._results: dict[tuple[ast.AST, int], bool] = {}
         self._arrays: dict[ast.AST, bool] = {}
 
     def is_on_cpu(self, node: ast.expr) -> bool:
         """True if the CPU needs the value of a read or copy, so that only its time could change."""
-        if self._is_asked_for(node):
+        if self._is_asked_for(node) or self._is_sent(node):
             return True
         use = self._model.destinations.of(node)
         if use is Use.TEST:
@@ -109,6 +112,19 @@ class Demand:
             inner = outer
         return False
 
+    def _is_sent(self, node: ast.expr) -> bool:
+        """True for a number that another process sends: `n = torch.tensor([k])`, `broadcast(n, src=0)`, `n.item()`.
+
+        The tensor only carries it.
+        """
+        function, names = self._model.function(node), names_in(node)
+        if function is None:
+            return False
+        known = self._sent.get(function)
+        if known is None:
+            known = self._sent[function] = set(_sent_numbers(function))
+        return any(line < node.lineno and name in names for line, name in known)
+
     def _only_chooses(self, node: ast.expr) -> bool:
         """True if all tests of a value only replace it by a number: `if norm == inf: norm = -1`, as `torch.where` does.
 
@@ -143,6 +159,23 @@ class Demand:
             shared = [call for call in calls if last_name(call) in _COLLECTIVES]
             known = self._shared[function] = [(call.lineno, names_in(call.args[0])) for call in shared]
         return any(line < node.lineno and not names.isdisjoint(given) for line, given in known)
+
+
+def _sent_numbers(function: ast.AST) -> Iterator[tuple[int, str]]:
+    """The lines in which a function broadcasts tensors of a few numbers that it makes, with their names."""
+    made: set[str] = set()
+    for node in walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if any(isinstance(each, ast.Call) and last_name(each) in _NUMBERS for each in _choices(node.value)):
+                made.add(node.targets[0].id)
+    for node in walk(function):
+        if isinstance(node, ast.Call) and last_name(node) == "broadcast":
+            given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "tensor")]
+            yield from ((node.lineno, each.id) for each in given if isinstance(each, ast.Name) and each.id in made)
+
+
+def _choices(node: ast.expr) -> tuple[ast.expr, ...]:
+    return (node.body, node.orelse) if isinstance(node, ast.IfExp) else (node,)
 
 
 def _copies_to_array(method: ast.Attribute) -> bool:

@@ -17,8 +17,10 @@ from perflint.semantics.heat.guards import (
     finds_nothing,
     leaves,
     mends_place,
+    ranges_few,
     rarely,
     returns_kept,
+    turns_few,
     turns_once,
     warns,
 )
@@ -254,6 +256,8 @@ class HeatMap:
         work = self.work.of(loop.body)
         if isinstance(loop, ast.While):
             work = work | self.work.inside(loop.test)
+        if not work.steps and (turns_few(loop) or (around is Heat.COLD and ranges_few(loop))):
+            return Heat.COLD
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.work.is_over_batches(loop.iter):
             return Heat.HOT
         if not work.runs and not work.steps and self._goes_over_state(loop):

@@ -224,3 +224,15 @@ class Diffusion(torch.nn.Module):
 
     def forward(self, x: torch.Tensor, t):
         return x * self.alphas[t]
+
+
+def split(model: nn.Module, batch: dict):
+    output = model(batch)
+    rows = [output["logits"][i] for i in range(output["batch_size"])]
+    rows += [output["logits"][i] for i in range(output.count)]
+    return rows
+
+
+class Entries(nn.Module):
+    def forward(self, batch: dict[str, torch.Tensor]):
+        return torch.arange(batch["longest"])  # error: TPF119
