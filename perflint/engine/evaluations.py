@@ -9,7 +9,7 @@ from perflint.rules._places import loops_around
 from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, Site
-from perflint.semantics.structure import last_name
+from perflint.semantics.structure import last_name, names_in, walk
 from perflint.semantics.values import Instance
 
 _TRAINS = re.compile(r"\bbackward\b|optim|training_step|Trainer\b|\.fit\(")
@@ -30,8 +30,14 @@ def copies_for_evaluation(site: Site) -> bool:
 
 
 def copies_array(site: Site) -> bool:
-    """True if a call moves an array of NumPy to the GPU that its expression makes a tensor, and no object keeps it."""
-    return isinstance(site, CallSite) and _comes_from_array(site) and not isinstance(_target(site), ast.Attribute)
+    """True if a call moves an array of NumPy to the GPU that its expression makes a tensor.
+
+    Not if an object keeps the tensor, nor if the array is the same in each turn of a loop.
+    """
+    if not isinstance(site, CallSite) or not _comes_from_array(site) or isinstance(_target(site), ast.Attribute):
+        return False
+    loop = next(loops_around(site.model, site.node), None)
+    return loop is None or not names_in(site.node).isdisjoint(_bound_in(site.model, loop))
 
 
 def _comes_from_array(site: CallSite) -> bool:
@@ -63,6 +69,12 @@ def _target(site: CallSite) -> ast.expr | None:
         if isinstance(outer, ast.stmt):
             return outer.targets[0] if isinstance(outer, ast.Assign) else None
     return None
+
+
+@once_per_node
+def _bound_in(model: Model, loop: ast.AST) -> frozenset[str]:
+    """The names that a loop binds in each turn."""
+    return frozenset(node.id for node in walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 @once

@@ -504,6 +504,13 @@ class Schedule:
         return torch.from_numpy(image).permute(2, 0, 1)[None].cuda()  # info
 
 
+def turns(images, table):
+    for image in images:
+        array = image + 1
+        print(torch.from_numpy(array).cuda())  # info
+        print(torch.from_numpy(table).cuda())  # warning
+
+
 def moved(x: torch.Tensor):
     return x.cpu().cuda()  # warning
 
