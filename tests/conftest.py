@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command
+
+# Tests of the cache name a folder.
+os.environ["PERFLINT_NO_CACHE"] = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,14 +28,14 @@ LAYERS = (
     "cli",
 )
 """A module imports from its own layer and from those before it."""
-OUTSIDE = {"libcst", "perflint"}
+OUTSIDE = {"libcst", "perflint", "platformdirs"}
 """What may be imported besides the standard library, anywhere."""
 EXTRAS = {"integrations": {"flake8", "pygls", "lsprotocol", "pytest", "torch"}, "tracer": {"torch", "numpy"}}
 """What some layers may also import, because they run only where it is."""
 NEVER = ("libcst.metadata", "libcst.matchers", "libcst.codemod")
 """Each takes longer to import than most files take to check."""
 FACE = {
-    "callers": {"incoming"},
+    "callers": {"incoming", "kept", "summary"},
     "dataflow": {"definitions", "destinations", "origins", "reaching", "scope_flow"},
     "heat": {"heat_map", "reasons", "steps"},
     "regions": {"captured", "compile_calls", "compiled"},
@@ -45,6 +45,7 @@ FACE = {
 ORDER = {
     "facts": 1,
     "view": 2,
+    "changes": 2,
     "interpreter": 2,
     "callers": 3,
     "dataflow": 3,

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from perflint.cli import options
+from perflint.cli import means, options
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.file import merge
@@ -29,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_paths(parser)
     options.add_selection(parser)
     options.add_trace(parser)
+    means.add_arguments(parser)
     group = parser.add_argument_group("output")
     options.add_output(group)
     group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
@@ -76,10 +77,11 @@ def _check(
     _tell(Report(problems=found.problems), report, style)
     sys.stderr.write(options.notebooks_text(found, style))
     judge = evidence.judge if evidence is not None else None
-    checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge)
-    for source, part in checked if evidence is None else _by_cost(checked):
-        out.file(source, part)
-        _tell(part, report, style)
+    with means.means(arguments) as ways:
+        checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge, ways)
+        for source, part in checked if evidence is None else _by_cost(checked):
+            out.file(source, part)
+            _tell(part, report, style)
     if evidence is not None:
         sys.stdout.flush()
         sys.stderr.write(options.trace_warning(evidence, style))

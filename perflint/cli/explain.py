@@ -7,15 +7,19 @@ import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
+from pathlib import Path
 
-from perflint.cli import options
+from perflint.cli import means, options
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
+from perflint.engine.cache.caches import Caches
 from perflint.engine.explain import Explanation, explain
 from perflint.engine.projects import Projects
 from perflint.findings import Problem
 from perflint.output.explain import explanation_document, explanation_text
 from perflint.output.writer import message_text, problem_text
+from perflint.rules.registry import RuleSet
 from perflint.source.files import is_excluded
 from perflint.source.reading import Unreadable, read, read_standard_input
 from perflint.source.text import Source
@@ -29,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also say why each rule that looked at the line is silent")
     parser.add_argument("--stdin", action="store_true", help="read the text of FILE from standard input")
     options.add_selection(parser)
+    means.add_cache(parser)
     parser.add_argument(
         "--output-format", choices=["text", "json"], default="text", dest="written_as", help="(default: text)"
     )
@@ -40,7 +45,7 @@ def run(arguments: Namespace) -> int:
     """Explain. 0, or 2 where there is nothing to explain or a rule crashed."""
     path, line, column = _place(arguments.place)
     settings = options.settings(arguments, [path])
-    explanation = _explained(path, arguments.stdin, settings, line, column)
+    explanation = _explained(path, arguments.stdin, settings, line, column, means.cache_folder(arguments))
     style = options.style(arguments, sys.stderr)
     if isinstance(explanation, Problem):
         sys.stderr.write(problem_text(explanation, style))
@@ -69,7 +74,9 @@ def _place(text: str) -> tuple[str, int, int | None]:
     return found["path"], line, column
 
 
-def _explained(path: str, stdin: bool, settings: Settings, line: int, column: int | None) -> Explanation | Problem:
+def _explained(
+    path: str, stdin: bool, settings: Settings, line: int, column: int | None, cache: Path | None
+) -> Explanation | Problem:
     try:
         text = read_standard_input(path) if stdin else read(path)
     except Unreadable as error:
@@ -83,4 +90,10 @@ def _explained(path: str, stdin: bool, settings: Settings, line: int, column: in
         return Problem(path, f"syntax error: {error.msg}", help=help, line=error.lineno, column=error.offset)
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(path, f"cannot be parsed: {error or type(error).__name__}")
-    return explain(source, Projects(settings).of(path), settings, line, column)
+    projects = Projects(settings)
+    if cache is None:
+        return explain(source, projects.of(path), settings, line, column)
+    with closing(Caches(projects, settings, RuleSet(()), cache, {})) as caches:
+        # It has the calls of other files.
+        caches.of(path)
+        return explain(source, projects.of(path), settings, line, column)

@@ -10,14 +10,16 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perflint.cli import options
+from perflint.cli import means, options
 from perflint.config.errors import ConfigurationError
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
+from perflint.engine.cache.caches import Caches
 from perflint.engine.file import Judge, check_source
 from perflint.engine.fixing import fix_text
 from perflint.engine.projects import Projects
@@ -31,7 +33,7 @@ from perflint.output.terminal import Style
 from perflint.output.writer import message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.semantics.project import Project
-from perflint.source.files import STANDARD_INPUT, discover, is_excluded
+from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
 from perflint.source.reading import Text, Unreadable, read, read_standard_input
 from perflint.source.text import Source
 
@@ -44,6 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_paths(parser)
     options.add_selection(parser)
     options.add_trace(parser)
+    means.add_cache(parser)
     group = options.add_fixing(parser)
     group.add_argument(
         "--verify",
@@ -79,7 +82,7 @@ def run(arguments: Namespace) -> int:
     if paths == [STANDARD_INPUT]:
         job.standard_input(arguments.stdin_filename, arguments.force_exclude)
     else:
-        job.files(paths, arguments.force_exclude)
+        job.files(paths, arguments.force_exclude, means.cache_folder(arguments))
     sys.stdout.flush()
     if job.evidence is not None:
         sys.stderr.write(options.trace_warning(job.evidence, job.notes))
@@ -109,9 +112,10 @@ class _Job:
     printed: bool = False
     """True if a diff holds the fixes, and no file."""
     remaining: list[Finding] = field(default_factory=list)
+    caches: Caches | None = None
 
-    def files(self, paths: Sequence[str], force_exclude: bool) -> None:
-        """Fix files, or print what would change."""
+    def files(self, paths: Sequence[str], force_exclude: bool, cache: Path | None) -> None:
+        """Fix files, or print what would change. `cache` is the folder of the cache, if there is to be one."""
         found = discover(paths, self.settings, force_exclude)
         for folder in found.empty:
             help = "only *.py files that nothing excludes are looked for; name a file to fix it anyway"
@@ -120,6 +124,13 @@ class _Job:
             self.tell(problem)
         sys.stderr.write(options.notebooks_text(found, self.notes))
         projects = Projects(self.settings)
+        with ExitStack() as stack:
+            if cache is not None and self.evidence is None:
+                self.caches = Caches(projects, self.settings, self.rules, cache, {})
+                stack.enter_context(closing(self.caches))
+            self._each(found, projects)
+
+    def _each(self, found: Discovery, projects: Projects) -> None:
         for file in found.files:
             if file in found.outside:
                 message = f"{file} leads to {os.path.realpath(file)}, outside of the folder to fix: left as it is"
@@ -177,6 +188,8 @@ class _Job:
 
     def check(self, path: str, text: str, project: Project) -> Report:
         """The findings of `perflint check` in a text, with the fixes of those that the trace confirms."""
+        if self.caches is not None and project.base is None:
+            return self.caches.check(Source(path, text), project)
         judge = None if self.evidence is None else confirmed_by(self.evidence)
         return check_source(Source(path, text), project, self.rules, self.settings, judge=judge)
 

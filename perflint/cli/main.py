@@ -22,6 +22,7 @@ VERBS = {
     "rules": "list all rules",
     "trace": "run a program and record what its lines do to the GPU",
     "report": "show what traces say, as a page or for a trace viewer",
+    "clean": "remove the cache",
     "verify": "run a program with and without fixes, and keep those that are good",
 }
 """The verbs, which are modules of this package, and what each does."""

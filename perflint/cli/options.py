@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -70,8 +70,6 @@ def add_selection(parser: ArgumentParser) -> None:
         "--torch-version", type=_version, metavar="X.Y", help="the oldest torch that the code must run with"
     )
     group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
-    # Accepted for scripts that pass it: nothing is cached yet.
-    group.add_argument("--no-cache", action="store_true", help=SUPPRESS)
 
 
 def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:

@@ -39,11 +39,13 @@ def check_source(
     settings: Settings,
     noqa: bool = True,
     judge: Judge | None = None,
+    keep: Callable[[Report, Model], None] | None = None,
 ) -> Report:
     """The findings of the rules in a file by position, with errors of the file or of perflint.
 
     Never raises: a syntax error or a crash of a rule is a problem in the report. Without `noqa`,
-    comments of that name are left to the caller.
+    comments of that name are left to the caller. `keep` is given the report of a file without problems, and the
+    model that it rests on, before the model is closed.
     """
     report = Report()
     project.adopt(source)
@@ -69,6 +71,8 @@ def check_source(
             with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
                 model = model or Model(source, project)
                 report.findings = placed(report.findings, here.rules, model)
+        if keep is not None and model is not None and not report.problems:
+            keep(report, model)
     finally:
         if model is not None:
             model.close()

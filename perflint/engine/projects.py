@@ -30,22 +30,33 @@ class Projects:
         self._settings = settings
         self._known: dict[Path, Project] = {}
         self._roots: dict[Path, Path | None] = {}
+        self._marked: set[Path] = set()
 
     def of(self, path: str | Path) -> Project:
         """The project of a file, which need not exist."""
+        return self.at(self.top_of(path))
+
+    def top_of(self, path: str | Path) -> Path:
+        """The folder of the project of a file, which stands for the project."""
         folder = Path(path).absolute().parent
         if folder not in self._roots:
             self._roots[folder] = root_of(folder)
         root = self._roots[folder]
         # Without a marker, a folder may hold anything: the package around the file, and scripts and packages beside it.
         key = root or _top(folder)
-        if key not in self._known:
-            self._known[key] = Project(self._files(key, is_marked=root is not None), _MOST_FILES)
-        return self._known[key]
+        if root is not None:
+            self._marked.add(key)
+        return key
 
-    def _files(self, folder: Path, is_marked: bool) -> Iterator[Path]:
+    def at(self, top: Path) -> Project:
+        """The project of a folder that `top_of` gave."""
+        if top not in self._known:
+            self._known[top] = Project(self._files(top), _MOST_FILES)
+        return self._known[top]
+
+    def _files(self, folder: Path) -> Iterator[Path]:
         """The files of the project, found when they are asked for."""
-        if is_marked or os.path.isfile(folder / "__init__.py"):
+        if folder in self._marked or os.path.isfile(folder / "__init__.py"):
             yield from map(Path, below(str(folder), self._settings))
             return
         for path in _entries(folder):

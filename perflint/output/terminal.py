@@ -32,7 +32,6 @@ class Style:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
-
     def link(self, text: str, address: str | None) -> str:
         """A text that opens an address where the terminal shows links."""
         if not self._links or not address or not address.isascii() or not address.isprintable():

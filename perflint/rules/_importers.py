@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from perflint.rules._weights import downloads_weights, has_published_weights
+from perflint.rules._weights import DOWNLOADS, has_published_weights
 from perflint.semantics.model import Model
 from perflint.semantics.texts import FileText
 
@@ -24,4 +24,4 @@ def is_published(model: Model) -> bool:
     """True if a file's models come with published weights, by its own words or those of a file that imports it."""
     if has_published_weights(model):
         return True
-    return any(downloads_weights(model.view.text(file)) for file in model.view.around(model.module.name))
+    return any(model.view.finds(file.path, DOWNLOADS) for file in model.view.around(model.module.name))

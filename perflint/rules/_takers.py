@@ -32,7 +32,7 @@ def is_overridden(model: Model, cls: str, method: str) -> bool:
         return True
     defined = re.compile(rf"\bdef {re.escape(method)}\b")
     others = (file for file in model.view.matching(re.compile(_BASES % cls)) if file.path != model.module.path)
-    return any(defined.search(model.view.text(file)) for file in others)
+    return any(model.view.finds(file.path, defined) for file in others)
 
 
 def _takes(text: str, package: str, module: str, name: str) -> bool:

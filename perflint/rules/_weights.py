@@ -9,18 +9,14 @@ from perflint.semantics.model import Model
 _PUBLISHED = re.compile(
     r"pretrained|load_state_dict_from_url|model_zoo|hf_hub|\bhub\.load|WeightsEnum|model_urls", re.IGNORECASE
 )
-_DOWNLOADS = re.compile(r"load_state_dict_from_url|model_zoo|hf_hub_download|model_urls")
+DOWNLOADS = re.compile(r"load_state_dict_from_url|model_zoo|hf_hub_download|model_urls")
+"""Fetches weights for models, those of the file or those that it imports."""
 _LOADS = re.compile(r"load_state_dict|torch\.load\b|load_weights|safetensors")
 
 
 def has_published_weights(model: Model) -> bool:
     """True if a file's models come with weights that others trained, whose shapes are given."""
     return model.matches(_PUBLISHED)
-
-
-def downloads_weights(text: str) -> bool:
-    """True if a file fetches weights for models, its own or those that it imports."""
-    return _DOWNLOADS.search(text) is not None
 
 
 def loads_weights(model: Model) -> bool:

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from perflint.findings import Heat
 from perflint.semantics import nominate
 from perflint.semantics.callers.incoming import Callers, Chain
+from perflint.semantics.callers.kept import summaries
 from perflint.semantics.callers.outgoing import summarised
 from perflint.semantics.heat.heat_map import HeatMap
 from perflint.semantics.interpreter.analysis import analyse, parameters
@@ -20,13 +21,13 @@ from perflint.semantics.interpreter.frame import Budget, Frame
 from perflint.semantics.interpreter.lineage import is_module, lineage
 from perflint.semantics.memo import Memo, once, once_per_node
 from perflint.semantics.regions import compiled
-from perflint.semantics.regions.captured import Captures
+from perflint.semantics.regions.captured import CAPTURING, Captures
 from perflint.semantics.regions.compile_calls import is_skipped
 from perflint.semantics.regions.scripted import scripted_lines
 from perflint.semantics.structure import FunctionInfo, FunctionNode, walk
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.values import UNKNOWN, Function, Instance, Value
-from perflint.semantics.view import View, no_arguments
+from perflint.semantics.view import Record, View, no_arguments
 
 if TYPE_CHECKING:
     from perflint.semantics.callers.summary import Call, Summary
@@ -130,7 +131,7 @@ class Model:
         if self._calls is not CallsOf.PROJECT:
             return None
         project = self.view.project
-        return Callers(self.view, self.module, lambda path: project.summary(path, partial(_summary, project)))
+        return Callers(self.view, self.module, lambda path: summaries(project).of(project, path, _summary))
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""
@@ -143,6 +144,14 @@ class Model:
     def passed(self, call: ast.Call) -> tuple[Value, Arguments] | None:
         """The callee and the arguments of a call of the file, if the model is made to keep them."""
         return self._recorder.passed.get(call)
+
+    @property
+    def record(self) -> Record:
+        """The reads that the answers so far rest on."""
+        other: Model | None = self.memo.get(_for_any_caller)
+        if other is not None:
+            self.view.rests_on(other.view.record)
+        return self.view.record
 
     @property
     def for_any_caller(self) -> Model:
@@ -170,17 +179,25 @@ class Model:
 
     @cached_property
     def _compiled(self) -> Mapping[Place, Compiled]:
-        return compiled.compiled_functions(self.view, self.module, self._recorder, self.source.text)
+        if not (self.says("compile") and self.matches(compiled.COMPILES)):
+            return {}
+        return compiled.compiled_functions(self.view, self.module, self._recorder)
 
     def says(self, *words: str) -> bool:
         """True if the text of the file contains one of some words, as evidence about its code."""
-        return any(word in self.source.text for word in words)
+        return any(map(self._says, words))
+
+    def _says(self, word: str) -> bool:
+        known: bool | None = self.memo.get(word)
+        if known is None:
+            known = self.memo[word] = self.view.says(self.module, word)
+        return known
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
         """True if a regular expression matches somewhere in the text of the file."""
         known: bool | None = self.memo.get(pattern)
         if known is None:
-            known = self.memo[pattern] = pattern.search(self.source.text) is not None
+            known = self.memo[pattern] = self.view.matches(self.module, pattern)
         return known
 
     @property
@@ -251,7 +268,7 @@ class Model:
     @cached_property
     def captures(self) -> Captures:
         """The regions of the file that CUDA graphs record."""
-        return Captures(self.view, self.module, self._recorder, self.source.text)
+        return Captures(self.view, self.module, self._recorder, self.says(*CAPTURING))
 
     @cached_property
     def _scripted(self) -> tuple[range, ...]:

@@ -7,26 +7,24 @@ import itertools
 import os
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perflint.semantics.binders import imported, own_nodes
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
 from perflint.semantics.texts import FileText, Texts
+from perflint.source.comments import digest_of_code
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source, parse
-
-if TYPE_CHECKING:
-    from perflint.semantics.callers.summary import Summary
 
 _OUTSIDE = frozenset({"torch", "numpy", "pandas", "scipy", "PIL", "cv2"}) | sys.stdlib_module_names
 """Packages whose facts are data; their source is never read, even if it lies beside the project."""
 
 _TESTS = frozenset({"test", "tests"})
+_LITERALS = tuple(getattr(ast, name) for name in ("Constant", "JoinedStr", "TemplateStr") if hasattr(ast, name))
 _MOST_FOLDERS = 4
 """The folders above a script that are searched for what it imports."""
 _TEXT_IN_MEMORY = 5_000_000
@@ -66,6 +64,12 @@ class Module:
     def structure(self) -> Structure:
         """Functions, classes and parents."""
         return scan(self.tree)
+
+    @cached_property
+    def code(self) -> str:
+        """A digest of the text without comments. Equal digests mean equal trees, with all nodes at equal places."""
+        literals = (node for kind in _LITERALS for node in self.structure.nodes.get(kind, ()))
+        return digest_of_code(self.text, (node for node in literals if isinstance(node, ast.expr)))
 
     @cached_property
     def symbols(self) -> Symbols:
@@ -183,10 +187,12 @@ class Project:
     def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
         self._listing = files
         self._most = most
-        self._base: Project | None = None
+        self.base: Project | None = None
         """The project that this one is an overlay of: it lists the files and searches their texts."""
-        self._changed: Mapping[Path, str] = {}
-        self._summaries: dict[Path, Summary | None] = {}
+        self.changed: Mapping[Path, str] = {}
+        """The texts of the files that an overlay changes."""
+        self.summaries: object = None
+        """The summaries of the files, which `callers` keeps here."""
         self._parsed: OrderedDict[Path, Module | None] = OrderedDict()
         self._weight = 0
         self._is_file: dict[Path, bool] = {}
@@ -195,42 +201,41 @@ class Project:
     def overlay(self, texts: Mapping[Path, str]) -> Project:
         """The same project with other texts for some files; the parsed trees of the other files are shared."""
         other = Project()
-        other._base = self._base or self
-        other._changed = {**self._changed, **{path.absolute(): text for path, text in texts.items()}}
-        other._is_file = {**self._is_file, **dict.fromkeys(other._changed, True)}
-        other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other._changed)
+        other.base = self.base or self
+        other.changed = {**self.changed, **{path.absolute(): text for path, text in texts.items()}}
+        other._is_file = {**self._is_file, **dict.fromkeys(other.changed, True)}
+        other._parsed = OrderedDict((path, file) for path, file in self._parsed.items() if path not in other.changed)
         other._weight = sum(_weight(file) for file in other._parsed.values())
         return other
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The absolute paths of the files of the project, sorted."""
-        if self._base is not None:
-            return self._base.files
+        if self.base is not None:
+            return self.base.files
         return tuple(sorted({path.absolute() for path in itertools.islice(self._listing, self._most)}))
 
     @property
     def is_whole(self) -> bool:
         """True if the listed files are all that there are; if not, an unlisted file may use anything."""
-        if self._base is not None:
-            return self._base.is_whole
+        if self.base is not None:
+            return self.base.is_whole
         return self._most is None or len(self.files) < self._most
 
     @cached_property
     def texts(self) -> Texts:
         """The texts of the files, to be searched without parsing them."""
-        if self._base is not None:
-            return self._base.texts.overlay(self._text_of(path, text) for path, text in self._changed.items())
+        if self.base is not None:
+            return self.base.texts.overlay(self._text_of(path, text) for path, text in self.changed.items())
         return Texts([self._text_of(path) for path in self.files])
 
-    def summary(self, path: Path, make: Callable[[Path], Summary | None]) -> Summary | None:
-        """The summary of a file, made on first use. It follows from the texts alone, so all runs share it."""
-        if path not in self._summaries:
-            known = None if self._base is None else self._base._summaries.get(path)
-            if known is None or not known.record.holds_for(self, self._changed):
-                known = make(path)
-            self._summaries[path] = known
-        return self._summaries[path]
+    def file_text(self, path: Path) -> FileText | None:
+        """The text of a file of the project; None for other files."""
+        if not self.lists(path):
+            return None
+        # Without the texts of all files, if nothing has asked for these.
+        known = self.texts.file(path) if "texts" in self.__dict__ else None
+        return known or self._text_of(path, self.changed.get(path))
 
     def adopt(self, source: Source) -> None:
         """Let a file that was imported before it is checked share the tree made then."""
@@ -245,7 +250,7 @@ class Project:
         if known is not None and known.tree is source.tree:
             return known
         module = Module(self.name_of(path), path, self.root_of(path), source.text, source.tree)
-        if self._changed.get(path, source.text) == source.text:
+        if self.changed.get(path, source.text) == source.text:
             self._keep(path, module)
         return module
 
@@ -256,7 +261,7 @@ class Project:
             return self._parsed[path]
         module: Module | None = None
         try:
-            changed = self._changed.get(path)
+            changed = self.changed.get(path)
             text = read(str(path)).text if changed is None else changed
             module = Module(self.name_of(path), path, self.root_of(path), text, parse(text))
         except (Unreadable, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -301,7 +306,7 @@ class Project:
 
     @cached_property
     def _listed(self) -> frozenset[Path]:
-        return frozenset(self.files) if self._base is None else self._base._listed | self._changed.keys()
+        return frozenset(self.files) if self.base is None else self.base._listed | self.changed.keys()
 
     def is_file(self, path: Path) -> bool:
         """True if a file exists, as far as the project has looked."""

@@ -6,6 +6,7 @@ overlay asks only the texts that it changes.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -18,6 +19,8 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<modules>[^\n#]+))"
 )
 _FIRST_NAME = r"\s*([\w.]+)"
+_CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
+"""A class with bases."""
 _QUOTED = r"[\"']((?:\w++\.)++\w++)[\"']"
 """`patch("package.module.name")`."""
 
@@ -51,6 +54,18 @@ class FileText:
         """The full names that it imports: modules, and `module.name` for each name."""
         return frozenset(imported(self.text, self.package))
 
+    @cached_property
+    def last_names(self) -> frozenset[str]:
+        """The last two parts of each full name that it imports or has in quotes."""
+        names = (*self.imports, *re.findall(_QUOTED, self.text))
+        return frozenset(part for name in names for part in name.split(".")[-2:])
+
+    @cached_property
+    def outline(self) -> str:
+        """A digest of the name of the module and of all names that the file imports."""
+        names = "\n".join([self.name, *sorted(self.imports)])
+        return hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
     def mentions(self, word: str) -> bool:
         """True if a word occurs in the text."""
         return word in self.text and re.search(rf"\b{re.escape(word)}\b", self.text) is not None
@@ -75,6 +90,14 @@ class Texts:
         files = {file.path: file for file in self.files}
         files.update((file.path, file) for file in changed)
         return Texts(files.values())
+
+    def load(self) -> None:
+        """Read all files and their imports now."""
+        _ = self._exact, self._below
+
+    def file(self, path: Path) -> FileText | None:
+        """One of the files by its path."""
+        return self._by_path.get(path)
 
     def matching(self, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files in which a regular expression matches somewhere."""
@@ -113,20 +136,36 @@ class Texts:
             found.update((file.path, file) for file in self._exact.get(package, ()))
         return tuple(file for _, file in sorted(found.items()) if file.name != module)
 
-    def beside(self, path: str, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
-        """The files that may run in one process with a file and in which a pattern matches.
+    def together(self, path: str) -> tuple[FileText, ...]:
+        """The files that may run in one process with a file.
 
         These are the file, the files that import it, also through others, and all that these files import.
         """
-        matching = self.matching(pattern)
-        if not matching:
-            return ()
-        together = self._beside(Path(path))
-        return tuple(file for file in matching if file.path in together)
+        own = self._by_path.get(Path(path))
+        above = _closure(() if own is None else (own,), self._importing)
+        return tuple(sorted(_closure(above, self._imported), key=lambda file: file.path))
 
-    def _beside(self, path: Path) -> set[Path]:
-        above = _closure((file for file in self.files if file.path == path), self._importing)
-        return {file.path for file in _closure(above, self._imported)}
+    def length(self, path: Path) -> int:
+        """The number of lines of a file; 0 if it is not one of these files."""
+        return self._text(path).count("\n")
+
+    def contains(self, path: Path, word: str) -> bool:
+        """True if the text of a file contains a word, or a longer one with it."""
+        return word in self._text(path)
+
+    def finds(self, path: Path, pattern: re.Pattern[str]) -> bool:
+        """True if a regular expression matches somewhere in the text of a file."""
+        file = self.file(path)
+        return file is not None and file.matches(pattern)
+
+    def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The classes of a file that have bases, with the words among these."""
+        found = re.findall(_CLASS, self._text(path))
+        return tuple((name, tuple(dict.fromkeys(re.findall(r"\w+", bases)))) for name, bases in found)
+
+    def _text(self, path: Path) -> str:
+        file = self.file(path)
+        return "" if file is None else file.text
 
     def _importing(self, file: FileText) -> Iterator[FileText]:
         yield from self._below.get(file.name, ())
@@ -139,6 +178,10 @@ class Texts:
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
         return self._last.get(module, ())
+
+    @cached_property
+    def _by_path(self) -> dict[Path, FileText]:
+        return {file.path: file for file in self.files}
 
     @cached_property
     def _named(self) -> dict[str, tuple[FileText, ...]]:
@@ -158,12 +201,7 @@ class Texts:
     @cached_property
     def _last(self) -> dict[str, tuple[FileText, ...]]:
         """The files by the last two parts of the names that they import or have in quotes."""
-        return _by(
-            (part, file)
-            for file in self.files
-            for name in (*file.imports, *re.findall(_QUOTED, file.text))
-            for part in name.split(".")[-2:]
-        )
+        return _by((name, file) for file in self.files for name in file.last_names)
 
 
 def _by(pairs: Iterable[tuple[str, FileText]]) -> dict[str, tuple[FileText, ...]]:

@@ -7,15 +7,16 @@ not on earlier checks. Everything that it takes from other files goes through he
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 from perflint.frozen import dataclass
 from perflint.semantics.facts.arguments import Arguments
 from perflint.semantics.interpreter.memory import Memory, ModuleState
 from perflint.semantics.project import Module, Project
 from perflint.semantics.structure import FunctionInfo
-from perflint.semantics.texts import FileText
+from perflint.semantics.texts import FileText, Texts
 from perflint.source.text import Source
 
 
@@ -26,25 +27,32 @@ def no_arguments(module: Module, info: FunctionInfo) -> list[Arguments]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about the texts of all files: the name of a method of `Texts`, and its arguments."""
+    """A question about the texts of the files: the name of a method of `Texts`, and its arguments."""
 
     asks: str
-    arguments: tuple[str | re.Pattern[str], ...]
+    arguments: tuple[str | Path | re.Pattern[str], ...]
+
+    @property
+    def is_of_one_file(self) -> bool:
+        """True if the answer depends on the text of one file, the first argument."""
+        return isinstance(self.arguments[0], Path)
+
+    def answer(self, texts: Texts) -> object:
+        """The answer, with the paths of files in place of the files."""
+        found = getattr(texts, self.asks)(*self.arguments)
+        return found if self.is_of_one_file else tuple(file.path for file in found)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The reads of a run: the files whose contents it depends on, and the questions about all files."""
+    """The reads of a run, which its results depend on."""
 
-    paths: frozenset[Path]
-    questions: Mapping[Question, tuple[Path, ...]]
-
-    def holds_for(self, project: Project, changed: Collection[Path]) -> bool:
-        """True if a run over a project in which some files have changed would read the same."""
-        return self.paths.isdisjoint(changed) and all(
-            tuple(file.path for file in getattr(project.texts, question.asks)(*question.arguments)) == answer
-            for question, answer in self.questions.items()
-        )
+    code: frozenset[Path]
+    """The files that it parsed, and those that it looked for and that do not exist."""
+    texts: frozenset[Path]
+    """The files whose whole text counts, comments too."""
+    questions: Mapping[Question, object]
+    """The questions that it asked, with their answers."""
 
 
 class View:
@@ -55,10 +63,10 @@ class View:
         self.memory = Memory()
         self.reads: dict[Path, Module | None] = {}
         """The other files whose contents the answers depend on; None for files that do not exist or do not parse."""
-        self.texts: dict[Path, str] = {}
+        self.texts: set[Path] = set()
         """The other files whose texts were searched."""
-        self.questions: dict[Question, tuple[Path, ...]] = {}
-        """The questions about all files that the answers depend on, with the files that were the answer."""
+        self.questions: dict[Question, object] = {}
+        """The questions about texts that the answers depend on, with the answers to them."""
         self.outside: Callable[[Module, FunctionInfo], list[Arguments]] = no_arguments
         """Gives the arguments that other files pass to a function of the file that is checked."""
         self.is_informed = False
@@ -118,12 +126,13 @@ class View:
     @property
     def record(self) -> Record:
         """The reads of the run, and of those whose results it uses."""
-        paths = {*self.reads, *self.texts, *self._entered}
-        questions = dict(self.questions)
+        code, texts = {*self.reads, *self._entered}, set(self.texts)
+        questions: dict[Question, object] = {}
         for other in self.records:
-            paths |= other.paths
+            code |= other.code
+            texts |= other.texts
             questions.update(other.questions)
-        return Record(frozenset(paths), questions)
+        return Record(frozenset(code), frozenset(texts), questions | self.questions)
 
     def passed_to(self, module: Module, info: FunctionInfo) -> list[Arguments]:
         """The arguments that other files pass to a method that sets attributes."""
@@ -167,7 +176,9 @@ class View:
 
     def beside(self, module: Module, pattern: re.Pattern[str]) -> tuple[FileText, ...]:
         """The files that may run in one process with a module, and in which a regular expression matches."""
-        return self._ask(self.project.texts.beside, str(module.path), pattern)
+        matching = self.matching(pattern)
+        together = {file.path for file in self._ask(self.project.texts.together, str(module.path))} if matching else ()
+        return tuple(file for file in matching if file.path in together)
 
     def naming(self, module: str) -> tuple[FileText, ...]:
         """The files that import a module or a package with this last part of its name, or have it in quotes."""
@@ -175,8 +186,39 @@ class View:
 
     def text(self, file: FileText) -> str:
         """The text of a file that was the answer to a question."""
-        self.texts[file.path] = file.text
+        self.texts.add(file.path)
         return file.text
+
+    def says(self, module: Module, word: str) -> bool:
+        """True if the text of the file that is checked contains a word, or a longer one with it."""
+        found = self.questions[Question("contains", (module.path, word))] = word in module.text
+        return found
+
+    def matches(self, module: Module, pattern: re.Pattern[str]) -> bool:
+        """True if a regular expression matches somewhere in the text of the file that is checked."""
+        found = self.questions[Question("finds", (module.path, pattern))] = pattern.search(module.text) is not None
+        return found
+
+    def length(self, path: Path) -> int:
+        """The number of lines of a file."""
+        return cast(int, self._answer(Question("length", (path,))))
+
+    def mentions(self, path: Path, word: str) -> bool:
+        """True if the text of a file contains a word, or a longer one with it."""
+        return cast(bool, self._answer(Question("contains", (path, word))))
+
+    def finds(self, path: Path, pattern: re.Pattern[str]) -> bool:
+        """True if a regular expression matches somewhere in the text of a file."""
+        return cast(bool, self._answer(Question("finds", (path, pattern))))
+
+    def bases(self, path: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The classes of a file that have bases, with the words among these."""
+        return cast(tuple[tuple[str, tuple[str, ...]], ...], self._answer(Question("bases", (path,))))
+
+    def _answer(self, question: Question) -> object:
+        if question not in self.questions:
+            self.questions[question] = question.answer(self.project.texts)
+        return self.questions[question]
 
     def _ask(
         self, method: Callable[..., tuple[FileText, ...]], *arguments: str | re.Pattern[str]

@@ -241,10 +241,24 @@ def test_colours(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" not in perflint("check", "a.py").out
 
 
-def test_no_cache_is_accepted_and_honest(perflint: Command) -> None:
-    perflint.write("a.py", CLEAN)
-    assert perflint("check", "a.py", "--no-cache").code == 0
-    assert "cache" not in perflint("check", "--help").out
+def test_the_cache(perflint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    perflint.write("src/a.py", BAD)
+    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.setenv("PERFLINT_CACHE_DIR", str(tmp_path / "cache"))
+    plain = perflint("check", "src", "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    for verb in (("check", "src"), ("fix", "src"), ("explain", "src/a.py:1"), ("check", "src")):
+        perflint(*verb)
+    assert len(list((tmp_path / "cache").glob("*/*.sqlite"))) == 1
+    assert perflint("check", "src") == plain
+    assert "removed the results of 1 project" in perflint("clean").err
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many", "9999"])
+def test_a_number_of_processes_that_is_none(jobs: str, perflint: Command) -> None:
+    ran = perflint("check", "--jobs", jobs)
+    assert ran.code == 2 and "number of processes" in ran.err
 
 
 def test_an_empty_selection_is_not_silent(perflint: Command) -> None:

@@ -40,11 +40,16 @@ def test_importers_also_through_other_modules(tmp_path: Path) -> None:
 
 
 def test_files_of_one_process(tmp_path: Path) -> None:
-    texts, switch = project_of(tmp_path).texts, re.compile("SWITCH")
-    assert names(texts.matching(switch)) == ["other", "settings"]
+    project, switch = project_of(tmp_path), re.compile("SWITCH")
+    assert names(project.texts.matching(switch)) == ["other", "settings"]
+
+    def beside(path: Path) -> list[str]:
+        model = Model(Source(str(path), path.read_text()), project)
+        return names(model.view.beside(model.module, switch))
+
     # train.py imports both; nothing imports other.py.
-    assert names(texts.beside(str(tmp_path / "net" / "ops.py"), switch)) == ["settings"]
-    assert names(texts.beside(str(tmp_path / "other.py"), switch)) == ["other"]
+    assert beside(tmp_path / "net" / "ops.py") == ["settings"]
+    assert beside(tmp_path / "other.py") == ["other"]
 
 
 def test_an_overlay_answers_for_its_texts_and_leaves_the_project_as_it_is(tmp_path: Path) -> None:

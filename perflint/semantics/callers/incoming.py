@@ -14,7 +14,7 @@ from perflint.semantics.callers.uses import (
     is_given_away,
     may_read_method,
     only_calls,
-    reads_by_name,
+    reading_by_name,
     reads_itself_by_name,
 )
 from perflint.semantics.facts.arguments import Arguments
@@ -151,7 +151,8 @@ class Callers:
             return True
         last = module.name.rpartition(".")[2]
         around = (file for file in self._view.around(module.name) if not is_test_path(file.path))
-        return any(reads_by_name(self._view.text(file), last) for file in around)
+        pattern = reading_by_name(last)
+        return any(self._view.mentions(file.path, last) and self._view.finds(file.path, pattern) for file in around)
 
     def _is_exported(self, function: FunctionKey) -> bool:
         """True if a package takes a function over for its users."""

@@ -6,7 +6,6 @@ project stays cheap. They do not depend on which function is asked about, nor wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +18,13 @@ from perflint.semantics.view import View
 
 _DEEPEST = 4
 """Files that import each other in a row."""
-_TEXT_PER_CHARACTER = 3
-_LEAST_TEXT = 60_000
-"""Characters of other files that are run for a file: for each of its own, and at least."""
+_LINES_PER_LINE = 3
+_LEAST_LINES = 1_500
+"""Lines of other files that are run for a file: for each of its own, and at least."""
 _MOST_FOLDERS = 4
 """The names of a module, each with one folder more."""
 _MOST_DERIVED = 64
 """The classes that derive from one class, and are looked at."""
-_CLASS = r"\bclass\s+(\w+)\s*\(([^)]{1,300})"
-"""A class with bases, in a text."""
 
 
 class Reach:
@@ -36,7 +33,7 @@ class Reach:
     def __init__(self, view: View, module: Module) -> None:
         self._view = view
         self._module = module
-        self._files: dict[Path, FileText] = {}
+        self._files: set[Path] = set()
         """The files that are asked, without the file itself."""
         self._bases: dict[Path, dict[str, list[str]]] = {}
         self._families: dict[tuple[Path, str], tuple[tuple[Path, str], ...]] = {}
@@ -47,7 +44,7 @@ class Reach:
 
     def mentions(self, path: Path, word: str) -> bool:
         """False if a file that is asked does not contain a word."""
-        return path not in self._files or word in self._text(path)
+        return path not in self._files or self._view.mentions(path, word)
 
     def places(self, key: FunctionKey) -> Iterator[tuple[Path, str]]:
         """The files that may call a function, with the word by which they do: its own file, and those that import it.
@@ -81,21 +78,15 @@ class Reach:
         known = self._bases.get(path)
         if known is None:
             known = self._bases[path] = {}
-            for name, bases in re.findall(_CLASS, self._text(path)):
-                for word in dict.fromkeys(re.findall(r"\w+", bases)):
+            for name, bases in self._view.bases(path):
+                for word in bases:
                     known.setdefault(word, []).append(name)
         return known
-
-    def _text(self, path: Path) -> str:
-        """The text of a file that is asked."""
-        file = self._files.get(path)
-        module = self._view.peek(path) if file is None else None
-        return self._view.text(file) if file is not None else "" if module is None else module.text
 
     @cached_property
     def _reached(self) -> dict[Path, tuple[Path, ...]]:
         """The importers of the file, and those of each of them in turn."""
-        left = max(_LEAST_TEXT, _TEXT_PER_CHARACTER * len(self._module.text))
+        left = max(_LEAST_LINES, _LINES_PER_LINE * self._module.text.count("\n"))
         found: dict[Path, tuple[Path, ...]] = {}
         level = [self._module.path]
         for _ in range(_DEEPEST):
@@ -104,10 +95,11 @@ class Reach:
                 kept: list[Path] = []
                 for file in self._candidates(path):
                     if file.path not in self._files and file.path != self._module.path:
-                        if len(file.text) > left:
+                        length = self._view.length(file.path)
+                        if length > left:
                             continue
-                        left -= len(file.text)
-                        self._files[file.path] = file
+                        left -= length
+                        self._files.add(file.path)
                         following.append(file.path)
                     kept.append(file.path)
                 found[path] = tuple(kept)

@@ -62,11 +62,9 @@ def reads_itself_by_name(module: Module) -> bool:
     return any(isinstance(call, ast.Call) and not call.args and last_name(call) in _BY_NAME for call in calls)
 
 
-def reads_by_name(text: str, module: str) -> bool:
-    """True if a text reads functions of a module, by the last part of its name, by names that only a run knows:
+def reading_by_name(module: str) -> re.Pattern[str]:
+    """Finds reads of functions of a module, by the last part of its name, by names that only a run knows:
     `getattr(ops, name)`, `ops.__dict__`.
     """
-    if module not in text:
-        return False
     path = rf"(?:\w+\.)*{re.escape(module)}"
-    return re.search(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__", text) is not None
+    return re.compile(rf"\b(?:{'|'.join(sorted(_BY_NAME))})\(\s*{path}\b|\b{path}\.__dict__")

@@ -25,7 +25,7 @@ GRAPHED = frozenset({"torch.cuda.make_graphed_callables", "torch.cuda.graphs.mak
 _BEGIN, _END = "torch.cuda.CUDAGraph.capture_begin", "torch.cuda.CUDAGraph.capture_end"
 _DEEPEST = 4
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_WORDS = ("cuda.graph", "make_graphed_callables", "capture_begin")
+CAPTURING = ("cuda.graph", "make_graphed_callables", "capture_begin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Capture:
 class Captures:
     """The captured regions of one file."""
 
-    def __init__(self, view: View, module: Module, recorder: Recorder, text: str) -> None:
+    def __init__(self, view: View, module: Module, recorder: Recorder, captures: bool) -> None:
         self.blocks: list[Capture] = []
         self.functions: dict[Place, Capture] = {}
         self._module, self._recorder = module, recorder
         self._statements: dict[ast.stmt, Capture] = {}
-        if not any(word in text for word in _WORDS):
+        if not captures:
             return
         for node in module.structure.nodes.get(ast.With, ()):
             assert isinstance(node, ast.With)

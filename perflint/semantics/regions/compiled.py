@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from perflint.semantics.project import Module
     from perflint.semantics.view import View
 
-_COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
+COMPILES = re.compile(r"torch\.compile\b|from torch import [^\n]*\bcompile\b|\b(?!re\b|regex\b)\w+\.compile\(")
+"""The words of a file that may compile something."""
 _DEEPEST = 6
 """Calls between a function that is compiled and one that it is known to run."""
 
@@ -38,10 +39,8 @@ class Compiled:
     """True if a loop, or a `try`, of a compiled function calls it."""
 
 
-def compiled_functions(view: View, module: Module, recorder: Recorder, text: str) -> Mapping[Place, Compiled]:
-    """The compiled functions of a file with this text, by place."""
-    if not compiles(text):
-        return {}
+def compiled_functions(view: View, module: Module, recorder: Recorder) -> Mapping[Place, Compiled]:
+    """The compiled functions of a file, by place."""
     calls = calls_of(view, module, recorder)
     roots = [(place, Compiled(options)) for place, options in calls.roots]
     # Calls that allow graph breaks come first, before those with `fullgraph=True`.
@@ -62,8 +61,3 @@ def compiled_functions(view: View, module: Module, recorder: Recorder, text: str
                 inner = replace(compiled, depth=compiled.depth + 1, in_loop=compiled.in_loop or callee.in_loop)
                 queue.append((callee.place, inner))
     return found
-
-
-def compiles(text: str) -> bool:
-    """True if a file may compile something, by its words."""
-    return "compile" in text and "torch" in text and _COMPILES.search(text) is not None

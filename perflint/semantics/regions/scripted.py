@@ -36,7 +36,7 @@ def scripted_lines(model: Model) -> tuple[range, ...]:
     """The lines of the functions that TorchScript may compile."""
     by_jit, by_script = ({file.path for file in model.view.matching(each)} for each in (_BY_JIT, _BY_SCRIPT))
     others = frozenset(by_jit & by_script) - {model.module.path}
-    if not others and not _WORDS.search(model.source.text):
+    if not others and not model.matches(_WORDS):
         return ()
     return tuple(
         range(info.node.lineno, (info.node.end_lineno or info.node.lineno) + 1)

@@ -212,7 +212,7 @@ def test_the_calls_are_shown(tmp_path: Path) -> None:
     chain = model.chain(info)
     assert chain is not None
     assert chain.places(tmp_path / "nets" / "ops.py") == ["use.py:3", "train.py:8"]
-    assert {path.name for path in model.view.record.paths} >= {"use.py", "train.py"}
+    assert {path.name for path in model.view.record.code} >= {"use.py", "train.py"}
 
 
 def test_an_overlay_has_summaries_of_its_own(tmp_path: Path) -> None:

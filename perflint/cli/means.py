@@ -1,0 +1,111 @@
+"""Options about the time that a run takes: the cache, worker processes, and the line that shows progress."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perflint.engine.files import Means
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
+
+_SILENT = 1.0
+"""Seconds of a run that needs no line of progress."""
+_INTERVAL = 0.2
+
+
+def add_cache(parser: ArgumentParser) -> _ArgumentGroup:
+    """The options about the cache; the group, for more."""
+    group = parser.add_argument_group("time")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument(
+        "--cache-dir", metavar="DIR", help="the folder of the cache (default: PERFLINT_CACHE_DIR, or the user's)"
+    )
+    return group
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options about the cache and processes."""
+    group = add_cache(parser)
+    group.add_argument(
+        "--jobs",
+        "-j",
+        type=_jobs,
+        default=None,
+        metavar="N",
+        help="processes that check files (default: one for each processor, if there is enough to do)",
+    )
+
+
+def cache_folder(arguments: Namespace) -> Path | None:
+    """The folder of the cache; None if there is to be none."""
+    if arguments.no_cache or os.environ.get("PERFLINT_NO_CACHE"):
+        return None
+    from perflint.engine.cache.places import default_folder
+
+    return Path(arguments.cache_dir) if arguments.cache_dir else default_folder()
+
+
+@contextmanager
+def means(arguments: Namespace) -> Iterator[Means]:
+    """The means of a run. A line of progress is shown on a terminal, and removed at the end."""
+    line = Progress() if sys.stderr.isatty() and not sys.stdout.isatty() else None
+    try:
+        jobs = arguments.jobs or _processors()
+        yield Means(cache_folder(arguments), jobs, line.show if line is not None else None)
+    finally:
+        if line is not None:
+            line.clear()
+
+
+class Progress:
+    """One line on standard error that says how much is left."""
+
+    def __init__(self) -> None:
+        self._began = self._shown = time.monotonic()
+        self._is_shown = False
+
+    def show(self, done: int, size: int) -> None:
+        """Write the line anew, but not too often."""
+        now = time.monotonic()
+        spent = now - self._began
+        if spent < _SILENT or now - self._shown < _INTERVAL or not done:
+            return
+        left = spent * (size - done) / done
+        self._write(f"perflint: {done * 100 // size} % checked, about {_duration(left)} left")
+        self._shown = now
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        # To the start of the line, and clear it.
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+        self._is_shown = bool(text)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _jobs(text: str) -> int:
+    if text == "auto":
+        return _processors()
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise ArgumentTypeError(f"`{text}` is no number of processes: write 1 to 1024, or auto")
+    return int(text)

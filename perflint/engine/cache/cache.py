@@ -1,0 +1,202 @@
+"""The results about the files of one project that outlive the process.
+
+They rest on the texts on the disk, on perflint itself and on the settings. A damaged or busy cache costs time and
+changes nothing: results are then made anew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from perflint.engine.cache.files import MISSING, Stamp, digest_of, stamp_of
+from perflint.engine.cache.pickles import Damaged, dumped, loaded
+from perflint.engine.cache.places import prepare
+from perflint.engine.cache.store import Row, Store
+from perflint.engine.cache.upkeep import bring_up
+from perflint.findings import Report
+from perflint.frozen import dataclass
+from perflint.semantics.callers.kept import summaries
+from perflint.semantics.callers.summary import Summary
+from perflint.semantics.project import Project
+from perflint.semantics.view import Record
+
+_SUMMARY = b"summary"
+_TOGETHER = 200
+"""Results that are written in one transaction."""
+_NO_RECORD = Record(frozenset(), frozenset(), {})
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A cache that was brought up to date, for other processes to open."""
+
+    file: Path
+    number: int
+
+
+def opened(file: Path, project: Project) -> Cache | None:
+    """The cache of a project, brought up to the present state of its files; None if there can be none."""
+    store: Store | None = None
+    try:
+        prepare(file)
+        store = Store(file)
+        bring_up(store, project)
+        return Cache(store, project)
+    except (OSError, sqlite3.Error, ValueError) as error:
+        _abandon(store, file, error)
+        return None
+
+
+def joined(handle: Handle, project: Project) -> Cache | None:
+    """The cache that another process has brought up to date."""
+    try:
+        return Cache(Store(handle.file, handle.number), project)
+    except (OSError, sqlite3.Error):
+        return None
+
+
+class Cache:
+    """The results about the files of one project; it is the store of the project's summaries."""
+
+    def __init__(self, store: Store, project: Project) -> None:
+        self._store: Store | None = store
+        self._project = project
+        self._began = time.time_ns()
+        self._stamps: dict[str, Stamp] = {row.path: row.stamp for row in store.rows()}
+        self._same: dict[str, bool] = {}
+        self._waiting: list[Callable[[Store], None]] = []
+        summaries(project).store = self
+
+    @property
+    def handle(self) -> Handle | None:
+        """Opens the cache in another process; None if the cache is damaged."""
+        return None if self._store is None else Handle(self._store.file, self._store.number)
+
+    def report(self, path: Path, key: bytes) -> Report | None:
+        """The report of a file, made with the settings of a key; None if the file has changed meanwhile."""
+        if not self._was_same(str(path)):
+            return None
+        data = self._guarded(lambda store: store.find(path, key))
+        found = None if data is None else self._read(data)
+        return found if isinstance(found, Report) else None
+
+    def keep_report(self, path: Path, key: bytes, report: Report, record: Record, code: str) -> None:
+        """Add the report of a file; `code` is the digest of its code."""
+        content = dumped(report)
+        # Comments may suppress findings.
+        record = replace(record, texts=record.texts | {path})
+        file = self._project.file_text(path)
+
+        def write(store: Store) -> None:
+            if self._is_still(record):
+                store.add(path, key, content, record, self._row)
+                store.describe(path, code, None if file is None else file.outline)
+
+        self._later(write)
+
+    def find(self, path: Path) -> Summary | None:
+        """The summary of a file."""
+        data = self._guarded(lambda store: store.find(path, _SUMMARY))
+        found = None if data is None else self._read(data)
+        if not isinstance(found, Summary):
+            return None
+        record = self._guarded(lambda store: store.record(path, _SUMMARY))
+        return None if record is None else replace(found, record=record)
+
+    def keep(self, summary: Summary) -> None:
+        """Add a summary."""
+        try:
+            content = dumped(replace(summary, record=_NO_RECORD))
+        except RecursionError:
+            return
+
+        def write(store: Store) -> None:
+            if self._is_still(summary.record):
+                store.add(summary.path, _SUMMARY, content, summary.record, self._row)
+
+        self._later(write)
+
+    def flush(self) -> None:
+        """Write what was added."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+
+        self._same.clear()
+
+        def write(store: Store) -> None:
+            with store.writing() as is_current:
+                for each in waiting if is_current else ():
+                    each(store)
+
+        self._guarded(write)
+
+    def close(self) -> None:
+        """Write what was added, and close the file."""
+        self.flush()
+        summaries(self._project).store = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def _later(self, write: Callable[[Store], None]) -> None:
+        self._waiting.append(write)
+        if len(self._waiting) >= _TOGETHER:
+            self.flush()
+
+    def _is_still(self, record: Record) -> bool:
+        """True if no file of a record was written since the cache was brought up to date."""
+        return all(self._is_same(str(path)) for paths in (record.code, record.texts) for path in paths)
+
+    def _is_same(self, path: str) -> bool:
+        known = self._same.get(path)
+        if known is None:
+            known = self._same[path] = self._was_same(path)
+        return known
+
+    def _was_same(self, path: str) -> bool:
+        now, before = stamp_of(path), self._stamps.get(path)
+        if before is not None:
+            return now == before
+        # The project has looked for the file.
+        return self._project.is_file(Path(path)) == (now != MISSING) and max(now.written, now.changed) < self._began
+
+    def _row(self, path: Path) -> Row:
+        """A file that no state has listed."""
+        stamp = stamp_of(str(path))
+        digest = b"" if stamp == MISSING else digest_of(str(path))
+        return Row(0, str(path), False, stamp, time.time_ns(), digest, None, None)
+
+    def _read(self, data: bytes) -> object:
+        try:
+            return loaded(data)
+        except Damaged:
+            return None
+
+    def _guarded(self, ask: Callable[[Store], _Answer]) -> _Answer | None:
+        """The answer of the store; None if it is damaged or busy, after which it is left alone."""
+        if self._store is None:
+            return None
+        try:
+            return ask(self._store)
+        except (sqlite3.Error, ValueError) as error:
+            _abandon(self._store, self._store.file, error)
+            self._store = None
+            return None
+
+
+def _abandon(store: Store | None, file: Path, error: Exception) -> None:
+    """Leave a cache file alone; the next run begins it anew, unless another process only takes too long."""
+    if store is not None:
+        store.close()
+    if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        with suppress(OSError):
+            file.unlink()

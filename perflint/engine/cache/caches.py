@@ -1,0 +1,95 @@
+"""The caches of the projects of one run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from perflint.config.settings import Settings
+from perflint.engine.active import rules_for_file
+from perflint.engine.cache.cache import Cache, Handle, joined, opened
+from perflint.engine.cache.places import file_of
+from perflint.engine.file import check_source
+from perflint.engine.projects import Projects
+from perflint.findings import Report
+from perflint.rules.registry import RuleSet
+from perflint.semantics.model import Model
+from perflint.semantics.project import Project
+from perflint.source.text import Source
+
+_OF_OUTPUT = frozenset({"selections", "exclude", "per_file_ignores", "output_format", "rule_url", "root"})
+"""Settings that change no report, and those by which the rules of a file are selected."""
+
+
+class Caches:
+    """Opens the cache of each project when its first file is asked about."""
+
+    def __init__(
+        self, projects: Projects, settings: Settings, rules: RuleSet, folder: Path, handles: Mapping[Path, Handle]
+    ) -> None:
+        """`handles` are the caches that another process has brought up to date."""
+        self._projects = projects
+        self._settings = settings
+        self._rules = rules
+        self._folder = folder
+        self._handles = handles
+        self._open: dict[Path, Cache | None] = {}
+        values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+        self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT})
+
+    def report(self, path: str) -> Report | None:
+        """The report of a file, if it is known."""
+        cache = self.of(path)
+        return None if cache is None else cache.report(Path(path).absolute(), self._key(path))
+
+    def check(self, source: Source, project: Project) -> Report:
+        """The report of a file whose text was just read, known or made now."""
+        known = self.report(source.path)
+        return known or check_source(source, project, self._rules, self._settings, keep=self.keep)
+
+    def keep(self, report: Report, model: Model) -> None:
+        """Add the report of a file, and the model that it rests on."""
+        path = model.source.path
+        cache = self.of(path)
+        if cache is not None:
+            cache.keep_report(model.module.path, self._key(path), report, model.record, model.module.code)
+
+    def of(self, path: str) -> Cache | None:
+        """The cache of the project of a file."""
+        top = self._projects.top_of(path)
+        if top not in self._open:
+            project = self._projects.at(top)
+            handle = self._handles.get(top)
+            excluded = "\0".join(self._settings.exclude)
+            self._open[top] = (
+                opened(file_of(self._folder, top, excluded), project) if handle is None else joined(handle, project)
+            )
+        return self._open[top]
+
+    def handles(self, files: Iterable[str]) -> dict[Path, Handle]:
+        """The caches of some files, for other processes."""
+        found = {self._projects.top_of(file): self.of(file) for file in files}
+        handles = ((top, None if cache is None else cache.handle) for top, cache in found.items())
+        return {top: handle for top, handle in handles if handle is not None}
+
+    def flush(self) -> None:
+        """Write what was added."""
+        for cache in self._open.values():
+            if cache is not None:
+                cache.flush()
+
+    def close(self) -> None:
+        """Write what was added, and close the files."""
+        for cache in self._open.values():
+            if cache is not None:
+                cache.close()
+        self._open.clear()
+
+    def _key(self, path: str) -> bytes:
+        """A digest of all that a report depends on besides texts: the name of the file, rules, and settings."""
+        codes = " ".join(rule.code for rule in rules_for_file(self._rules, self._settings, path).rules)
+        return hashlib.blake2b(
+            f"{path}\0{codes}\0{self._values}".encode("utf-8", "surrogatepass"), digest_size=16
+        ).digest()

@@ -1,0 +1,94 @@
+"""Where the cache is, and which version of perflint wrote it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from perflint import __version__
+
+_PACKAGE = Path(__file__).parent.parent.parent
+_CODE = (".py", ".toml", ".pyi")
+_UNUSED = 30 * 24 * 3600
+"""Seconds after which the files of a project, or of another version of perflint, are removed."""
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of perflint. It may be removed.\n"
+"""https://bford.info/cachedir/: backups leave such folders out."""
+
+
+def default_folder() -> Path:
+    """The folder of the cache, if the user names none: PERFLINT_CACHE_DIR, or the usual place of the platform."""
+    named = os.environ.get("PERFLINT_CACHE_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("perflint", appauthor=False))
+
+
+def file_of(folder: Path, root: Path, excluded: str) -> Path:
+    """The file for the results about a project without its excluded files.
+
+    The working directory counts, too: tests are recognized by the folders below it.
+    """
+    named = f"{root}\0{os.getcwd()}\0{excluded}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(named, digest_size=12).hexdigest()
+    return folder / _version() / f"{root.name[:40] or 'root'}-{digest}.sqlite"
+
+
+def prepare(file: Path) -> None:
+    """Make the folder of a cache file, and remove files of the cache that were not used for a month.
+
+    Raises OSError.
+    """
+    folder = file.parent.parent
+    file.parent.mkdir(parents=True, exist_ok=True)
+    tag = folder / "CACHEDIR.TAG"
+    if not tag.exists():
+        tag.write_text(_TAG, encoding="ascii")
+        (folder / ".gitignore").write_text("*\n", encoding="ascii")
+    for each in _old(folder):
+        each.unlink(missing_ok=True)
+
+
+def clean(folder: Path) -> int:
+    """Remove the cache, and count its files. Only folders that perflint made are removed. Raises OSError."""
+    if not (folder / "CACHEDIR.TAG").is_file() or (folder / "CACHEDIR.TAG").read_text("ascii") != _TAG:
+        return 0
+    files = sum(1 for _ in folder.glob("*/*.sqlite"))
+    shutil.rmtree(folder)
+    return files
+
+
+def _old(folder: Path) -> Iterator[Path]:
+    oldest = time.time() - _UNUSED
+    for each in folder.glob("*/*.sqlite*"):
+        try:
+            if each.stat().st_mtime < oldest:
+                yield each
+        except OSError:
+            # Another process has removed it.
+            continue
+
+
+def _version() -> str:
+    """The version of perflint and Python, and of perflint's files, which change in a development install."""
+    digest = hashlib.blake2b(f"{sys.implementation.cache_tag} {sys.version_info[:3]}".encode(), digest_size=8)
+    for name, written, size in sorted(_stamps(str(_PACKAGE))):
+        digest.update(f"{name}\0{written}\0{size}\n".encode())
+    return f"{__version__}-{digest.hexdigest()}"
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    yield from _stamps(entry.path)
+            elif entry.name.endswith(_CODE):
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size

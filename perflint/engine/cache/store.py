@@ -1,0 +1,313 @@
+"""One file of the cache: a database of the results about one project.
+
+It describes one state of the project. Who opens it brings it up to the present state, and so removes the results
+that an edit has touched (`brought_up`). A state has a number, and results of an older state are not added.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from perflint.engine.cache.files import Stamp
+from perflint.frozen import dataclass
+from perflint.semantics.view import Question, Record
+
+_PATIENCE = 10.0
+"""Seconds to wait for another process that writes."""
+_LARGEST = 512 << 20
+"""Bytes of a cache file, from which on it is begun anew."""
+_TABLES = """
+CREATE TABLE state (number INTEGER NOT NULL, shape TEXT NOT NULL);
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, listed INTEGER NOT NULL,
+    written INTEGER NOT NULL, changed INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    seen INTEGER NOT NULL, digest BLOB NOT NULL, outline TEXT, code TEXT
+);
+CREATE TABLE question (id INTEGER PRIMARY KEY, content TEXT UNIQUE NOT NULL, answer BLOB NOT NULL);
+CREATE TABLE result (
+    file INTEGER NOT NULL, kind BLOB NOT NULL, code BLOB NOT NULL, texts BLOB NOT NULL, questions BLOB NOT NULL,
+    content BLOB NOT NULL, PRIMARY KEY (file, kind)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """A file, as the database knows it."""
+
+    id: int
+    path: str
+    listed: bool
+    stamp: Stamp
+    seen: int
+    """When it was looked at, in nanoseconds since the epoch."""
+    digest: bytes
+    """Of the contents; empty for a file that does not exist."""
+    outline: str | None
+    """`FileText.outline`, if it is known."""
+    code: str | None
+    """`Module.code`, if it is known."""
+
+
+class Store:
+    """An open cache file. Methods raise `sqlite3.Error` if it is damaged, or busy for too long."""
+
+    def __init__(self, file: Path, number: int | None = None) -> None:
+        """`number` is the state that results belong to, if the file was brought up to it by another process."""
+        if file.exists() and file.stat().st_size > _LARGEST:
+            file.unlink()
+        self.file = file
+        # Transactions are begun by hand.
+        self._base = sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)
+        self._base.execute("PRAGMA journal_mode = WAL")
+        self._base.execute("PRAGMA synchronous = OFF")
+        if self._one("SELECT count(*) FROM sqlite_master") == 0:
+            with self.writing():
+                if self._one("SELECT count(*) FROM sqlite_master") == 0:
+                    for statement in _TABLES.split(";\n"):
+                        self._base.execute(statement)
+                    self._base.execute("INSERT INTO state VALUES (0, '')")
+        self.number: int = self._one("SELECT number FROM state") if number is None else number
+        self._ids: dict[str, int] = {}
+        self._paths: dict[int, Path] = {}
+        self._asked: dict[Question, int] = {}
+        self._questions: dict[int, Question] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[bool]:
+        """A transaction. Gives False if another process has brought the file up to a later state."""
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            yield not hasattr(self, "number") or self._one("SELECT number FROM state") == self.number
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+        self._base.execute("COMMIT")
+
+    # The state
+
+    @property
+    def shape(self) -> str:
+        """What the layout of the project was, by which modules have their names."""
+        found = self._one("SELECT shape FROM state")
+        assert isinstance(found, str)
+        return found
+
+    def rows(self) -> list[Row]:
+        """All files."""
+        found = self._base.execute(
+            "SELECT id, path, listed, written, changed, size, inode, seen, digest, outline, code FROM file"
+        )
+        rows = [
+            Row(id, path, bool(listed), Stamp(written, changed, size, inode), *rest)
+            for id, path, listed, written, changed, size, inode, *rest in found
+        ]
+        self._ids.update((row.path, row.id) for row in rows)
+        return rows
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Write files; those whose id is 0 are new."""
+        for row in rows:
+            values = (row.path, row.listed, *row.stamp, row.seen, row.digest, row.outline, row.code)
+            if row.id:
+                self._base.execute(
+                    "UPDATE file SET path = ?, listed = ?, written = ?, changed = ?, size = ?, inode = ?, seen = ?,"
+                    " digest = ?, outline = ?, code = ? WHERE id = ?",
+                    (*values, row.id),
+                )
+            else:
+                self._base.execute(f"INSERT INTO file VALUES (NULL{', ?' * len(values)})", values)
+
+    def advance(self, shape: str) -> None:
+        """Begin a new state."""
+        self.number = self._one("SELECT number FROM state") + 1
+        self._base.execute("UPDATE state SET number = ?, shape = ?", (self.number, shape))
+
+    def forget_all(self) -> None:
+        """Remove all results."""
+        self._base.execute("DELETE FROM result")
+        self._base.execute("DELETE FROM question")
+        self._base.execute("DELETE FROM file")
+        self._ids.clear()
+
+    def forget(self, code: set[int], texts: set[int], keeps: Callable[[Question, Answers], bool]) -> None:
+        """Remove the results that rest on the code or texts of some files, or on a question with a new answer."""
+        answers = Answers(self)
+        stale = array("q")
+        for id in self._column("SELECT id FROM question"):
+            if not keeps(self._question(id), answers):
+                stale.append(id)
+        gone = set(stale)
+        results = self._base.execute("SELECT file, kind, code, texts, questions FROM result").fetchall()
+        for file, kind, *reads in results:
+            in_code, in_texts, asked = map(_numbers, reads)
+            if not (code.isdisjoint(in_code) and texts.isdisjoint(in_texts) and gone.isdisjoint(asked)):
+                self._base.execute("DELETE FROM result WHERE file = ? AND kind = ?", (file, kind))
+        self._base.executemany("DELETE FROM question WHERE id = ?", ((id,) for id in stale))
+
+    # Results
+
+    def find(self, path: Path, kind: bytes) -> bytes | None:
+        """The result of a kind about a file."""
+        found: bytes | None = self._first(
+            "SELECT content FROM result JOIN file ON file = id WHERE path = ? AND kind = ?", (str(path), kind)
+        )
+        return found
+
+    def record(self, path: Path, kind: bytes) -> Record:
+        """The record of a result."""
+        row = self._base.execute(
+            "SELECT result.code, texts, questions FROM result JOIN file ON file = id WHERE path = ? AND kind = ?",
+            (str(path), kind),
+        ).fetchone()
+        code, texts, questions = map(_numbers, row)
+        asked = Answers(self, [self._question(id) for id in questions])
+        return Record(frozenset(map(self._path, code)), frozenset(map(self._path, texts)), asked)
+
+    def add(self, path: Path, kind: bytes, content: bytes, record: Record, unknown: Callable[[Path], Row]) -> None:
+        """Add a result. `unknown` gives the row of a file that the database does not have."""
+
+        def ids(paths: Iterable[Path]) -> bytes:
+            return array("I", sorted(self._id(path, unknown) for path in paths)).tobytes()
+
+        asked = array("I", sorted(self._asking(question, record.questions, unknown) for question in record.questions))
+        self._base.execute(
+            "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?, ?)",
+            (self._id(path, unknown), kind, ids(record.code), ids(record.texts), asked.tobytes(), content),
+        )
+
+    def describe(self, path: Path, code: str, outline: str | None) -> None:
+        """Note the digests of the code and the imports of a file."""
+        self._base.execute("UPDATE file SET code = ?, outline = ? WHERE path = ?", (code, outline, str(path)))
+
+    def answer(self, question: Question) -> object:
+        """The answer to a question that the database has."""
+        data = self._first("SELECT answer FROM question WHERE content = ?", (_written(question),))
+        assert data is not None
+        found = json.loads(zlib.decompress(data))
+        if not question.is_of_one_file:
+            return tuple(map(self._path, _undone(found)))
+        return _frozen(found)
+
+    def _asking(self, question: Question, answers: Mapping[Question, object], unknown: Callable[[Path], Row]) -> int:
+        known = self._asked.get(question)
+        if known is None:
+            content = _written(question)
+            known = self._first("SELECT id FROM question WHERE content = ?", (content,))
+            if known is None:
+                answer = answers[question]
+                if not question.is_of_one_file:
+                    assert isinstance(answer, tuple)
+                    answer = _steps([self._id(path, unknown) for path in answer])
+                data = zlib.compress(json.dumps(answer).encode(), 1)
+                known = self._base.execute("INSERT INTO question VALUES (NULL, ?, ?)", (content, data)).lastrowid
+                assert known is not None
+            self._asked[question] = known
+        return known
+
+    def _question(self, id: int) -> Question:
+        known = self._questions.get(id)
+        if known is None:
+            content = self._one("SELECT content FROM question WHERE id = ?", id)
+            known = self._questions[id] = _read(content)
+        return known
+
+    def _id(self, path: Path, unknown: Callable[[Path], Row]) -> int:
+        name = str(path)
+        known = self._ids.get(name)
+        if known is None:
+            known = self._first("SELECT id FROM file WHERE path = ?", (name,))
+            if known is None:
+                self.put([unknown(path)])
+                known = self._one("SELECT id FROM file WHERE path = ?", name)
+            self._ids[name] = known
+        return known
+
+    def _path(self, id: int) -> Path:
+        known = self._paths.get(id)
+        if known is None:
+            known = self._paths[id] = Path(self._one("SELECT path FROM file WHERE id = ?", id))
+        return known
+
+    def _one(self, statement: str, *values: object) -> Any:
+        return self._base.execute(statement, values).fetchone()[0]
+
+    def _first(self, statement: str, values: tuple[object, ...]) -> Any:
+        row = self._base.execute(statement, values).fetchone()
+        return None if row is None else row[0]
+
+    def _column(self, statement: str) -> list[Any]:
+        return [value for (value,) in self._base.execute(statement)]
+
+
+class Answers(Mapping[Question, object]):
+    """The answers to some questions, read when they are asked for."""
+
+    def __init__(self, store: Store, questions: Iterable[Question] = ()) -> None:
+        self._store = store
+        self._own = dict.fromkeys(questions)
+
+    def __getitem__(self, question: Question) -> object:
+        return self._store.answer(question)
+
+    def __iter__(self) -> Iterator[Question]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+
+def _numbers(data: bytes) -> array[int]:
+    found = array("I")
+    found.frombytes(data)
+    return found
+
+
+def _steps(numbers: list[int]) -> list[int]:
+    """Numbers as their differences, which compress well."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def _undone(steps: list[int]) -> Iterator[int]:
+    at = 0
+    for step in steps:
+        at += step
+        yield at
+
+
+def _frozen(value: object) -> object:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _written(question: Question) -> str:
+    arguments = [
+        ["pattern", each.pattern, each.flags] if isinstance(each, re.Pattern) else [_kind(each), str(each)]
+        for each in question.arguments
+    ]
+    return json.dumps([question.asks, arguments])
+
+
+def _kind(argument: object) -> str:
+    return "path" if isinstance(argument, Path) else "word"
+
+
+def _read(content: str) -> Question:
+    asks, arguments = json.loads(content)
+    return Question(asks, tuple(map(_argument, arguments)))
+
+
+def _argument(written: list[Any]) -> str | Path | re.Pattern[str]:
+    kind, text, *flags = written
+    return re.compile(text, *flags) if kind == "pattern" else Path(text) if kind == "path" else text

@@ -1,0 +1,95 @@
+"""Brings a cache file up to the present state of the files, and so forgets the results that edits have touched."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from perflint.engine.cache.files import MISSING, digest_of, stamp_of
+from perflint.engine.cache.store import Row, Store
+from perflint.semantics.changes import Changes, Difference
+from perflint.semantics.project import Project
+
+
+def bring_up(store: Store, project: Project) -> None:
+    """Compare all files that the database knows, and those that the project lists, with their state on the disk.
+
+    Raises `sqlite3.Error`.
+    """
+    with store.writing():
+        rows = {row.path: row for row in store.rows()}
+        listed = frozenset(map(str, project.files))
+        shape = f"{project.is_whole} {os.path.commonpath(listed) if listed else ''}"
+        changed: list[Row] = []
+        differences: dict[Row, Difference] = {}
+        moved = bool(rows) and shape != store.shape
+        for path in sorted(rows.keys() | listed):
+            row = rows.get(path)
+            now = _now(path, path in listed, row)
+            if now is row:
+                continue
+            changed.append(now)
+            if row is None or now.digest != row.digest or now.listed != row.listed:
+                # It decides on the names of the modules in its folder.
+                moved = moved or (os.path.basename(path) == "__init__.py" and (row is None or _appears(row, now)))
+                differences[now] = Difference(code=True, outline=True) if row is None else _described(row, now, project)
+        if moved or not rows:
+            store.forget_all()
+            store.put(replace(row, id=0) for row in {**rows, **{row.path: row for row in changed}}.values())
+        else:
+            store.put(changed)
+            if differences:
+                _forget(store, differences, project)
+        if differences or moved or not rows:
+            store.advance(shape)
+
+
+def _now(path: str, is_listed: bool, row: Row | None) -> Row:
+    """The present row of a file, which is the given one if nothing has changed."""
+    stamp, now = stamp_of(path), time.time_ns()
+    if row is not None and stamp == row.stamp and is_listed == row.listed and stamp.shows_edits(row.seen):
+        return row
+    digest = b"" if stamp == MISSING else digest_of(path)
+    if row is None:
+        return Row(0, path, is_listed, stamp, now, digest, None, None)
+    is_same = digest == row.digest
+    return Row(
+        row.id,
+        path,
+        is_listed,
+        stamp,
+        now,
+        digest,
+        row.outline if is_same else None,
+        row.code if is_same else None,
+    )
+
+
+def _appears(row: Row, now: Row) -> bool:
+    return bool(row.digest) != bool(now.digest)
+
+
+def _described(row: Row, now: Row, project: Project) -> Difference:
+    """The difference between two states of a file; notes the digests of the new one."""
+    path = Path(now.path)
+    file = project.file_text(path) if row.listed and now.listed and not _appears(row, now) else None
+    module = project.module_at(path) if file is not None and row.code is not None else None
+    if file is None:
+        return Difference(code=True, outline=True)
+    now.outline = file.outline
+    now.code = None if module is None else module.code
+    return Difference(
+        code=now.code is None or now.code != row.code, outline=row.outline is None or now.outline != row.outline
+    )
+
+
+def _forget(store: Store, differences: dict[Row, Difference], project: Project) -> None:
+    changes = Changes({Path(row.path): difference for row, difference in differences.items()})
+    ids = {row.path: row.id for row in store.rows()}
+    store.forget(
+        {ids[row.path] for row, difference in differences.items() if difference.code},
+        {ids[row.path] for row in differences},
+        lambda question, answers: changes.keep(question, answers, project),
+    )

@@ -1,0 +1,85 @@
+"""The summaries of the files of a project, which are made once and shared by all checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from perflint.semantics.callers.summary import Summary
+from perflint.semantics.changes import Changes, Difference
+from perflint.semantics.project import Project
+
+Make = Callable[[Project, Path], Summary | None]
+"""Gives the summary of a file of a project; None if the file does not parse."""
+
+
+class SummaryStore(Protocol):
+    """Keeps summaries of the files of a project as they are on the disk, beyond this process."""
+
+    def find(self, path: Path) -> Summary | None:
+        """The summary of a file, if it is known and holds."""
+
+    def keep(self, summary: Summary) -> None:
+        """Add a summary."""
+
+
+class Summaries:
+    """The summaries of the files of one state of a project, which holds them."""
+
+    def __init__(self) -> None:
+        self.store: SummaryStore | None = None
+        self._known: dict[Path, Summary | None] = {}
+        self._changes: Changes | None = None
+
+    def of(self, project: Project, path: Path, make: Make) -> Summary | None:
+        """The summary of a file. It follows from the texts alone, so all runs share it."""
+        if path not in self._known:
+            found = self._before(project, path)
+            if found is None:
+                found = make(project, path)
+                if found is not None and self.store is not None:
+                    self.store.keep(found)
+            self._known[path] = found
+        return self._known[path]
+
+    def _before(self, project: Project, path: Path) -> Summary | None:
+        """The summary that was made before and still holds: for the project that this is an overlay of, or stored."""
+        if project.base is None:
+            return None if self.store is None else self.store.find(path)
+        found = summaries(project.base)._made(project.base, path)
+        if found is None:
+            return None
+        if self._changes is None:
+            self._changes = _changes(project, project.base)
+        return found if self._changes.spare(found.record, project) else None
+
+    def _made(self, project: Project, path: Path) -> Summary | None:
+        """The summary of a file, if it is known without making it."""
+        return self._known[path] if path in self._known else self._before(project, path)
+
+
+def summaries(project: Project) -> Summaries:
+    """The summaries of a project."""
+    if project.summaries is None:
+        project.summaries = Summaries()
+    assert isinstance(project.summaries, Summaries)
+    return project.summaries
+
+
+def _changes(overlay: Project, base: Project) -> Changes:
+    """The changes that an overlay makes."""
+    found = {path: _difference(path, overlay, base) for path in overlay.changed}
+    return Changes({path: difference for path, difference in found.items() if difference is not None})
+
+
+def _difference(path: Path, overlay: Project, base: Project) -> Difference | None:
+    """The difference between a file of an overlay and the file of the project; None if there is none."""
+    before, now = base.file_text(path), overlay.file_text(path)
+    if before is None or now is None:
+        return Difference(code=True, outline=True)
+    if before.text == now.text:
+        return None
+    modules = base.module_at(path), overlay.module_at(path)
+    codes = [None if module is None else module.code for module in modules]
+    return Difference(code=None in codes or codes[0] != codes[1], outline=before.outline != now.outline)

@@ -1,0 +1,122 @@
+"""The results that an edit leaves as they are.
+
+A result rests on a record: the files that its run read, and the questions that it asked of the texts of all files.
+It holds after an edit if each of these reads gives the same. For most questions the edited files alone show that, so
+that an edit in a large project does not search all texts again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from perflint.semantics.view import Question, Record
+
+if TYPE_CHECKING:
+    from perflint.semantics.project import Project
+    from perflint.semantics.texts import FileText
+
+
+class Difference(NamedTuple):
+    """The extent of the difference between two texts of a file."""
+
+    code: bool
+    """More than comments and spaces at the ends of lines; True if it is not known."""
+    outline: bool
+    """The names that it imports, or whether it exists; True if it is not known."""
+
+
+class Changes:
+    """The files of a project that differ between two states of it. The methods are given the new state."""
+
+    def __init__(self, differences: Mapping[Path, Difference]) -> None:
+        self._differences = differences
+        self._code = frozenset(path for path, difference in differences.items() if difference.code)
+        self._moves = any(difference.outline for difference in differences.values())
+        self._kept: dict[Question, bool] = {}
+        self._files: dict[Path, FileText | None] = {}
+
+    def spare(self, record: Record, project: Project) -> bool:
+        """True if a run that left this record would read the same in the new state."""
+        return (
+            self._code.isdisjoint(record.code)
+            and self._differences.keys().isdisjoint(record.texts)
+            and all(self.keep(question, record.questions, project) for question in record.questions)
+        )
+
+    def keep(self, question: Question, answers: Mapping[Question, object], project: Project) -> bool:
+        """True if a question, whose answer in the earlier state is among `answers`, has the same one now."""
+        known = self._kept.get(question)
+        if known is None:
+            known = self._kept[question] = self._keeps(question, answers, project)
+        return known
+
+    def _keeps(self, question: Question, answers: Mapping[Question, object], project: Project) -> bool:
+        asks, arguments = question.asks, question.arguments
+        if question.is_of_one_file:
+            return arguments[0] not in self._differences or _answers_same(question, answers, project)
+        if asks == "matching":
+            pattern = arguments[0]
+            assert isinstance(pattern, re.Pattern)
+            return self._same_members(answers[question], project, lambda file: file.matches(pattern))
+        if asks == "mentioning":
+            word = arguments[0]
+            assert isinstance(word, str)
+            return self._same_members(answers[question], project, lambda file: word in file.text)
+        if asks == "naming":
+            name = arguments[0]
+            assert isinstance(name, str)
+            return self._same_members(answers[question], project, lambda file: name in file.last_names)
+        if self._moves:
+            return _answers_same(question, answers, project)
+        if asks == "importers":
+            return self._same_importers(question, answers, project)
+        # The others depend on imports alone.
+        return True
+
+    def _same_members(self, answer: object, project: Project, belongs: Callable[[FileText], bool]) -> bool:
+        """True if the edited files belong to an answer now if they did before."""
+        assert isinstance(answer, tuple)
+        for path in self._differences:
+            file = self._file(path, project)
+            if (file is not None and belongs(file)) != (path in answer):
+                return False
+        return True
+
+    def _same_importers(self, question: Question, answers: Mapping[Question, object], project: Project) -> bool:
+        module, name = question.arguments
+        assert isinstance(module, str) and isinstance(name, str)
+        answer = answers[question]
+        assert isinstance(answer, tuple)
+        for path in self._differences:
+            file = self._file(path, project)
+            if file is None:
+                continue
+            # The imports are the same, so a file enters or leaves only if it no longer, or newly, mentions the name.
+            if file.mentions(name) != (path in answer) and _may_import(file, module, name, answer):
+                return _answers_same(question, answers, project)
+        return True
+
+    def _file(self, path: Path, project: Project) -> FileText | None:
+        """The new text of a file; None if it is not of the project."""
+        if path not in self._files:
+            self._files[path] = project.file_text(path)
+        return self._files[path]
+
+
+def _answers_same(question: Question, answers: Mapping[Question, object], project: Project) -> bool:
+    return question.answer(project.texts) == answers[question]
+
+
+def _may_import(file: FileText, module: str, name: str, others: tuple[object, ...]) -> bool:
+    """False if a file imports neither a module nor a name of it, nor through one of other files."""
+    stems = {
+        module,
+        *(path.stem if path.stem != "__init__" else path.parent.name for path in others if isinstance(path, Path)),
+    }
+    return any(
+        full == module or full.rpartition(".")[2] in (name, "*") or full.rpartition(".")[2] in stems
+        for full in file.imports
+    )

@@ -1,0 +1,264 @@
+"""The cache gives the reports that a check would give, after any edits, and costs nothing but time if it is damaged."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perflint.config.settings import Profile, Settings
+from perflint.engine.active import active_rules
+from perflint.engine.cache import places
+from perflint.engine.cache.caches import Caches
+from perflint.engine.cache.pickles import Damaged, dumped, loaded
+from perflint.engine.files import PLAIN, Means, check_files
+from perflint.engine.projects import Projects
+from perflint.output.json import document
+from perflint.source.files import below
+
+AUDIT = Settings(profile=Profile.AUDIT)
+SAMPLE = Path(__file__).parent.parent / "order_sample"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """A project of its own."""
+    shutil.copytree(SAMPLE, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "project" / "pyproject.toml").write_text("")
+    return tmp_path / "project"
+
+
+def documents(folder: Path, means: Means = PLAIN, settings: Settings = AUDIT) -> dict[str, str]:
+    """The findings of each file of a folder, as JSON."""
+    files = list(below(str(folder), settings))
+    checked = check_files(files, active_rules(settings), settings, means=means)
+    return {source.path: json.dumps(document(report)) for source, report in checked}
+
+
+def misses(folder: Path, means: Means) -> set[str]:
+    """The files that the cache does not have."""
+    projects = Projects(AUDIT)
+    assert means.cache is not None
+    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache, {})
+    try:
+        return {Path(file).name for file in below(str(folder), AUDIT) if caches.report(file) is None}
+    finally:
+        caches.close()
+
+
+def database(means: Means) -> Path:
+    assert means.cache is not None
+    (found,) = means.cache.glob("*/*.sqlite")
+    return found
+
+
+@pytest.fixture
+def means(tmp_path: Path) -> Means:
+    return Means(cache=tmp_path / "cache")
+
+
+def test_the_second_run_reads_all(sample: Path, means: Means) -> None:
+    plain = documents(sample)
+    assert sum(len(json.loads(each)["findings"]) for each in plain.values()) >= 10
+    assert documents(sample, means) == plain
+    assert misses(sample, means) == set()
+    assert documents(sample, means) == plain
+
+
+def test_a_comment_checks_its_own_file_again(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    ops = sample / "net" / "ops.py"
+    ops.write_text(ops.read_text().replace("\n", "  # a comment\n", 1))
+    assert misses(sample, means) == {"ops.py"}
+    assert documents(sample, means) == documents(sample)
+    ops.write_text(ops.read_text().replace("# a comment", "# another one"))
+    assert misses(sample, means) == {"ops.py"}
+
+
+def test_an_edit_checks_its_readers_again(sample: Path, means: Means) -> None:
+    before = documents(sample, means)
+    ops = sample / "net" / "ops.py"
+    ops.write_text(ops.read_text().replace("x * 2", "x.cpu()"))
+    stale = misses(sample, means)
+    assert {"ops.py", "train.py"} <= stale
+    after = documents(sample, means)
+    assert after == documents(sample) != before
+
+
+def test_a_new_file_may_answer_a_question(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    new = sample / "use.py"
+    new.write_text("from net.ops import *\nimport torch\nfor step in range(1000):\n    scale(torch.ones(3).cuda())\n")
+    assert documents(sample, means) == documents(sample)
+    new.unlink()
+    assert documents(sample, means) == documents(sample)
+
+
+def test_a_package_that_appears(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    (sample / "__init__.py").write_text("")
+    assert documents(sample, means) == documents(sample)
+
+
+EDITS: list[tuple[str, Callable[[str], str]]] = [
+    ("comment", lambda text: text + "# more\n"),
+    ("first line", lambda text: "\n" + text),
+    ("on the GPU", lambda text: text.replace("torch.ones(", "torch.ones(2).cuda() + torch.ones(")),
+    ("another name", lambda text: text.replace("import ", "import os, ", 1)),
+    ("all names", lambda text: "from net.ops import *\n" + text),
+    ("a read", lambda text: text + "\n\ndef extra(x):\n    return x.cuda().item()\n"),
+    ("a switch", lambda text: text + "\nimport torch\ntorch.set_default_device('cuda')\n"),
+    ("no code", lambda text: ""),
+    ("no syntax", lambda text: text + "\ndef (\n"),
+]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_edits_and_their_undo(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("edits")
+    shutil.copytree(SAMPLE, folder / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "project" / "pyproject.toml").write_text("")
+    means = Means(cache=folder / "cache")
+    files = sorted((folder / "project").rglob("*.py"))
+    texts = {file: file.read_text() for file in files}
+    for _ in range(data.draw(st.integers(1, 4))):
+        file = data.draw(st.sampled_from(files))
+        name, edit = data.draw(st.sampled_from([*EDITS, ("undo", None), ("gone", None)]))
+        if edit is not None:
+            file.write_text(edit(file.read_text() if file.exists() else ""))
+        elif name == "gone":
+            file.unlink(missing_ok=True)
+        else:
+            file.write_text(texts[file])
+        if data.draw(st.booleans()):
+            documents(folder / "project", means)
+    assert documents(folder / "project", means) == documents(folder / "project")
+
+
+def test_settings_have_their_own_results(sample: Path, means: Means) -> None:
+    default = Settings()
+    both = documents(sample, means), documents(sample, means, default)
+    assert both == (documents(sample), documents(sample, settings=default))
+    assert both[0] != both[1]
+    assert both == (documents(sample, means), documents(sample, means, default))
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "another table"])
+def test_a_damaged_cache_costs_time_alone(damage: str, sample: Path, means: Means) -> None:
+    plain = documents(sample, means)
+    file = database(means)
+    for each in file.parent.glob("*-wal"):
+        each.unlink()
+    data = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "noise":
+        file.write_bytes(data[:100] + os.urandom(len(data) - 100))
+    elif damage == "empty":
+        file.write_bytes(b"")
+    else:
+        with sqlite3.connect(file) as base:
+            base.execute("DROP TABLE result")
+        base.close()
+    assert documents(sample, means) == plain
+    assert documents(sample, means) == plain
+    assert documents(sample, means) == plain and misses(sample, means) == set()
+
+
+def test_damaged_results_are_made_anew(sample: Path, means: Means) -> None:
+    plain = documents(sample, means)
+    with sqlite3.connect(database(means)) as base:
+        base.execute("UPDATE result SET content = ?", (dumped(["not", "a", "report"]),))
+    base.close()
+    assert documents(sample, means) == plain
+
+
+def test_a_folder_that_cannot_be_written(sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert documents(sample, Means(cache=tmp_path / "file" / "cache")) == documents(sample)
+
+
+def test_pickles_make_no_foreign_objects() -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[object, ...]:
+            return os.system, ("true",)
+
+    for value in (Evil(), os.path.join, ValueError("x")):
+        with pytest.raises(Damaged):
+            loaded(dumped(value) if not isinstance(value, Evil) else dumped_of(value))
+    assert loaded(dumped((Path("a"), Profile.AUDIT.value))) == (Path("a"), "audit")
+
+
+def dumped_of(value: object) -> bytes:
+    return dumped(value)
+
+
+def _check(folder: str, cache: str, results: multiprocessing.Queue[object]) -> None:
+    results.put(documents(Path(folder), Means(cache=Path(cache))))
+
+
+def test_eight_processes_at_once(sample: Path, means: Means) -> None:
+    context = multiprocessing.get_context("spawn")
+    results: multiprocessing.Queue[object] = context.Queue()
+    processes = [context.Process(target=_check, args=(str(sample), str(means.cache), results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=300) for _ in processes]
+    for process in processes:
+        process.join()
+    assert all(each == documents(sample) for each in found)
+    assert misses(sample, means) == set()
+
+
+def test_edits_during_a_run_are_not_kept(sample: Path, means: Means) -> None:
+    """A file that is written while it is checked may have been read before or after."""
+    files = list(below(str(sample), AUDIT))
+    checked = check_files(files, active_rules(AUDIT), AUDIT, means=means)
+    next(checked)
+    ops = sample / "net" / "ops.py"
+    time.sleep(0.01)
+    ops.write_text(ops.read_text().replace("x * 2", "x.cpu()"))
+    for _ in checked:
+        pass
+    assert documents(sample, means) == documents(sample)
+
+
+@pytest.mark.parametrize("jobs", [2, 8])
+@pytest.mark.parametrize("cached", [True, False])
+def test_workers_find_the_same(
+    jobs: int, cached: bool, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perflint.engine.files._WORTH_A_WORKER", 0)
+    means = Means(cache=tmp_path / "cache" if cached else None, jobs=jobs)
+    assert documents(sample, means) == documents(sample)
+    if cached:
+        assert misses(sample, means) == set()
+
+
+def test_a_cache_is_removed_only_by_its_tag(sample: Path, means: Means) -> None:
+    assert means.cache is not None
+    documents(sample, means)
+    assert places.clean(means.cache) == 1 and not means.cache.exists()
+    means.cache.mkdir()
+    (means.cache / "mine").write_text("")
+    assert places.clean(means.cache) == 0 and (means.cache / "mine").exists()
+
+
+def test_old_files_are_removed(sample: Path, means: Means) -> None:
+    documents(sample, means)
+    old = database(means).parent.parent / "0.0.1-x" / "project-1.sqlite"
+    old.parent.mkdir()
+    old.write_text("")
+    os.utime(old, (1, 1))
+    documents(sample, means)
+    assert not old.exists()
