@@ -40,19 +40,25 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
         return None
     call = site.concrete
     assert isinstance(call.func, cst.Attribute)
-    last = _last_methods(call.func.value)
-    detached = call.with_changes(func=call.func.with_changes(attr=cst.Name("detach")))
-    new = call.func.value if "detach" in last else detached
-    dtype = next((name for name in last if name != "detach"), "")
-    if found.type == "float" and dtype != "double":
-        # A Python float sums in double precision, and so does the device now.
-        new = cst.Call(cst.Attribute(new, cst.Name("double")))
+    # A Python float sums in double precision, and so does the device now.
+    new = detached(call, double=found.type == "float")
     line = f"{indentation(source, found.loop.lineno)}{found.name} = {found.type}({found.name})\n"
     edits = (
         replace(source, source.span(site.node), new),
         insert(end + 1, 1, in_newlines_of(source, end, line)),
     )
     return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
+
+
+def detached(read: cst.Call, double: bool) -> cst.BaseExpression:
+    """`x.detach()` in place of `x.item()`, as a double if that is asked."""
+    assert isinstance(read.func, cst.Attribute)
+    last = _last_methods(read.func.value)
+    new = (
+        read.func.value if "detach" in last else read.with_changes(func=read.func.with_changes(attr=cst.Name("detach")))
+    )
+    dtype = next((name for name in last if name != "detach"), "")
+    return cst.Call(cst.Attribute(new, cst.Name("double"))) if double and dtype != "double" else new
 
 
 def _last_methods(node: cst.BaseExpression) -> list[str]:
@@ -83,7 +89,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if uses != [statement.target] or start is None:
         return None
     kind = None if read.value.tensor is None else read.value.tensor.kind
-    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and _is_of_comparison(read.node):
+    if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and is_of_comparison(read.node):
         # It may be a number of elements, which is to stay an `int`.
         return None
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
@@ -92,7 +98,7 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     return _Sum(name, loop, added) if added == "float" or counts else None
 
 
-def _is_of_comparison(node: ast.expr) -> bool:
+def is_of_comparison(node: ast.expr) -> bool:
     """True if methods make a number of the result of a comparison: `(a == b).sum().item()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value

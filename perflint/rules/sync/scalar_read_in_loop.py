@@ -8,6 +8,7 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
 from perflint.rules.sync._sums import summed_on_device
 from perflint.semantics.sites import CallSite
@@ -63,12 +64,18 @@ class ScalarReadInLoop(Rule):
     ```
 
     ## Fix safety
-    Unsafe, and offered for sums only: `total += loss.item()` becomes
+    Unsafe. Sums: `total += loss.item()` becomes
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
     same, in double precision like a Python float (some devices other than NVIDIA's and AMD's GPUs
     do not support doubles); a sum of floats that began as `0` is `0.0` if the loop has no
     iterations; the error of a failing kernel shows up later; a debugger sees a tensor. If anything
     in the loop uses the sum, no fix is offered.
+
+    Averages: `meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` if the class of
+    `meter` only computes with the number and formats it, and if nothing in the loop reads its numbers
+    in each turn. `.reshape(())` follows if the tensor may have dimensions. Where the function uses the
+    numbers outside of texts, they become `float(meter.avg)`. The averages and the texts are the same; times
+    that the loop measures no longer include the wait.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line. A profile shows `aten::item` with
@@ -94,5 +101,5 @@ class ScalarReadInLoop(Rule):
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
-            fix=summed_on_device(site, read),
+            fix=summed_on_device(site, read) or averaged_on_device(site, read),
         )

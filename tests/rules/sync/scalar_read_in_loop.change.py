@@ -77,3 +77,39 @@ def kept_where_others_read_the_sum(model: nn.Module, loader: DataLoader):
         loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
         loss.backward()
         total += loss.item()
+
+
+class Average:
+    def __init__(self):
+        self.val = self.avg = self.sum = self.count = 0
+
+    def update(self, val, n=1):
+        self.val = val
+        self.sum += val * n
+        self.count += n
+        self.avg = self.sum / self.count
+
+
+def averages(model: nn.Module, loader: DataLoader, narrow: bool):
+    losses = Average()
+    accuracy = Average()
+    for step, (x, y) in enumerate(loader):
+        output = model(x.cuda())
+        loss = nn.functional.cross_entropy(output, y.cuda())
+        right = (output.argmax(dim=1) == y.cuda()).float().mean(0, keepdim=narrow)
+        loss.backward()
+        losses.update(loss.item(), len(y))
+        accuracy.update(right.item(), len(y))
+        if step % 20 == 0:
+            print(f"{losses.val:.4f} ({losses.avg:.6f})", "{a.val:.2f} {a.avg}".format(a=accuracy))
+    return losses.avg, accuracy.avg, losses.count
+
+
+def case_averages():
+    model = nn.Linear(3, 2).cuda()
+    return {"averages": [averages(model, batches() * 4, narrow) for narrow in (False, True)], "model": model}
+
+
+def change_averages(waits):
+    """`meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` … `.reshape(())` follows if the tensor may have dimensions. … The averages and the texts are the same"""
+    assert waits[1] < waits[0]

@@ -171,3 +171,101 @@ class EngineOnHost:
     def backward(self, loss, values) -> float:
         loss = values if loss is None else torch.zeros(3)
         return loss.mean().item()
+
+
+class Average:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.val = self.sum = self.count = 0
+
+    def update(self, val, n=1):
+        self.val = val
+        self.sum += val * n
+        self.count += n
+
+    @property
+    def avg(self):
+        return self.sum / self.count
+
+
+class Printed(Average):
+    """Another class has the arithmetic."""
+
+
+class Shown:
+    def __init__(self, spec: str = ":.3f"):
+        self.spec = spec
+        self.avg = 0.0
+
+    def update(self, val, weight: float = 0.1):
+        if weight:
+            self.avg = (1 - weight) * self.avg + weight * val
+
+    def __str__(self):
+        return ("{avg" + self.spec + "}").format(**self.__dict__)
+
+
+class Comparing:
+    def __init__(self):
+        self.avg = 0.0
+
+    def update(self, val):
+        self.avg = val if self.avg is None else 0.9 * self.avg + 0.1 * val
+
+    def as_list(self):
+        return [self.avg]
+
+
+class Keeping:
+    def __init__(self):
+        self.values = []
+
+    def update(self, val):
+        self.values.append(val)
+
+
+def train_with_meters(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, spec: str):
+    losses, norms = Average(), Average()
+    single = Average()
+    shown = Shown(spec)
+    for step, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        optimizer.step()
+        losses.update(loss.item(), len(y))  # error: TPF101
+        single.update(loss.item())  # error: TPF101
+        shown.update(loss.item())  # error: TPF101
+        if step % 100 == 0:
+            print(f"{single.val:.3f} {single.avg} {shown}", "%.3f" % single.avg)
+            print("{loss.val:.2f} ({loss.avg:.2f}) of {loss.count}".format(loss=single), str(shown))
+    if single.avg < 0.1:
+        print(single.count, round(single.avg, 3))
+    return single.avg, norms.count
+
+
+def train_with_other_meters(model: nn.Module, loader: DataLoader, board, file):
+    each_step, kept, given, compared, text, printed = Average(), Keeping(), Average(), Average(), Average(), Printed()
+    logged = Average()
+    asked = Comparing()
+    texts = Average()
+    for step, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        logged.update(loss.item())  # error: TPF101
+        board.add(logged.avg)
+        asked.update(loss.item())  # error: TPF101
+        texts.update(loss.item())  # error: TPF101
+        kept.update(loss.item())  # error: TPF101
+        printed.update(loss.item())  # error: TPF101
+    board.keep(texts)
+    print(f"{asked.avg!r}", asked.as_list())
+    return kept, each_step, given, compared, text
+
+
+def train_shared_meter(model: nn.Module, loader: DataLoader, meter: Average):
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        meter.update(loss.item())  # error: TPF101
