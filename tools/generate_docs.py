@@ -49,6 +49,7 @@ FAMILIES = {
     "frameworks": "Frameworks",
     "legacy": "Deprecated APIs",
     "traced": "Seen in a trace only",
+    "suppressions": "Comments that silence findings",
 }
 
 

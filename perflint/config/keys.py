@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from perflint.config.kinds import Choice, Kind, Strings, Table, Text, TorchVersion
+from perflint.config.kinds import Choice, Flag, Kind, Strings, Table, Text, TorchVersion
 from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
+from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
 
 
@@ -71,6 +72,44 @@ KEYS: dict[str, Key] = {
             None,
             "The address of the pages of rules, with `{name}` or `{code}` for the rule. Output links to it.",
             '"https://docs.example.org/perflint/rules/{name}"',
+        ),
+        Key(
+            "baseline",
+            Text("the path of a file"),
+            None,
+            "The file of known findings, which `perflint check` does not show (`perflint baseline` writes it).",
+            '"perflint-baseline.json"',
+        ),
+        Key(
+            "severity",
+            Table("a table from rules to severities", Choice(Severity)),
+            (),
+            "The severity of the findings of these rules, in place of the one that perflint derives from "
+            "measurements. The most specific rule counts.",
+            '{ TPF204 = "error", "TPF9" = "info" }',
+        ),
+        Key(
+            "min-severity",
+            Choice(Severity),
+            Severity.INFO,
+            "Show no findings of a lower severity.",
+            '"warning"',
+        ),
+        Key(
+            "min-confidence",
+            Choice(Confidence),
+            Confidence.LOW,
+            "Show no findings of a lower confidence.",
+            '"high"',
+        ),
+        Key("fixable", Strings(), ("ALL",), "Fix only findings of these rules.", '["TPF2", "TPF9"]'),
+        Key("unfixable", Strings(extends=True), (), "Fix no findings of these rules.", '["TPF204"]'),
+        Key(
+            "require-reasons",
+            Flag(),
+            False,
+            "Report comments that silence findings without a reason (TPF983).",
+            "true",
         ),
     )
 }

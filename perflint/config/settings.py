@@ -11,6 +11,7 @@ from typing import Any
 from perflint.config.errors import ConfigurationError
 from perflint.config.patterns import Patterns
 from perflint.config.selection import Selection
+from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
 
 DEFAULT_EXCLUDES = (
@@ -43,6 +44,7 @@ DEFAULT_EXCLUDES = (
 
 Version = tuple[int, int]
 PerFileIgnores = tuple[tuple[str, tuple[str, ...]], ...]
+SeverityTable = tuple[tuple[str, Severity], ...]
 
 
 class Profile(Enum):
@@ -100,6 +102,13 @@ class Options:
     per_file_ignores: PerFileIgnores = ()
     output_format: OutputFormat | None = None
     rule_url: str | None = None
+    baseline: str | None = None
+    severity: SeverityTable = ()
+    min_severity: Severity | None = None
+    min_confidence: Confidence | None = None
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
+    require_reasons: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,13 @@ class Settings:
     per_file_ignores: PerFileIgnores = ()
     output_format: OutputFormat = OutputFormat.FULL
     rule_url: str | None = None
+    baseline: str | None = None
+    severity: SeverityTable = ()
+    min_severity: Severity = Severity.INFO
+    min_confidence: Confidence = Confidence.LOW
+    fixable: tuple[str, ...] = ("ALL",)
+    unfixable: tuple[str, ...] = ()
+    require_reasons: bool = False
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.config.selection import canonical, choose, expand
 from perflint.config.settings import Settings, Version
+from perflint.engine.thresholds import require_known
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, known_rules, names
 
@@ -18,6 +19,7 @@ def active_rules(settings: Settings) -> RuleSet:
     for pattern, selectors in settings.per_file_ignores:
         for selector in selectors:
             expand(selector, names(), f'`per-file-ignores` for "{pattern}"')
+    require_known(settings)
     chosen = choose(settings.selections, names())
     return RuleSet(rule for rule in known_rules() if rule.code in chosen and holds(rule, settings.torch_version))
 

@@ -21,7 +21,9 @@ from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site, SubscriptSite, device_confidence
 from perflint.semantics.values import Value
 from perflint.source.quoting import quoted
-from perflint.source.suppressions import Suppressions
+from perflint.source.suppressions import Reach, Suppressions
+
+_REACHES = {Reach.LINE: "on the line", Reach.BLOCK: "for the block", Reach.FILE: "for the whole file"}
 
 
 class Outcome(Enum):
@@ -131,10 +133,10 @@ class _Judge:
     def _decide(self, rule: Rule, finding: Finding) -> tuple[Outcome, str]:
         if not self.is_on(rule):
             return Outcome.OFF, self._why_off(rule)
-        if self._suppressions.cover(finding):
-            everywhere = replace(finding, span=Span(0, 1, 0, 1))
-            is_for_file = self._suppressions.cover(everywhere)
-            return Outcome.SUPPRESSED, f"by a comment {'for the whole file' if is_for_file else 'on the line'}"
+        comment = self._suppressions.silencer(finding)
+        if comment is not None:
+            reason = f": {comment.reason}" if comment.reason else ""
+            return Outcome.SUPPRESSED, f"by a comment {_REACHES[comment.reach]}{reason}"
         profile = self._settings.profile
         if shows(profile, finding):
             return Outcome.SHOWN, ""

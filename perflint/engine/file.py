@@ -13,6 +13,7 @@ from perflint.engine.crashes import contained
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, claims, shows
 from perflint.engine.severity import severity_at
+from perflint.engine.thresholds import settled
 from perflint.findings import Finding, Problem, Report, Silenced, Silencer
 from perflint.rules.base import Rule
 from perflint.rules.precedence import speaking
@@ -63,7 +64,8 @@ def check_source(
             on = {rule.code for rule in here.rules}
             found = [finding for finding in judge(source, found) if finding.code in on]
         found = sorted(found, key=lambda finding: (finding.span, finding.code))
-        _sift(found, Suppressions(source, noqa), settings, report)
+        suppressions = Suppressions(source, noqa)
+        _sift(found, suppressions, settings, report)
         if report.findings:
             # A file without findings does not pay for this import.
             from perflint.engine.places import placed
@@ -71,6 +73,12 @@ def check_source(
             with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
                 model = model or Model(source, project)
                 report.findings = placed(report.findings, here.rules, model)
+        if (suppressions.comments or suppressions.unknown) and not report.problems:
+            from perflint.engine.comments import comment_findings
+
+            about = comment_findings(source, suppressions, here, settings, judge is not None)
+            report.findings = sorted([*report.findings, *about], key=lambda finding: (finding.span, finding.code))
+        report.findings = settled(report.findings, settings)
         if keep is not None and model is not None and not report.problems:
             keep(report, model)
     finally:
@@ -132,10 +140,11 @@ def _sift(findings: Sequence[Finding], suppressions: Suppressions, settings: Set
     """Put findings where they belong: shown, silenced by a comment, or left to a stricter profile."""
     for finding in findings:
         shown = shows(settings.profile, finding)
-        if suppressions.cover(finding):
+        comment = suppressions.silencer(finding)
+        if comment is not None:
             if shown:
                 finding = replace(finding, severity=severity_at(finding))
-                report.silenced.append(Silenced(finding, Silencer.COMMENT))
+                report.silenced.append(Silenced(finding, Silencer.COMMENT, comment.reason))
             continue
         if finding.verdict is not None and (shown or claims(settings.profile, finding)):
             ruling = finding.verdict.ruling

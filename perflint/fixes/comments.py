@@ -22,8 +22,8 @@ _FOR_TOOLS = re.compile(
 def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
     """Insertions of the comments that edits of a source drop, above the statements that held them.
 
-    Comments that go along with a deleted statement are none of them. Also the pieces with comments that cannot
-    be moved.
+    Comments that go along with a deleted statement are none of them, and neither are those that an edit is about.
+    Also the pieces with comments that cannot be moved.
     """
     stage = changed.stages[0]
     left = Counter((stage.written(offset), text) for offset, text in _comments(changed.text))
@@ -32,7 +32,7 @@ def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
         index = stage.replaced(offset)
         if left[index, text]:
             left[index, text] -= 1
-        elif index is not None:
+        elif index is not None and not _is_all_of(source, stage.pieces[index], offset, text):
             waiting.append((index, text))
     # What another edit of the fix wrote in its place counts, too.
     moved: Counter[str] = Counter()
@@ -53,6 +53,12 @@ def rescued(source: Source, changed: Rewrite) -> tuple[list[Edit], list[Piece]]:
 def is_for_tools(comment: str) -> bool:
     """True if a comment speaks to a tool: `# noqa`, `# type: ignore`."""
     return _FOR_TOOLS.match(comment) is not None
+
+
+def _is_all_of(source: Source, piece: Piece, offset: int, comment: str) -> bool:
+    """True if an edit replaces a comment and nothing else: then the fix is about the comment."""
+    before, after = source.text[piece.start : offset], source.text[offset + len(comment) : piece.end]
+    return not before.strip() and not after.strip()
 
 
 def _deletes_statement(source: Source, offsets: Offsets, piece: Piece) -> bool:

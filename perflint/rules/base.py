@@ -150,11 +150,19 @@ class Rule(ABC):
         )
 
 
-class TracedRule(Rule):
-    """Base of the rules that source shows nothing of: their findings come with a trace (`tracer/verdicts.py`)."""
+class OutsideRule(Rule):
+    """Base of the rules whose findings are not made at sites of the code, but elsewhere in perflint."""
 
     listens = ()
 
     def check(self, site: Any) -> Iterator[Finding]:
         """Nothing."""
         return iter(())
+
+
+class TracedRule(OutsideRule):
+    """Base of the rules whose findings come with a trace (`tracer/verdicts.py`)."""
+
+
+class CommentRule(OutsideRule):
+    """Base of the rules about comments that silence findings (`engine/comments.py`)."""

@@ -1,14 +1,17 @@
-"""Comments that silence findings: `# noqa`, `# perflint: ignore` and `# perflint: ignore-file`."""
+"""Comments that silence findings: `# perflint: ignore`, `ignore-block` and `ignore-file`, and `# noqa`."""
 
 from __future__ import annotations
 
+import ast
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
+from enum import Enum
 from functools import cached_property
 
-from perflint.findings import Finding
+from perflint.config.selection import canonical
+from perflint.findings import Finding, Span
 from perflint.frozen import dataclass
 from perflint.source.text import Source
 
@@ -17,18 +20,66 @@ _WORTH_READING = r"(?i:noqa|perflint:)"
 _CODE = r"[A-Z]{1,4}[0-9]{1,4}"
 _SELECTOR = rf"(?:{_CODE}|[a-z0-9]+(?:-[a-z0-9]+)+)"
 _NOQA = rf"(?i:#\s*noqa\b(?!-)(?:\s*:\s*(?P<selectors>{_SELECTOR}(?:[\s,]+{_SELECTOR})*))?)"
-_IGNORE = r"#\s*perflint:\s*(?P<what>ignore-file|ignore)(?![\w-])(?P<list>\s*\[)?"
+_DIRECTIVE = r"#\s*perflint:\s*(?P<what>[a-z]+(?:-[a-z]+)*)(?![\w-])(?P<list>\s*\[)?"
+_LIKE_IGNORE = r"(?:ignor|disabl|enabl|silenc|suppress|skip|allow|noqa|off\b)"
+"""The beginnings of words that are meant to silence findings, if they are no directive that exists."""
 
-_ALL = {"ALL"}
-"""The selectors of a comment that lists no rules; others list codes, beginnings of codes and names."""
+ALL = "ALL"
+
+
+class Reach(Enum):
+    """The code in which a comment silences findings; the value is its word."""
+
+    LINE = "ignore"
+    BLOCK = "ignore-block"
+    FILE = "ignore-file"
+
+
+_REACHES = {reach.value: reach for reach in Reach}
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A word in the list of a comment, and its place."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment that silences findings, from its `#` to the end of its reason."""
+
+    reach: Reach
+    span: Span
+    selectors: tuple[Selector, ...] | None
+    """None for all rules."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A comment for perflint with a word that perflint does not know."""
+
+    word: str
+    span: Span
+
+
+_NOQA_COMMENT = Comment(Reach.LINE, Span(0, 1, 0, 1), None)
+"""Stands for all comments `# noqa`, which are not perflint's own."""
+_Index = dict[str, Comment]
+"""The comment that silences what a selector names."""
 
 
 @dataclass(slots=True)
 class _Comments:
-    """The rules that the comments of a file silence, and where a comment must stand that cannot stand on its line."""
+    """The comments of a file by what they silence, and where a comment must stand that cannot stand on its line."""
 
-    file: set[str] = field(default_factory=set)
-    lines: dict[int, set[str]] = field(default_factory=dict)
+    own: list[Comment] = field(default_factory=list)
+    unknown: list[Unknown] = field(default_factory=list)
+    file: _Index = field(default_factory=dict)
+    lines: dict[int, _Index] = field(default_factory=dict)
+    blocks: dict[int, list[_Index]] = field(default_factory=dict)
     moved: dict[int, int] = field(default_factory=dict)
     present: set[int] = field(default_factory=set)
 
@@ -42,21 +93,53 @@ class Suppressions:
     def __init__(self, source: Source, noqa: bool = True) -> None:
         self._source = source
         self._noqa = noqa
+        self._used: set[tuple[Comment, str]] = set()
 
     def cover(self, finding: Finding) -> bool:
         """True if a comment silences a finding.
 
         It stands in the line where the finding starts or ends, or, where a string or a
-        backslash goes over the end of that line, at the end of the string or of the joined lines.
+        backslash goes over the end of that line, at the end of the string or of the joined lines;
+        or it stands in the header of a block around the finding, or is for the whole file.
         """
+        return self.silencer(finding) is not None
+
+    def silencer(self, finding: Finding) -> Comment | None:
+        """The comment that silences a finding, or None."""
         comments = self._comments
         if comments is None:
-            return False
-        if _names(comments.file, finding):
-            return True
-        lines = {finding.span.line, finding.span.end_line}
-        lines |= {comments.moved[line] for line in lines if line in comments.moved}
-        return any(_names(comments.lines[line], finding) for line in lines if line in comments.lines)
+            return None
+        lines = dict.fromkeys((finding.span.line, finding.span.end_line))
+        lines |= dict.fromkeys(comments.moved[line] for line in list(lines) if line in comments.moved)
+        at_lines = [comments.lines[line] for line in lines if line in comments.lines]
+        found: Comment | None = None
+        for index in (*at_lines, *comments.blocks.get(finding.span.line, ()), comments.file):
+            for key in _keys(finding):
+                if key in index:
+                    found = found or index[key]
+                    self._used.add((index[key], key))
+        return found
+
+    @property
+    def comments(self) -> list[Comment]:
+        """The comments that are perflint's own."""
+        return [] if self._comments is None else self._comments.own
+
+    @property
+    def unknown(self) -> list[Unknown]:
+        """The comments with words that perflint does not know."""
+        return [] if self._comments is None else self._comments.unknown
+
+    def is_used(self, comment: Comment, selector: str) -> bool:
+        """True if a comment has silenced a finding of what a selector names, of those that were asked about."""
+        return (comment, canonical(selector)) in self._used
+
+    def line_for_comment(self, line: int) -> int:
+        """The line on which a comment must stand to silence the findings of a line."""
+        comments = self._comments
+        if comments is None:
+            comments = _read(self._source, self._noqa)
+        return comments.moved.get(line, line)
 
     @cached_property
     def _comments(self) -> _Comments | None:
@@ -65,11 +148,12 @@ class Suppressions:
         return _read(self._source, self._noqa)
 
 
-def _names(selectors: set[str], finding: Finding) -> bool:
-    """True if selectors name the rule of a finding; takes the same time however many there are."""
+def _keys(finding: Finding) -> Iterator[str]:
+    """The selectors that name the rule of a finding."""
     code = finding.code
-    beginnings = (code[:end] for end in range(1, len(code) + 1))
-    return not selectors.isdisjoint(("ALL", finding.name, *beginnings))
+    yield ALL
+    yield finding.name
+    yield from (code[:end] for end in range(1, len(code) + 1))
 
 
 def _read(source: Source, noqa: bool) -> _Comments:
@@ -79,10 +163,16 @@ def _read(source: Source, noqa: bool) -> _Comments:
     ends = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRING_END")} - {None}
     comments = _Comments()
     open_strings: list[int] = []
-    for kind, text, (line, _), (end_line, _) in _tokens(source):
+    for kind, text, (line, column), (end_line, _) in _tokens(source):
         if kind == tokenize.COMMENT:
             comments.present.add(line)
-            _note(comments, text, line, noqa)
+            if noqa:
+                _note_noqa(comments, text, line)
+            for found in _directives(text, line, column + 1):
+                if isinstance(found, Comment):
+                    comments.own.append(found)
+                else:
+                    comments.unknown.append(found)
         elif kind in starts:
             open_strings.append(line)
         elif kind in ends:
@@ -90,6 +180,7 @@ def _read(source: Source, noqa: bool) -> _Comments:
         elif kind == tokenize.STRING and end_line > line:
             _move(comments, line, end_line)
     _join_continued(source, comments)
+    _index(source, comments)
     return comments
 
 
@@ -109,27 +200,42 @@ def _tokens(source: Source) -> Iterator[_Token]:
         return
 
 
-def _note(comments: _Comments, text: str, line: int, noqa: bool) -> None:
-    for found in re.finditer(_NOQA, text) if noqa else ():
+def _note_noqa(comments: _Comments, text: str, line: int) -> None:
+    for found in re.finditer(_NOQA, text):
         listed = found["selectors"]
-        selectors = _ALL if listed is None else {_normal(word) for word in re.split(r"[\s,]+", listed)}
-        comments.lines.setdefault(line, set()).update(selectors)
-    for what, selectors in _ignored(text):
-        silenced = comments.file if what == "ignore-file" else comments.lines.setdefault(line, set())
-        silenced.update(selectors)
+        words = [ALL] if listed is None else [_normal(word) for word in re.split(r"[\s,]+", listed)]
+        index = comments.lines.setdefault(line, {})
+        for word in words:
+            index.setdefault(word, _NOQA_COMMENT)
 
 
-def _ignored(text: str) -> Iterator[tuple[str, set[str]]]:
-    """The kind of each `perflint: ignore` in a comment, and the selectors that it lists."""
+def _directives(text: str, line: int, column: int) -> Iterator[Comment | Unknown]:
+    """The comments for perflint in the text of a comment that begins at a place."""
     at, last = 0, text.rfind("]")
-    while found := re.compile(_IGNORE).search(text, at):
+    while found := re.compile(_DIRECTIVE).search(text, at):
         at = found.end()
-        if found["list"] is None or last < at:
-            yield found["what"], _ALL
-        else:
+        word = found["what"]
+        reach = _REACHES.get(word)
+        selectors: tuple[Selector, ...] | None = None
+        if found["list"] is not None and last >= at:
             end = text.index("]", at)
-            yield found["what"], set(text[at:end].replace(",", " ").split())
+            selectors = tuple(_selectors(text, at, end, line, column))
             at = end + 1
+        # A number of an issue, such as #12, is part of the reason.
+        stop = text.find(" # ", at)
+        rest = text[at : len(text) if stop < 0 else stop].rstrip()
+        at += len(rest)
+        reason = rest.strip(" \t-–—:")
+        span = Span(line, column + found.start(), line, column + at)
+        if reach is not None:
+            yield Comment(reach, span, selectors, reason)
+        elif re.match(_LIKE_IGNORE, word):
+            yield Unknown(word, span)
+
+
+def _selectors(text: str, start: int, end: int, line: int, column: int) -> Iterator[Selector]:
+    for word in re.compile(r"[^\s,]+").finditer(text, start, end):
+        yield Selector(word[0], Span(line, column + word.start(), line, column + word.end()))
 
 
 def _normal(word: str) -> str:
@@ -151,3 +257,54 @@ def _join_continued(source: Source, comments: _Comments) -> None:
             last += 1
         if last != line:
             comments.moved[line] = comments.moved.get(last, last)
+
+
+def _index(source: Source, comments: _Comments) -> None:
+    """Sort perflint's own comments by the code that they are for."""
+    in_blocks: dict[int, list[Comment]] = {}
+    for comment in comments.own:
+        if comment.reach is Reach.FILE:
+            _add(comments.file, comment)
+        elif comment.reach is Reach.LINE:
+            _add(comments.lines.setdefault(comment.span.line, {}), comment)
+        else:
+            in_blocks.setdefault(comment.span.line, []).append(comment)
+    for first, last, line in block_headers(source, in_blocks):
+        index: _Index = {}
+        for comment in in_blocks[line]:
+            _add(index, comment)
+        # Blocks are nested at most a hundred deep.
+        for at in range(first, last + 1):
+            comments.blocks.setdefault(at, []).append(index)
+
+
+def _add(index: _Index, comment: Comment) -> None:
+    words = [ALL] if comment.selectors is None else [canonical(each.text) for each in comment.selectors]
+    for word in words:
+        if index.get(word, _NOQA_COMMENT) is _NOQA_COMMENT:
+            index[word] = comment
+
+
+def block_headers(source: Source, lines: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """The first and the last line of each block in whose header one of some lines is, and that line.
+
+    A header goes from the first decorator to the line above the body.
+    """
+    wanted = sorted(lines)
+    if not wanted:
+        return
+    try:
+        tree = source.tree
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    left = dict.fromkeys(wanted)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(node, ast.stmt) or not isinstance(body, list) or not body:
+            continue
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        inner = body[0]
+        below = min([inner.lineno, *(each.lineno for each in getattr(inner, "decorator_list", ()))])
+        for line in range(first, max(below, node.lineno + 1)):
+            if line in left:
+                yield first, node.end_lineno or first, line

@@ -207,7 +207,7 @@ def test_hidden_by_severity(perflint: Command) -> None:
     ("comment", "why"),
     [
         ("# noqa: TPF101", "by a comment on the line"),
-        ("# perflint: ignore[TPF101] wanted", "by a comment on the line"),
+        ("# perflint: ignore[TPF101] wanted", "by a comment on the line: wanted"),
         ("# perflint: ignore-file", "by a comment for the whole file"),
     ],
 )

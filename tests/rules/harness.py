@@ -23,7 +23,7 @@ import perflint.rules
 from perflint.config.settings import Profile, Settings
 from perflint.engine.file import check_source
 from perflint.findings import Finding
-from perflint.rules.base import Rule, TracedRule
+from perflint.rules.base import OutsideRule, Rule
 from perflint.rules.registry import RuleSet, all_rules
 from perflint.semantics.project import Project
 from perflint.source.text import Source
@@ -96,8 +96,8 @@ def cases() -> list[Case]:
 
 
 def source_cases() -> list[Case]:
-    """Those of rules that look at source; findings of the others come with a trace."""
-    return [case for case in cases() if not issubclass(case.rule, TracedRule)]
+    """Those of rules that look at source; findings of the others come from a trace or from comments."""
+    return [case for case in cases() if not issubclass(case.rule, OutsideRule)]
 
 
 @dataclass(frozen=True, slots=True)

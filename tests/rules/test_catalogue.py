@@ -40,6 +40,9 @@ BEYOND = frozenset(
         "TPF214",
         "TPF309",
         "TPF310",
+        "TPF981",
+        "TPF982",
+        "TPF983",
     }
 )
 """Rules that no habit of the catalogue stands behind."""

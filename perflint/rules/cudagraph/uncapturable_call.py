@@ -7,7 +7,7 @@ from functools import cache
 
 from perflint.findings import Confidence, Effect, Finding, Heat, Severity, Span, lowered
 from perflint.rules._words import EVERY_STEP
-from perflint.rules.base import Files, Rule, TracedRule
+from perflint.rules.base import Files, OutsideRule, Rule
 from perflint.rules.compile._breaks import guarded
 from perflint.rules.precedence import most_precise
 from perflint.rules.registry import RuleSet, all_rules
@@ -133,7 +133,7 @@ _BY_THEMSELVES = (
 
 @cache
 def _waiting() -> RuleSet:
-    return RuleSet(rule for rule in all_rules() if rule.effect in _WAITING and not isinstance(rule, TracedRule))
+    return RuleSet(rule for rule in all_rules() if rule.effect in _WAITING and not isinstance(rule, OutsideRule))
 
 
 def _may_run(site: Site) -> bool:
