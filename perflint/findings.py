@@ -256,6 +256,8 @@ class Report:
     files: int = 0
     lines: int = 0
     silenced: list[Silenced] = field(default_factory=list)
+    unchanged: int = 0
+    """How many findings are not shown because their lines have not changed since a revision."""
     hidden: dict[str, int] = field(default_factory=dict)
     """How many findings each stricter profile would add to what is shown."""
     verdicts: dict[Ruling, int] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.cli import means, options
@@ -21,6 +21,8 @@ from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_exclud
 from perflint.source.text import Source
 
 if TYPE_CHECKING:
+    from perflint.engine.baseline import Baseline
+    from perflint.engine.changes import Changes
     from perflint.tracer.verdicts import Evidence
 
 
@@ -30,6 +32,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     options.add_selection(parser)
     options.add_trace(parser)
     means.add_arguments(parser)
+    group = parser.add_argument_group("known findings")
+    options.add_narrowing(group)
+    group.add_argument("--add-ignore", action="store_true", help="silence all findings by comments in the code")
+    group.add_argument("--reason", metavar="TEXT", help="the reason in the comments that `--add-ignore` writes")
     group = parser.add_argument_group("output")
     options.add_output(group)
     group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
@@ -45,6 +51,10 @@ def run(arguments: Namespace) -> int:
     options.warn_without_rules(rules, arguments)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
+    if arguments.add_ignore or arguments.reason is not None:
+        from perflint.cli.adding import add_ignores
+
+        return add_ignores(found, rules, settings, arguments)
     with options.output(arguments, settings) as to:
         out = writer(settings.output_format, to)
         report = _check(found, rules, settings, evidence, out, arguments)
@@ -77,16 +87,32 @@ def _check(
     _tell(Report(problems=found.problems), report, style)
     sys.stderr.write(options.notebooks_text(found, style))
     judge = evidence.judge if evidence is not None else None
+    baseline, changes = options.narrowing(arguments, settings)
+    sieves = [each for each in (baseline, changes) if each is not None]
     with means.means(arguments) as ways:
         checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge, ways)
+        checked = _narrowed(checked, sieves)
         for source, part in checked if evidence is None else _by_cost(checked):
             out.file(source, part)
             _tell(part, report, style)
     if evidence is not None:
         sys.stdout.flush()
         sys.stderr.write(options.trace_warning(evidence, style))
+    if baseline is not None and evidence is None:
+        sys.stdout.flush()
+        sys.stderr.write(options.stale_warning(baseline, rules, settings, style))
     out.finish(report)
     return report
+
+
+def _narrowed(
+    checked: Iterable[tuple[Source, Report]], sieves: Sequence[Baseline | Changes]
+) -> Iterator[tuple[Source, Report]]:
+    """The reports without the findings that the baseline has, and without those on unchanged lines."""
+    for source, part in checked:
+        for sieve in sieves:
+            sieve.sift(source, part)
+        yield source, part
 
 
 def _by_cost(checked: Iterable[tuple[Source, Report]]) -> Iterator[tuple[Source, Report]]:

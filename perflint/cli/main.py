@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 VERBS = {
     "check": "find what slows PyTorch code down",
     "fix": "rewrite what can be fixed; prints a diff unless asked to write",
+    "baseline": "write the known findings to a file, so that a check shows only new ones",
     "explain": "say what perflint believes of a line, and why",
     "rule": "print the page of a rule",
     "rules": "list all rules",
@@ -160,7 +161,7 @@ def _set_up_process() -> None:
 def _overview() -> ArgumentParser:
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
-    verbs = "\n".join(f"  {verb:8}{what}" for verb, what in VERBS.items())
+    verbs = "\n".join(f"  {verb:10}{what}" for verb, what in VERBS.items())
     parser = ArgumentParser(
         "perflint",
         usage="perflint [--version] [--help] VERB ...",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from perflint.config.pyproject import ProjectFile, find
 from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
-from perflint.findings import Safety, up_to
+from perflint.findings import Confidence, Safety, Severity, up_to
 from perflint.output.summary import count
 from perflint.output.terminal import Style, wants_colours, wants_links
 from perflint.output.writer import Output, message_text
@@ -26,6 +27,8 @@ from perflint.source.writing import written
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
 
+    from perflint.engine.baseline import Baseline
+    from perflint.engine.changes import Changes
     from perflint.tracer.verdicts import Evidence
 
 
@@ -69,7 +72,44 @@ def add_selection(parser: ArgumentParser) -> None:
     group.add_argument(
         "--torch-version", type=_version, metavar="X.Y", help="the oldest torch that the code must run with"
     )
+    group.add_argument(
+        "--min-severity", choices=[each.value for each in Severity], help="no findings of a lower severity"
+    )
+    group.add_argument(
+        "--min-confidence", choices=[each.value for each in Confidence], help="no findings of a lower confidence"
+    )
     group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
+
+
+def add_narrowing(group: _ArgumentGroup) -> None:
+    """Which findings are old, and which weigh too little."""
+    group.add_argument(
+        "--baseline", metavar="FILE", help="do not show the findings in this file, which `perflint baseline` writes"
+    )
+    group.add_argument("--since", metavar="REV", help="only findings on lines that changed since a git revision")
+
+
+def narrowing(arguments: Namespace, settings: Settings) -> tuple[Baseline | None, Changes | None]:
+    """The baseline and the changed lines that a check goes by. Raises ConfigurationError."""
+    baseline, changes = None, None
+    if settings.baseline is not None:
+        from perflint.engine.baseline import read_baseline
+
+        baseline = read_baseline(Path(settings.root, settings.baseline))
+    if arguments.since is not None:
+        from perflint.engine.changes import Changes
+
+        changes = Changes(arguments.since)
+    return baseline, changes
+
+
+def stale_warning(baseline: Baseline, rules: RuleSet, settings: Settings, style: Style) -> str:
+    """The warning that entries of the baseline match no finding any more; empty if there are none."""
+    count = baseline.stale({rule.code for rule in rules.rules}) if settings.profile is baseline.profile else 0
+    if not count:
+        return ""
+    entries = "1 entry of the baseline matches" if count == 1 else f"{count} entries of the baseline match"
+    return message_text("warning", f"{entries} no finding any more", "`perflint baseline` removes them", style)
 
 
 def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
@@ -139,6 +179,8 @@ def add_fixing(parser: ArgumentParser) -> _ArgumentGroup:
         action="store_true",
         help="also fixes that may change what is learned or the keys of checkpoints; includes `--unsafe-fixes`",
     )
+    group.add_argument("--fixable", action="append", type=_list, metavar="RULES", help="fix only findings of these")
+    group.add_argument("--unfixable", action="append", type=_list, metavar="RULES", help="fix no findings of these")
     return group
 
 
@@ -232,6 +274,9 @@ def selection(arguments: Namespace) -> Selection:
 
 def _options(arguments: Namespace) -> Options:
     output_format = getattr(arguments, "output_format", None)
+    baseline: str | None = getattr(arguments, "baseline", None)
+    least: str | None = getattr(arguments, "min_severity", None)
+    sure: str | None = getattr(arguments, "min_confidence", None)
     return Options(
         selection=selection(arguments),
         profile=Profile(arguments.profile) if arguments.profile else None,
@@ -239,6 +284,12 @@ def _options(arguments: Namespace) -> Options:
         exclude=_joined(getattr(arguments, "exclude", None)),
         extend_exclude=_joined(getattr(arguments, "extend_exclude", None)) or (),
         output_format=OutputFormat(output_format) if output_format else None,
+        # Paths of the settings are relative to the project, and those of the command line to the working directory.
+        baseline=os.path.abspath(baseline) if baseline is not None else None,
+        min_severity=Severity(least) if least else None,
+        min_confidence=Confidence(sure) if sure else None,
+        fixable=_joined(getattr(arguments, "fixable", None)),
+        unfixable=_joined(getattr(arguments, "unfixable", None)) or (),
     )
 
 

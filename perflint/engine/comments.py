@@ -18,6 +18,8 @@ from perflint.source.text import Source
 UNUSED = "TPF981"
 UNKNOWN = "TPF982"
 WITHOUT_REASON = "TPF983"
+COMMENT_CODES = frozenset({UNUSED, UNKNOWN, WITHOUT_REASON})
+"""The codes of findings about comments, which no comment silences."""
 
 
 def comment_findings(
@@ -27,7 +29,7 @@ def comment_findings(
 
     `rules` are those that are on for the file. Without a trace, comments about its rules cannot be judged.
     """
-    about = {rule.code: rule for rule in rules.rules if rule.code in (UNUSED, UNKNOWN, WITHOUT_REASON)}
+    about = {rule.code: rule for rule in rules.rules if rule.code in COMMENT_CODES}
     if not about or not (suppressions.comments or suppressions.unknown):
         return []
     judged = {rule.code for rule in rules.rules if rule.listens or is_traced}

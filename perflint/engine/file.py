@@ -94,6 +94,7 @@ def merge(report: Report, part: Report) -> None:
     report.files += part.files
     report.lines += part.lines
     report.silenced += part.silenced
+    report.unchanged += part.unchanged
     for profile, count in part.hidden.items():
         report.hidden[profile] = report.hidden.get(profile, 0) + count
     for ruling, count in part.verdicts.items():

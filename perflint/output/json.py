@@ -113,6 +113,7 @@ def summary_object(report: Report) -> dict[str, Any]:
         "errors": len(report.problems),
         "suppressed": report.silenced_by(Silencer.COMMENT),
         "baseline": report.silenced_by(Silencer.BASELINE),
+        "unchanged": report.unchanged,
         "fixable": {safety.value: fixes[safety] for safety in Safety},
         "hidden": report.hidden,
         "verdicts": {ruling.value: count for ruling, count in report.verdicts.items()},

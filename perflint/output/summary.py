@@ -91,6 +91,8 @@ def _not_shown(report: Report) -> str:
         parts.append(f"{commented} silenced by comments")
     if known := report.silenced_by(Silencer.BASELINE):
         parts.append(f"{known} in the baseline")
+    if report.unchanged:
+        parts.append(f"{report.unchanged} on unchanged lines")
     hidden = [(profile, added) for profile, added in report.hidden.items() if added]
     # Where two profiles add the same, the milder one says it all.
     distinct = {added: profile for profile, added in reversed(hidden)}

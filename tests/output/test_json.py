@@ -137,6 +137,7 @@ def test_members() -> None:
         "errors": 3,
         "suppressed": 2,
         "baseline": 1,
+        "unchanged": 0,
         "fixable": {"safe": 1, "unsafe": 1, "risky": 0, "display-only": 1},
         "hidden": {"pedantic": 4, "audit": 30},
         "verdicts": {},

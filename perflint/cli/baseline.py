@@ -1,0 +1,81 @@
+"""Write or shorten the baseline: the known findings, which `perflint check` does not show.
+
+The first run writes all findings. Later runs remove the entries that match no finding any more and follow renamed
+files. New findings are added only with --add.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from perflint.cli import options
+from perflint.config.errors import ConfigurationError
+from perflint.engine.active import active_rules
+from perflint.engine.baseline import Baseline, read_baseline
+from perflint.engine.files import check_files
+from perflint.findings import Problem
+from perflint.output.summary import count
+from perflint.output.writer import message_text, problem_text
+from perflint.source.files import STANDARD_INPUT, discover
+
+NAME = "perflint-baseline.json"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint baseline`."""
+    options.add_paths(parser)
+    options.add_selection(parser)
+    group = parser.add_argument_group("baseline")
+    group.add_argument("--baseline", metavar="FILE", help=f"the file (default: that of the settings, or {NAME})")
+    group.add_argument("--add", action="store_true", help="add new findings, too")
+    options.add_colour(group)
+
+
+def run(arguments: Namespace) -> int:
+    """Write the file. 0 if it has all findings, 1 if there are new ones, 2 if a file could not be checked."""
+    paths = options.paths(arguments)
+    if paths == [STANDARD_INPUT]:
+        raise ConfigurationError("a baseline of standard input is of no use", "name files or folders")
+    settings = options.settings(arguments, paths)
+    rules = active_rules(settings)
+    options.warn_without_rules(rules, arguments)
+    style = options.style(arguments, sys.stderr)
+    path = Path(settings.root, settings.baseline or NAME)
+    is_new = not os.path.lexists(path)
+    baseline = Baseline(path, settings.profile) if is_new else read_baseline(path)
+    if baseline.profile is not settings.profile:
+        option = f"--profile {baseline.profile.value}"
+        raise ConfigurationError(f"{path} was written with `{option}`", f"pass `{option}`, or remove the file")
+    found = discover(paths, settings, arguments.force_exclude)
+    problems: list[Problem] = list(found.problems)
+    for source, part in check_files(found.files, rules, settings):
+        problems += part.problems
+        baseline.sift(source, part)
+    codes = {rule.code for rule in rules.rules}
+    now = baseline.updated(codes, add=is_new or arguments.add)
+    for problem in problems:
+        sys.stderr.write(problem_text(problem, style))
+    try:
+        now.write()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from None
+    new = sum(sum(entries.values()) for entries in baseline.new.values())
+    is_left = bool(new) and not (is_new or arguments.add)
+    sys.stdout.write(_told(path, baseline, now, codes, new, is_left))
+    if is_new and (settings.baseline is None or arguments.baseline is not None):
+        help = f'`baseline = "{os.path.relpath(path, settings.root)}"` in [tool.perflint], or `--baseline {path}`'
+        sys.stderr.write(message_text("note", "`perflint check` does not use the baseline yet", help, style))
+    return 2 if problems else 1 if is_left else 0
+
+
+def _told(path: Path, before: Baseline, now: Baseline, codes: set[str], new: int, is_left: bool) -> str:
+    """The sentence about the file, with its changes."""
+    removed = before.stale(codes)
+    changes = [f"{removed} removed"] if removed else []
+    if new:
+        changes.append(f"{new} new, which `--add` adds" if is_left else f"{new} added")
+    more = f" ({', '.join(changes)})" if changes else ""
+    return f"{path}: {count(now.size(), 'finding')}{more}.\n"

@@ -1,0 +1,119 @@
+"""The lines that changed since a git revision."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+
+from perflint.config.errors import ConfigurationError
+from perflint.findings import Report, Span
+from perflint.source.text import Source
+
+_HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPE = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+"""Settings under which git runs no program of the repository."""
+
+
+class Changes:
+    """The changed lines of the files of some repositories, in the working tree."""
+
+    def __init__(self, revision: str) -> None:
+        self._revision = revision
+        self._by_repository: dict[str, dict[str, list[range] | None]] = {}
+
+    def sift(self, source: Source, report: Report) -> None:
+        """Leave the findings of a file that touch a changed line. Raises ConfigurationError."""
+        kept = [finding for finding in report.findings if self._touches(source.path, finding.span)]
+        report.unchanged += len(report.findings) - len(kept)
+        report.findings = kept
+
+    def _touches(self, path: str, span: Span) -> bool:
+        changed = self.of(path)
+        lines = range(span.line, span.end_line + 1)
+        return changed is None or any(each.start < lines.stop and lines.start < each.stop for each in changed)
+
+    def of(self, path: str) -> list[range] | None:
+        """The changed lines of a file; None for all lines of a new one. Raises ConfigurationError."""
+        real = os.path.realpath(path)
+        root = _repository(os.path.dirname(real))
+        if root is None:
+            raise ConfigurationError(f"`--since` needs a git repository, and {path} is in none")
+        if root not in self._by_repository:
+            self._by_repository[root] = dict(_changed(root, self._revision))
+        return self._by_repository[root].get(os.path.relpath(real, root).replace(os.sep, "/"), [])
+
+
+def _repository(folder: str) -> str | None:
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def _changed(root: str, revision: str) -> Iterator[tuple[str, list[range] | None]]:
+    """The files that differ from the point where the history left a revision, with their changed lines."""
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
+    if not commit:
+        raise ConfigurationError(f"git knows no revision `{revision}` in {root}", "`--since main`, `--since HEAD~3`")
+    base = _git(root, "merge-base", commit.decode(), "HEAD").strip() or commit
+    options = ("--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--find-renames", "--src-prefix=a/")
+    diff = _git(root, "diff", *options, "--dst-prefix=b/", base.decode(), "--")
+    yield from parsed(diff)
+    for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
+        if name:
+            yield os.fsdecode(name), None
+
+
+def _git(root: str, *arguments: str) -> bytes:
+    """The output of a git command; empty if it fails. Raises ConfigurationError if there is no git."""
+    try:
+        ran = subprocess.run(["git", *_SAFE, "-C", root, *arguments], capture_output=True, check=False)
+    except OSError as error:
+        raise ConfigurationError(f"git cannot be run: {error.strerror or error}", "`--since` needs git") from None
+    return ran.stdout if ran.returncode == 0 else b""
+
+
+def parsed(diff: bytes) -> Iterator[tuple[str, list[range]]]:
+    """The files of a diff without context and the new numbers of their changed lines."""
+    ranges: list[range] = []
+    lines = iter(diff.split(b"\n"))
+    for line in lines:
+        if line.startswith(b"+++ "):
+            ranges = []
+            name = _name(line[4:])
+            if name is not None:
+                yield name, ranges
+        elif hunk := _HUNK.match(line):
+            removed, start, added = (int(part) if part else 1 for part in hunk.groups())
+            if added:
+                ranges.append(range(start, start + added))
+            # Lines of the files may look like lines of the diff.
+            _skip(lines, removed + added)
+
+
+def _skip(lines: Iterable[bytes], count: int) -> None:
+    for line in lines if count else ():
+        # "\ No newline at end of file" is no line of a file.
+        count -= not line.startswith(b"\\")
+        if not count:
+            return
+
+
+def _name(quoted: bytes) -> str | None:
+    """The path after "b/", which git quotes if it holds special characters; None for a deleted file."""
+    name = quoted.rstrip(b"\t")
+    if name.startswith(b'"') and name.endswith(b'"'):
+        name = _ESCAPE.sub(_unescaped, name[1:-1])
+    return os.fsdecode(name[2:]) if name.startswith(b"b/") else None
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    if found[1]:
+        return bytes([int(found[1], 8) & 0xFF])
+    return _ESCAPES.get(found[2], found[2])

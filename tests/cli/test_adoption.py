@@ -1,0 +1,284 @@
+"""Adopting perflint in code with findings: the baseline, changed lines, comments, thresholds, in real repositories."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perflint.engine.changes import parsed
+from tests.cli.command import Command
+
+SCALER = "scaler = torch.cuda.amp.GradScaler()\n"
+OTHER = "with torch.cuda.amp.autocast():\n    pass\n"
+BAD = f"import torch\n\n{SCALER}"
+RULES = "--select=TPF9"
+BASELINE = "perflint-baseline.json"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Run git without the settings of the user."""
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    environment = os.environ | who | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, env=environment)
+
+
+def commit(perflint: Command, message: str = "m") -> None:
+    """Commit all files, in a new repository if there is none."""
+    if not (perflint.folder / ".git").exists():
+        git(perflint.folder, "init", "-q", "-b", "main")
+    git(perflint.folder, "add", "-A")
+    git(perflint.folder, "commit", "-qm", message)
+
+
+def shown(perflint: Command, *options: str) -> list[str]:
+    """The places that a check shows."""
+    ran = perflint("check", ".", RULES, "--output-format=concise", *options)
+    assert ran.code in (0, 1), ran.err
+    return [":".join(line.split(":")[:2]) for line in ran.out.splitlines()]
+
+
+@pytest.fixture
+def adopted(perflint: Command) -> Command:
+    """A project with two known findings of the same text in one file, and one in another."""
+    perflint.write("pyproject.toml", f'[tool.perflint]\nbaseline = "{BASELINE}"\n')
+    perflint.write("a.py", BAD + SCALER)
+    perflint.write("src/b.py", BAD)
+    assert perflint("baseline", RULES).code == 0
+    return perflint
+
+
+def test_a_baseline_hides_what_is_known(adopted: Command) -> None:
+    ran = adopted("check", ".", RULES)
+    assert (ran.code, ran.out) == (0, "No findings in 2 files.\n3 in the baseline.\n")
+    document = json.loads((adopted.folder / BASELINE).read_text())
+    assert list(document["findings"]) == ["a.py", "src/b.py"]
+    assert [(each["code"], each.get("count")) for each in document["findings"]["a.py"]] == [("TPF902", 2)]
+
+
+def test_new_findings_are_shown(adopted: Command) -> None:
+    adopted.write("a.py", BAD + SCALER + OTHER)
+    assert shown(adopted) == ["a.py:5"]
+    # A third one with the same text is one more than the baseline has.
+    adopted.write("a.py", BAD + SCALER + SCALER)
+    assert shown(adopted) == ["a.py:5"]
+    # The same text in another file is new while the first file exists.
+    adopted.write("a.py", BAD + SCALER)
+    adopted.write("c.py", BAD)
+    assert shown(adopted) == ["c.py:3"]
+
+
+def test_moved_lines_and_renamed_files_stay_known(adopted: Command) -> None:
+    adopted.write("a.py", "import os\nimport torch\n\n\nif os.name:\n    " + SCALER + SCALER)
+    assert shown(adopted) == []
+    (adopted.folder / "src" / "b.py").rename(adopted.folder / "moved.py")
+    assert shown(adopted) == []
+    assert adopted("check", ".", RULES).err == ""
+    assert adopted("baseline", RULES).code == 0
+    assert list(json.loads((adopted.folder / BASELINE).read_text())["findings"]) == ["a.py", "moved.py"]
+
+
+def test_stale_entries_are_reported_and_removed(adopted: Command) -> None:
+    adopted.write("a.py", BAD)
+    ran = adopted("check", ".", RULES)
+    assert ran.code == 0
+    assert ran.err == (
+        "warning: 1 entry of the baseline matches no finding any more\n  help: `perflint baseline` removes them\n"
+    )
+    # What other rules, profiles and paths have is not stale.
+    for options in (["--select=TPF1"], [RULES, "--profile=audit"], ["src"]):
+        assert adopted("check", *options).err == ""
+    ran = adopted("baseline", RULES)
+    assert (ran.code, ran.out) == (0, f"{adopted.folder / BASELINE}: 2 findings (1 removed).\n")
+    assert adopted("check", ".", RULES).err == ""
+    (adopted.folder / "src" / "b.py").unlink()
+    assert "1 entry" in adopted("check", ".", RULES).err
+
+
+def test_updating_only_shrinks(adopted: Command) -> None:
+    adopted.write("src/b.py", BAD + OTHER)
+    before = (adopted.folder / BASELINE).read_text()
+    ran = adopted("baseline", RULES)
+    assert (ran.code, ran.out) == (1, f"{adopted.folder / BASELINE}: 3 findings (1 new, which `--add` adds).\n")
+    assert (adopted.folder / BASELINE).read_text() == before
+    ran = adopted("baseline", RULES, "--add")
+    assert (ran.code, ran.out) == (0, f"{adopted.folder / BASELINE}: 4 findings (1 added).\n")
+    assert shown(adopted) == []
+
+
+def test_a_part_of_the_project_leaves_the_other_entries(adopted: Command) -> None:
+    adopted.write("a.py", "x = 1\n")
+    adopted.write("src/b.py", "x = 1\n")
+    assert adopted("baseline", RULES, "src").out.endswith("2 findings (1 removed).\n")
+    assert adopted("baseline", "--select=TPF1").out.endswith("2 findings.\n")
+
+
+def test_a_file_that_cannot_be_parsed_keeps_its_entries(adopted: Command) -> None:
+    adopted.write("a.py", "if")
+    assert adopted("baseline", RULES).code == 2
+    adopted.write("a.py", BAD + SCALER)
+    assert shown(adopted) == []
+
+
+def test_a_baseline_by_option_and_its_faults(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    ran = perflint("check", "a.py", "--baseline", "known.json")
+    assert ran.code == 2 and "known.json cannot be read" in ran.err and "`perflint baseline` writes it" in ran.err
+    ran = perflint("baseline", "a.py", "--baseline", "known.json")
+    assert ran.code == 0 and "does not use the baseline yet" in ran.err
+    assert perflint("check", "a.py", "--baseline", "known.json").code == 0
+    assert perflint("baseline", "a.py", "--baseline", "known.json", "--profile", "audit").code == 2
+    for text in ("", "[]", '{"version": 2, "findings": {}}', '{"version": 1, "findings": {"a": [1]}}', "[" * 9999):
+        perflint.write("known.json", text)
+        ran = perflint("check", "a.py", "--baseline", "known.json")
+        assert ran.code == 2 and "is not a baseline of perflint" in ran.err, text
+
+
+def test_sarif_has_the_baseline_as_suppressions(adopted: Command) -> None:
+    run = json.loads(adopted("check", ".", RULES, "--output-format=sarif").out)["runs"][0]
+    assert [each["suppressions"] for each in run["results"]] == [[{"kind": "external"}]] * 3
+
+
+def test_since_shows_findings_on_changed_lines(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    perflint.write("old name.py", BAD)
+    commit(perflint)
+    assert shown(perflint, "--since", "HEAD") == []
+    assert "2 on unchanged lines." in perflint("check", ".", RULES, "--since=HEAD").out
+    perflint.write("a.py", "# one\n" + BAD + OTHER)
+    perflint.write("größe \".py", BAD)
+    assert shown(perflint, "--since", "HEAD") == ["a.py:5", 'größe ".py:3']
+    commit(perflint)
+    assert shown(perflint, "--since", "HEAD") == []
+    assert shown(perflint, "--since", "HEAD~1") == ["a.py:5", 'größe ".py:3']
+    # A file that was only renamed has no changed lines.
+    git(perflint.folder, "mv", "old name.py", "new.py")
+    assert shown(perflint, "--since", "HEAD") == []
+
+
+def test_since_a_branch_means_since_it_was_left(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    commit(perflint)
+    git(perflint.folder, "checkout", "-qb", "topic")
+    perflint.write("b.py", BAD)
+    commit(perflint)
+    git(perflint.folder, "checkout", "-q", "main")
+    perflint.write("a.py", "import torch\n")
+    commit(perflint)
+    git(perflint.folder, "checkout", "-q", "topic")
+    # The line that main has removed meanwhile is not a change of the topic.
+    assert shown(perflint, "--since", "main") == ["b.py:3"]
+
+
+def test_faults_of_since(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    ran = perflint("check", "a.py", "--since", "HEAD")
+    assert ran.code == 2 and "`--since` needs a git repository" in ran.err
+    commit(perflint)
+    for revision in ("nothing", "--output=x", "-h"):
+        ran = perflint("check", "a.py", f"--since={revision}")
+        assert ran.code == 2 and f"git knows no revision `{revision}`" in ran.err
+    assert sorted(path.name for path in perflint.folder.iterdir()) == [".git", "a.py"]
+
+
+def test_git_runs_no_program_of_the_repository(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    commit(perflint)
+    perflint.write(".gitattributes", "*.py diff=evil\n")
+    for name in ("diff.evil.textconv", "diff.evil.command", "diff.external", "core.fsmonitor"):
+        git(perflint.folder, "config", name, "touch ran; false")
+    perflint.write("a.py", BAD + OTHER)
+    assert shown(perflint, "--since", "HEAD") == ["a.py:4"]
+    assert not (perflint.folder / "ran").exists()
+
+
+def test_lines_that_look_like_a_diff() -> None:
+    diff = b"--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,3 @@\n--- a\n-b\n+++ b/y.py\n+@@ -1 +9,9 @@\n+c\n@@ -9 +10 @@\n-a\n+b\n"
+    diff += b'--- a/z\n+++ "b/\\303\\244\\t.py"\t\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n'
+    diff += b"--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n--- a/u\n+++ b/u\n@@ -3,2 +2,0 @@\n-a\n-b\n"
+    assert list(parsed(diff)) == [
+        ("x.py", [range(1, 4), range(10, 11)]),
+        ("ä\t.py", [range(1, 2)]),
+        ("u", []),
+    ]
+
+
+IGNORES = [
+    (SCALER, "scaler = torch.cuda.amp.GradScaler()  # perflint: ignore[TPF902] old code\n"),
+    (
+        "scaler = torch.cuda.amp.GradScaler()  # type: ignore\n",
+        "scaler = torch.cuda.amp.GradScaler()  # type: ignore  # perflint: ignore[TPF902] old code\n",
+    ),
+    (
+        "scaler = torch.cuda.amp.GradScaler()  # perflint: ignore[TPF101] no\n",
+        "scaler = torch.cuda.amp.GradScaler()  # perflint: ignore[TPF101, TPF902] no\n",
+    ),
+    (
+        "scaler = torch.cuda.amp.GradScaler(), \\\n  '''\n  '''\n",
+        "scaler = torch.cuda.amp.GradScaler(), \\\n  '''\n  '''  # perflint: ignore[TPF902] old code\n",
+    ),
+    (
+        "scaler = torch.cuda.amp.GradScaler(\n    enabled=True,\n)\r\n",
+        "scaler = torch.cuda.amp.GradScaler(  # perflint: ignore[TPF902] old code\n    enabled=True,\n)\r\n",
+    ),
+    (SCALER.rstrip(), f"{SCALER.rstrip()}  # perflint: ignore[TPF902] old code"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), IGNORES)
+def test_add_ignore(perflint: Command, before: str, after: str) -> None:
+    perflint.write("a.py", "import torch\n" + before)
+    ran = perflint("check", "a.py", RULES, "--add-ignore", "--reason", "old code")
+    assert (ran.code, ran.out, ran.err) == (0, "Silenced 1 finding in 1 file.\n", "")
+    assert (perflint.folder / "a.py").read_bytes() == ("import torch\n" + after).encode()
+    assert perflint("check", "a.py", RULES).code == 0
+    assert perflint("check", "a.py", RULES, "--add-ignore").out == "Silenced 0 findings in 0 files.\n"
+
+
+def test_add_ignore_with_other_options(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    commit(perflint)
+    perflint.write("a.py", BAD + OTHER)
+    assert perflint("check", "a.py", "--add-ignore", "--since=HEAD").out == "Silenced 1 finding in 1 file.\n"
+    assert (perflint.folder / "a.py").read_text().count("ignore[") == 1
+    assert perflint("check", "-", "--add-ignore", stdin=b"").code == 2
+    assert perflint("check", "a.py", "--reason", "x").code == 2
+    assert perflint("check", "a.py", "--add-ignore", "--reason", "a # b").code == 2
+    perflint.write("pyproject.toml", "[tool.perflint]\nrequire-reasons = true\n")
+    assert perflint("check", "a.py", "--add-ignore").code == 2
+
+
+def test_severities_are_remapped(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    for table, expected in (
+        ('{ TPF902 = "error" }', "error"),
+        ('{ deprecated-amp = "info", TPF9 = "error" }', "info"),
+        ('{ ALL = "error", TPF90 = "info" }', "info"),
+        ('{ TPF1 = "error" }', "warning"),
+    ):
+        perflint.write("pyproject.toml", f"[tool.perflint]\nseverity = {table}\n")
+        found = json.loads(perflint("check", "a.py", "--output-format=json").out)["findings"]
+        assert [each["severity"] for each in found] == [expected]
+    perflint.write("pyproject.toml", '[tool.perflint]\nseverity = { TPF1O1 = "error" }\n')
+    ran = perflint("check", "a.py")
+    assert ran.code == 2 and "unknown rule `TPF1O1` in `severity`" in ran.err
+
+
+def test_thresholds(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    assert perflint("check", "a.py", "--min-severity=warning", "--min-confidence=high").code == 1
+    assert perflint("check", "a.py", "--min-severity=error").code == 0
+    perflint.write("pyproject.toml", '[tool.perflint]\nmin-severity = "error"\nseverity = { TPF902 = "error" }\n')
+    assert perflint("check", "a.py").code == 1
+
+
+def test_fixable(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    for options in (["--unfixable=TPF902"], ["--fixable=TPF1"], ["--fixable=ALL", "--unfixable=deprecated-amp"]):
+        ran = perflint("fix", "a.py", "--torch-version=2.9", *options)
+        assert (ran.out, ran.err) == ("", "Nothing to fix. 1 finding left.\n"), options
+    for options in ([], ["--fixable=TPF9"], ["--unfixable=TPF9", "--fixable=TPF902"]):
+        assert "+scaler" in perflint("fix", "a.py", "--torch-version=2.9", *options).out, options
