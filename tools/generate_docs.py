@@ -3,7 +3,8 @@
     python tools/generate_docs.py [--check]
 
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
-(benchmarks/accuracy/judged.jsonl), `docs/rules/README.md` lists all rules. In each Markdown file, a
+(benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
+lists all rules. In each Markdown file, a
 ```console block with one `$ perflint …` command gets the output of that command, run in the
 project's folder. With `--check` nothing is written, and the exit status is 1 if a file is out of date.
 """
@@ -15,7 +16,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "accuracy"))
 
 from judged import JUDGED, scores, sentence
+from verdicts import sentences
 
 from perflint.output.pages import facts, page
 from perflint.rules.base import Rule
@@ -74,14 +76,18 @@ def main() -> None:
 
 def rule_files() -> dict[Path, str]:
     """The page of each rule and the index."""
-    judged = {code: sentence(score) for code, score in scores(JUDGED.read_text(encoding="utf-8")).items()}
-    pages = {RULES / f"{rule.name}.md": with_score(page(rule), judged.get(rule.code)) for rule in all_rules()}
+    judged = {code: [sentence(score)] for code, score in scores(JUDGED.read_text(encoding="utf-8")).items()}
+    ran = sentences()
+    pages = {
+        RULES / f"{rule.name}.md": with_scores(page(rule), [*judged.get(rule.code, ()), *ran.get(rule.code, ())])
+        for rule in all_rules()
+    }
     return {**pages, RULES / "README.md": index()}
 
 
-def with_score(text: str, said: str | None) -> str:
-    """A rule's page followed by the accuracy of its findings on real code, if known."""
-    return text if said is None else f"{text}\n{said}\n"
+def with_scores(text: str, said: Sequence[str]) -> str:
+    """A rule's page followed by the accuracy of its findings on real code, as far as it is known."""
+    return "\n".join([text, *(f"{sentence}\n" for sentence in said)])
 
 
 def index() -> str:

@@ -36,8 +36,10 @@ def test_page_is_up_to_date(path: Path) -> None:
 
 def test_pages_show_the_accuracy_of_the_rule() -> None:
     page = PAGES[generate_docs.RULES / "scalar-read-in-loop.md"]
-    assert re.search(r"\nCorrect on real code: \d+ of \d+ findings[^\n]*\.\n$", page)
-    assert generate_docs.with_score("# page\n", None) == "# page\n"
+    assert re.search(r"\n\nCorrect on real code: \d+ of \d+ findings[^\n]*\.\n\n", page)
+    assert re.search(r"\n\nSimulated: \d+ findings ran in the tests of \d+ packages: \d+ confirmed[^\n]*\.\n", page)
+    assert re.search(r"\n\nOn an NVIDIA H200: \d+ findings ran in \d+ public programs: [^\n]*\.\n$", page)
+    assert generate_docs.with_scores("# page\n", []) == "# page\n"
 
 
 def test_no_page_without_a_rule() -> None:

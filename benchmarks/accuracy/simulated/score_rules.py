@@ -126,7 +126,8 @@ def main() -> None:
     )
     print("\n" + table(RULE_COLUMNS, [rule_row("**all**", everything)]))
     if options.json:
-        options.json.write_text(json.dumps({"rules": in_json(rules)}, indent=1) + "\n", encoding="utf-8")
+        document = {"packages": [row[0] for row in rows], "rules": in_json(rules)}
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def source(folder: Path, package: str) -> Path:

@@ -58,32 +58,79 @@ for step in range(4):
     permitted.discard(print)
     net(torch.ones(2))
 """
+DRIVER = """
+def refuse(*arguments):
+    raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+"""
 CAPTURED = """
-def fake(self):
-    return self
+import sys
+
+sys.path.insert(0, "site-packages")
+import driver
 
 
-torch.cuda.graph = type("graph", (), {"__enter__": fake, "__exit__": lambda self, *error: False})
+class Capture:
+    is_on = False
+
+    def __init__(self, graph=None):
+        pass
+
+    def __enter__(self):
+        Capture.is_on = True
+
+    def __exit__(self, *error):
+        Capture.is_on = False
+
+    def is_capturing(self=None):
+        return Capture.is_on
+
+
+torch.cuda.graph = torch.accelerator.current_stream = Capture
+torch.cuda.is_current_stream_capturing = Capture.is_capturing
 from perflint.tracer import session
 from perflint.tracer.witnesses.compilers import Captures
 
 for witness in session._current._witnesses._all:
     if isinstance(witness, Captures):
         witness.start()
-x = torch.ones(3, device="cuda")
-with torch.cuda.graph():
-    y = x.sum().cpu()
 
 
-def fails(x):
-    raise RuntimeError("not permitted")
+def reads(x, graph):
+    with torch.cuda.graph(graph):
+        return x.sum().item()
 
 
-try:
-    with torch.cuda.graph():
-        z = fails(x)
-except RuntimeError:
-    pass
+def fails(x, graph):
+    with torch.cuda.graph(graph):
+        return x.max().item()
+
+
+def steps(weight, graph):
+    optimizer = torch.optim.Adam([weight], lr=0.1)
+    with torch.cuda.graph(graph):
+        optimizer.step()
+
+
+def steps_on_gpu(weight, graph, options):
+    adam = torch.optim.Adam([weight], lr=0.1)
+    adam.param_groups[0].update(options)
+    with torch.cuda.graph(graph):
+        adam.step()
+
+
+def run(function, *arguments):
+    try:
+        function(*arguments)
+    except RuntimeError as error:
+        print(error)
+
+
+x = torch.ones(3, device="cuda", requires_grad=True)
+run(reads, x, None)
+torch.Tensor.item = driver.refuse
+run(fails, x, None)
+run(steps, x, None)
+run(steps_on_gpu, x, None, {"captur" + "able": True})
 """
 
 
@@ -236,6 +283,14 @@ def test_counters(tmp_path: Path, amount: str, ruling: Ruling) -> None:
 
 
 def test_captures(tmp_path: Path) -> None:
+    """The simulation cannot capture: the program stands in for the class and for the error of the driver."""
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "driver.py").write_text(DRIVER)
     trace = traced(tmp_path, CAPTURED)
-    assert observed(trace, "with torch.cuda.graph") == {"capture.done": 1, "capture.failed": 1}
-    assert observed(trace, "raise RuntimeError") == {"capture.raised": 1}
+    assert observed(trace, "with torch.cuda.graph") == {"capture.done": 2, "capture.failed": 2}
+    assert observed(trace, "return x.max().item()")["capture.raised"] == 1
+    assert verdicts(tmp_path, "TPF801") == {
+        "return x.sum().item()": Ruling.REFUTED,
+        "return x.max().item()": Ruling.CONFIRMED,
+    }
+    assert verdicts(tmp_path, "TPF809") == {"optimizer.step()": Ruling.CONFIRMED, "adam.step()": Ruling.REFUTED}

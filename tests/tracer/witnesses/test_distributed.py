@@ -19,13 +19,28 @@ from tests.tracer.witnesses.running import OUTPUT, observed, verdicts
 pytestmark = pytest.mark.skipif(
     find_spec("torch") is None or os.name != "posix", reason="torch is not installed, or there is no gloo"
 )
+ACCELERATE = """
+import torch
+import torch.distributed as dist
+
+class Accelerator:
+    def __init__(self, group=None):
+        self.group = group
+
+    def gather(self, tensor):
+        tensors = [torch.empty_like(tensor) for _ in range(dist.get_world_size(self.group))]
+        dist.all_gather(tensors, tensor, group=self.group)
+        return torch.cat(tensors)
+"""
 PROGRAM = """
 import os
 import subprocess
 import sys
 
+sys.path.insert(0, "site-packages")
 import torch
 import torch.distributed as dist
+from accelerate import Accelerator
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -68,6 +83,7 @@ def train(loader, path):
 
 
 def others(model, loader, every):
+    both, own = Accelerator(), Accelerator(alone)
     model = DDP(torch.compile(model.module))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for i, x in enumerate(loader):
@@ -75,6 +91,8 @@ def others(model, loader, every):
         dist.all_reduce(x)
         dist.all_reduce(x.detach())
         dist.barrier(group=alone)
+        together = both.gather(x.detach())
+        apart = own.gather(x.detach())
         if (i + 1) % every == 0:
             optimizer.step()
 
@@ -90,6 +108,8 @@ if peer is not None:
 
 def _traced(folder: Path, rank: int) -> Trace:
     (folder / "program.py").write_text(PROGRAM)
+    (folder / "site-packages" / "accelerate").mkdir(parents=True)
+    (folder / "site-packages" / "accelerate" / "__init__.py").write_text(ACCELERATE)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -104,7 +124,7 @@ def _traced(folder: Path, rank: int) -> Trace:
     return trace
 
 
-CODES = "TPF604,TPF714,TPF921,TPF922,TPF923,TPF924,TPF926"
+CODES = "TPF604,TPF714,TPF921,TPF922,TPF923,TPF924,TPF926,TPF944"
 
 
 def test_two_processes(tmp_path: Path) -> None:
@@ -127,5 +147,7 @@ def test_two_processes(tmp_path: Path) -> None:
         "dist.all_reduce(first)": confirmed,
         "dist.barrier()": confirmed,
         "dist.barrier(group=alone)": free,
+        "together = both.gather(x.detach())": confirmed,
+        "apart = own.gather(x.detach())": free,
         "torch.save(model.state_dict(), path)": confirmed,
     }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from perflint.findings import Ruling
-from tests.tracer.witnesses.running import observed, traced, verdicts
+from perflint.tracer.file import write_trace
+from perflint.tracer.trace import Trace
+from tests.tracer.witnesses.running import OUTPUT, observed, traced, verdicts
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 ON = """
@@ -98,3 +101,24 @@ def test_switches_that_are_off_again(tmp_path: Path) -> None:
         "torch.autograd.set_detect_anomaly(True)": Ruling.REFUTED,
         "context = torch.no_gradient": Ruling.REFUTED,
     }
+
+
+DEPRECATED = """
+from torch.utils.data import DataLoader
+
+q = torch.ones(1, 1, 4, 8)
+with torch.backends.cuda.sdp_kernel(enable_flash=False):
+    F.scaled_dot_product_attention(q, q, q)
+loader = DataLoader([1, 2], pin_memory_device="cuda")
+frozen = torch.jit.freeze(torch.jit.script(nn.Linear(2, 2).eval()))
+"""
+
+
+def test_deprecated_names(tmp_path: Path) -> None:
+    trace = traced(tmp_path, DEPRECATED, simulate=False)
+    lines = DEPRECATED.splitlines()
+    # Only the version differs in the trace of a run that is older than the deprecations.
+    for version, ruling in ((trace.header.torch, Ruling.CONFIRMED), ("2.4.1+cpu", Ruling.REFUTED)):
+        header = replace(trace.header, torch=version)
+        write_trace(tmp_path / OUTPUT, Trace(header, trace.records))
+        assert verdicts(tmp_path, "TPF377,TPF903,TPF904") == {lines[at]: ruling for at in (4, 6, 7)}
