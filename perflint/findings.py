@@ -263,6 +263,19 @@ class Report:
     verdicts: dict[Ruling, int] = field(default_factory=dict)
     """How many findings that the profile would show without a trace, or shows with it, got which verdict."""
 
+    def add(self, part: Report) -> None:
+        """Add the report of a file to that of a run."""
+        self.findings += part.findings
+        self.problems += part.problems
+        self.files += part.files
+        self.lines += part.lines
+        self.silenced += part.silenced
+        self.unchanged += part.unchanged
+        for profile, count in part.hidden.items():
+            self.hidden[profile] = self.hidden.get(profile, 0) + count
+        for ruling, count in part.verdicts.items():
+            self.verdicts[ruling] = self.verdicts.get(ruling, 0) + count
+
     def silenced_by(self, by: Silencer) -> int:
         """How many findings a kind of silencer keeps from being shown."""
         return sum(each.by is by for each in self.silenced)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from perflint.cli import means, options
 from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
-from perflint.engine.file import merge
 from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
 from perflint.output.formats import writer
@@ -134,4 +133,4 @@ def _tell(part: Report, report: Report, style: Style) -> None:
         sys.stdout.flush()
     for problem in part.problems:
         sys.stderr.write(problem_text(problem, style))
-    merge(report, part)
+    report.add(part)

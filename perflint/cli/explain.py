@@ -91,9 +91,7 @@ def _explained(
     except (ValueError, RecursionError, MemoryError) as error:
         return Problem(path, f"cannot be parsed: {error or type(error).__name__}")
     projects = Projects(settings)
-    if cache is None:
-        return explain(source, projects.of(path), settings, line, column)
-    with closing(Caches(projects, settings, RuleSet(()), cache, {})) as caches:
+    with closing(Caches(projects, settings, RuleSet(()), cache)) as caches:
         # It has the calls of other files.
         caches.of(path)
         return explain(source, projects.of(path), settings, line, column)

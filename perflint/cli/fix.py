@@ -10,7 +10,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,10 +124,7 @@ class _Job:
             self.tell(problem)
         sys.stderr.write(options.notebooks_text(found, self.notes))
         projects = Projects(self.settings)
-        with ExitStack() as stack:
-            if cache is not None and self.evidence is None:
-                self.caches = Caches(projects, self.settings, self.rules, cache, {})
-                stack.enter_context(closing(self.caches))
+        with closing(Caches(projects, self.settings, self.rules, cache)) as self.caches:
             self._each(found, projects)
 
     def _each(self, found: Discovery, projects: Projects) -> None:
@@ -188,7 +185,7 @@ class _Job:
 
     def check(self, path: str, text: str, project: Project) -> Report:
         """The findings of `perflint check` in a text, with the fixes of those that the trace confirms."""
-        if self.caches is not None and project.base is None:
+        if self.caches is not None and self.evidence is None and project.base is None:
             return self.caches.check(Source(path, text), project)
         judge = None if self.evidence is None else confirmed_by(self.evidence)
         return check_source(Source(path, text), project, self.rules, self.settings, judge=judge)

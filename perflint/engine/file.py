@@ -87,20 +87,6 @@ def check_source(
     return report
 
 
-def merge(report: Report, part: Report) -> None:
-    """Add the report of a file to that of a run."""
-    report.findings += part.findings
-    report.problems += part.problems
-    report.files += part.files
-    report.lines += part.lines
-    report.silenced += part.silenced
-    report.unchanged += part.unchanged
-    for profile, count in part.hidden.items():
-        report.hidden[profile] = report.hidden.get(profile, 0) + count
-    for ruling, count in part.verdicts.items():
-        report.verdicts[ruling] = report.verdicts.get(ruling, 0) + count
-
-
 def _unparsable(source: Source) -> Problem | None:
     """The reason why there is no syntax tree, or None. Afterwards `source.tree` is set."""
     running = f"Python {sys.version_info.major}.{sys.version_info.minor}"

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings
-from perflint.engine.file import Judge, check_source
+from perflint.engine.cache.caches import Caches
 from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.frozen import dataclass
@@ -21,6 +21,7 @@ from perflint.source.text import Source
 
 if TYPE_CHECKING:
     from perflint.engine.cache.caches import Caches
+    from perflint.engine.file import Judge
 
 _WORTH_A_WORKER = 100_000
 """Characters of source that take longer to check than a worker takes to start."""
@@ -56,62 +57,45 @@ def check_files(
     a file that cannot be read is empty. Reports do not depend on `means`.
     """
     projects = Projects(settings)
-    if judge is not None or means == PLAIN:
+    if judge is None and files != [STANDARD_INPUT]:
+        yield from _Run(projects, rules, settings, means).reports(files)
+        return
+    from perflint.engine.file import check_source
+
+    with closing(Caches(projects, settings, rules, means.cache)) as caches:
         for file in files:
             source, problem = _source(file, stdin_filename)
-            project = projects.of(_path(file, stdin_filename))
-            yield source, problem or check_source(source, project, rules, settings, judge=judge)
-        return
-    yield from _Run(projects, rules, settings, stdin_filename, means).reports(files)
+            path = stdin_filename or "stdin.py" if file == STANDARD_INPUT else file
+            # The text, or the verdicts, are not those of the disk, but the cache has the calls of other files.
+            caches.of(path)
+            yield source, problem or check_source(source, projects.of(path), rules, settings, judge=judge)
 
 
 class _Run:
-    """A run with a cache or workers."""
+    """A run over files on the disk, whose reports the cache may have."""
 
-    def __init__(
-        self, projects: Projects, rules: RuleSet, settings: Settings, stdin_filename: str | None, means: Means
-    ) -> None:
+    def __init__(self, projects: Projects, rules: RuleSet, settings: Settings, means: Means) -> None:
         self._projects = projects
         self._rules = rules
         self._settings = settings
-        self._stdin_filename = stdin_filename
         self._means = means
-        self._caches: Caches | None = None
+        self._caches = Caches(projects, settings, rules, means.cache)
 
     def reports(self, files: Sequence[str]) -> Iterator[tuple[Source, Report]]:
         """Each file with its report, in order."""
         with ExitStack() as stack:
-            if self._means.cache is not None:
-                self._open(self._means.cache, stack)
-            known: dict[str, Report] = {}
-            sizes: dict[str, int] = {}
-            for file in dict.fromkeys(files):
-                report = None if file == STANDARD_INPUT or self._caches is None else self._caches.report(file)
-                if report is not None:
-                    known[file] = report
-                elif file != STANDARD_INPUT:
-                    sizes[file] = _size(file)
+            stack.callback(self._caches.close)
+            known = {file: self._caches.report(file) for file in files}
+            sizes = {file: _size(file) for file, report in known.items() if report is None}
             progress = _Progress(self._means.progress, sum(sizes.values()))
             made = self._by_workers(sizes, stack) if self._is_worth_workers(sizes) else self._here(sizes)
             for file in files:
-                while file in sizes and file not in known:
+                while known[file] is None:
                     done, report = next(made)
                     known[done] = report
                     progress.add(sizes[done])
-                source, problem = _source(file, self._stdin_filename)
-                if problem is not None:
-                    yield source, problem
-                elif file in known:
-                    yield source, known[file]
-                else:
-                    project = self._projects.of(_path(file, self._stdin_filename))
-                    yield source, check_source(source, project, self._rules, self._settings)
-
-    def _open(self, folder: Path, stack: ExitStack) -> Caches:
-        from perflint.engine.cache.caches import Caches
-
-        self._caches = stack.enter_context(closing(Caches(self._projects, self._settings, self._rules, folder, {})))
-        return self._caches
+                source, problem = _source(file, None)
+                yield source, problem or known[file] or Report()
 
     def _is_worth_workers(self, sizes: Mapping[str, int]) -> bool:
         return min(self._means.jobs, len(sizes)) > 1 and sum(sizes.values()) > _WORTH_A_WORKER
@@ -120,10 +104,7 @@ class _Run:
         """Check files in this process, in order."""
         for file in files:
             source, problem = _source(file, None)
-            if problem is None:
-                keep = None if self._caches is None else self._caches.keep
-                problem = check_source(source, self._projects.of(file), self._rules, self._settings, keep=keep)
-            yield file, problem
+            yield file, problem or self._caches.check(source, self._projects.of(file))
 
     def _by_workers(self, sizes: Mapping[str, int], stack: ExitStack) -> Iterator[tuple[str, Report]]:
         """Check files in other processes, the largest first; those of a process that dies are checked here."""
@@ -133,10 +114,10 @@ class _Run:
         if folder is None:
             # Workers share summaries through a cache.
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="perflint-")))
-        caches = self._caches or self._open(folder, stack)
-        handles = caches.handles(sizes)
+            self._caches = Caches(self._projects, self._settings, self._rules, folder)
+            stack.callback(self._caches.close)
         left = dict(sizes)
-        worker = Worker(self._settings, folder, handles, self._projects)
+        worker = Worker(self._settings, folder, self._caches.handles(sizes), self._projects)
         for file, report in checked_by_workers(worker, sizes, self._means.jobs):
             del left[file]
             yield file, report
@@ -170,10 +151,6 @@ def _source(file: str, stdin_filename: str | None) -> tuple[Source, Report | Non
     except Unreadable as error:
         return Source(file, ""), Report(problems=[error.problem])
     return Source(name, text.text), None
-
-
-def _path(file: str, stdin_filename: str | None) -> Path:
-    return Path(stdin_filename or "stdin.py") if file == STANDARD_INPUT else Path(file)
 
 
 def _read(file: str, stdin_filename: str | None) -> tuple[str, Text]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import perflint.rules
 from perflint.rules import index
 from perflint.rules.base import Calls, Files, Mentions, Rule
 from perflint.rules.collecting import collect
-from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, FileSite, Site
+
+if TYPE_CHECKING:
+    from perflint.semantics.model import Model
 
 
 class RuleSet:

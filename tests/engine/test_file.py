@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflint.config.settings import Profile, Settings
-from perflint.engine.file import check_source, merge
+from perflint.engine.file import check_source
 from perflint.findings import Confidence, Finding, Heat, Report, Severity, Span
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet
@@ -210,7 +210,7 @@ def test_per_file_ignores(tmp_path: Path) -> None:
 def test_merge_adds_up() -> None:
     report = Report()
     for _ in range(2):
-        merge(report, check(graded_text() + "torch.zeros('high hot error')  # noqa\n", Graded(), Crashing()))
+        report.add(check(graded_text() + "torch.zeros('high hot error')  # noqa\n", Graded(), Crashing()))
     assert (report.files, len(report.silenced), len(report.findings), len(report.problems)) == (2, 2, 16, 2)
     assert report.hidden == {"pedantic": 20, "audit": 38}
     assert report.lines == 2 * 29

@@ -6,18 +6,20 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perflint.config.settings import Settings
 from perflint.engine.active import rules_for_file
-from perflint.engine.cache.cache import Cache, Handle, joined, opened
-from perflint.engine.cache.places import file_of
-from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report
 from perflint.rules.registry import RuleSet
-from perflint.semantics.model import Model
 from perflint.semantics.project import Project
+from perflint.source.files import STANDARD_INPUT
 from perflint.source.text import Source
+
+if TYPE_CHECKING:
+    from perflint.engine.cache.cache import Cache, Handle
+    from perflint.semantics.model import Model
 
 _OF_OUTPUT = frozenset({"selections", "exclude", "per_file_ignores", "output_format", "rule_url", "root"})
 """Settings that change no report, and those by which the rules of a file are selected."""
@@ -27,14 +29,19 @@ class Caches:
     """Opens the cache of each project when its first file is asked about."""
 
     def __init__(
-        self, projects: Projects, settings: Settings, rules: RuleSet, folder: Path, handles: Mapping[Path, Handle]
+        self,
+        projects: Projects,
+        settings: Settings,
+        rules: RuleSet,
+        folder: Path | None,
+        handles: Mapping[Path, Handle] | None = None,
     ) -> None:
-        """`handles` are the caches that another process has brought up to date."""
+        """`folder` is None for no cache. `handles` are the caches that another process has brought up to date."""
         self._projects = projects
         self._settings = settings
         self._rules = rules
         self._folder = folder
-        self._handles = handles
+        self._handles = handles or {}
         self._open: dict[Path, Cache | None] = {}
         values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
         self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT})
@@ -42,12 +49,17 @@ class Caches:
     def report(self, path: str) -> Report | None:
         """The report of a file, if it is known."""
         cache = self.of(path)
-        return None if cache is None else cache.report(Path(path).absolute(), self._key(path))
+        return None if cache is None or path == STANDARD_INPUT else cache.report(Path(path).absolute(), self._key(path))
 
     def check(self, source: Source, project: Project) -> Report:
         """The report of a file whose text was just read, known or made now."""
         known = self.report(source.path)
-        return known or check_source(source, project, self._rules, self._settings, keep=self.keep)
+        if known is not None:
+            return known
+        # Importing it takes longer than reading all that is known of a small project.
+        from perflint.engine.file import check_source
+
+        return check_source(source, project, self._rules, self._settings, keep=self.keep)
 
     def keep(self, report: Report, model: Model) -> None:
         """Add the report of a file, and the model that it rests on."""
@@ -60,13 +72,21 @@ class Caches:
         """The cache of the project of a file."""
         top = self._projects.top_of(path)
         if top not in self._open:
-            project = self._projects.at(top)
-            handle = self._handles.get(top)
-            excluded = "\0".join(self._settings.exclude)
-            self._open[top] = (
-                opened(file_of(self._folder, top, excluded), project) if handle is None else joined(handle, project)
-            )
+            self._open[top] = self._opened(top)
         return self._open[top]
+
+    def _opened(self, top: Path) -> Cache | None:
+        if self._folder is None:
+            return None
+        # A run without a cache does not pay for these imports.
+        from perflint.engine.cache.cache import joined, opened
+        from perflint.engine.cache.places import file_of
+
+        project = self._projects.at(top)
+        handle = self._handles.get(top)
+        if handle is not None:
+            return joined(handle, project)
+        return opened(file_of(self._folder, top, "\0".join(self._settings.exclude)), project)
 
     def handles(self, files: Iterable[str]) -> dict[Path, Handle]:
         """The caches of some files, for other processes."""

@@ -12,6 +12,22 @@ _OWN = ("perflint.findings", "perflint.semantics.")
 _PATHS = {"PosixPath": PosixPath, "WindowsPath": WindowsPath, "Path": Path}
 
 
+_RAISED = (
+    pickle.UnpicklingError,
+    zlib.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""Errors of damaged pickles."""
+
+
 class Damaged(Exception):
     """Bytes that perflint has not written."""
 
@@ -25,8 +41,7 @@ def loaded(data: bytes) -> Any:
     """The value of bytes. Raises Damaged."""
     try:
         return _Reader(io.BytesIO(zlib.decompress(data))).load()
-    except Exception as error:
-        # A damaged pickle may raise anything.
+    except _RAISED as error:
         raise Damaged(str(error)) from None
 
 

@@ -48,7 +48,7 @@ def misses(folder: Path, means: Means) -> set[str]:
     """The files that the cache does not have."""
     projects = Projects(AUDIT)
     assert means.cache is not None
-    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache, {})
+    caches = Caches(projects, AUDIT, active_rules(AUDIT), means.cache)
     try:
         return {Path(file).name for file in below(str(folder), AUDIT) if caches.report(file) is None}
     finally:
