@@ -82,10 +82,10 @@ def _repeated(model: Model, data: ast.BinOp) -> Filled | None:
     if isinstance(number, (ast.List, ast.Tuple, ast.Starred)) or not may_swap(model, number, times):
         return None
     counted = isinstance(times, ast.Constant) and type(times.value) is int and times.value > 0
-    return Filled(f"({model.source.written(times)},)", number, counted, counted or _is_size(model, times))
+    return Filled(f"({model.source.written(times)},)", number, counted, counted or is_size(model, times))
 
 
-def _is_size(model: Model, node: ast.expr) -> bool:
+def is_size(model: Model, node: ast.expr) -> bool:
     """True for `len(…)`, `x.shape[…]` and `x.size(…)`, which are never negative."""
     if isinstance(node, ast.Call):
         return model.target(node) in ("builtins.len", "torch.Tensor.size")

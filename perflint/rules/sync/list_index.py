@@ -9,6 +9,7 @@ from perflint.rules._words import often
 from perflint.rules.base import Rule
 from perflint.rules.placement import host_confidence
 from perflint.rules.sync._indices import Index, Part, parts
+from perflint.rules.sync._positions import on_device
 from perflint.semantics.sites import SubscriptSite, device_confidence
 from perflint.semantics.values import Kind, Tensor
 from perflint.source.quoting import quoted
@@ -47,8 +48,20 @@ class ListIndex(Rule):
     ```
 
     ## Fix safety
-    No fix: positions that never change belong in a buffer, evenly spaced ones are a slice (which
-    returns a view), and a few of them can be stacked from single integers.
+    A range gets `device=`: `x[torch.arange(n), y]` becomes `x[torch.arange(n, device=x.device), y]`, and
+    `range(len(y))` becomes such a range. It is safe if x is certainly a tensor and the range certainly holds
+    integers that `torch.arange` takes, and unsafe otherwise.
+
+    A list of numbers at equal distances becomes a slice: `x[:, [4, 6, 8]]` becomes `x[:, 4:9:2]`, and `x[[-1]]`
+    becomes `x[-1:]`. The slice is a view, so the fix is offered only if the result is read and nothing
+    writes to x meanwhile. It is safe for operations that work element by element. It is unsafe for
+    products, sums and layers, which may round otherwise for another layout. A store to a slice is
+    unsafe, too: it raises for an expanded tensor. Positions outside of the tensor raise no error any
+    more: the slice ends before them.
+
+    Two to four other numbers get an unsafe fix: `x[:, [2, 0]]` becomes `torch.stack([x[:, 2], x[:, 0]], 1)`,
+    whose layout in memory may differ. Longer lists have no fix: positions that never change belong in a
+    buffer.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line, once for each list; a trace shows
@@ -74,6 +87,7 @@ class ListIndex(Rule):
             f"{quoted(site.text(site.node))} copies the positions to the GPU: the CPU waits for the copy{often(site)}",
             confidence=confidence,
             help="Index with a slice or with integers, or keep the positions on the GPU, in a buffer.",
+            fix=on_device(site),
         )
 
 

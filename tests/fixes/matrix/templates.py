@@ -234,6 +234,61 @@ _LIST_THERE = Template(
     weight=3,
 )
 
+_RANGE_INDEX = Template(
+    "TPF118",
+    "range",
+    "t = <table>\n<use>\nreturn r, t",
+    {
+        "table": ("matrix", "x", "matrix.cuda() * 2", 'torch.eye(3, device="cuda")', "matrix.t()"),
+        "use": (
+            "r = t[torch.arange(<count>), matrix.argmax(-1)]",
+            "r = t[torch.arange(0, <count>), matrix.argmax(-1)]",
+            "r = t[torch.arange(<count>, dtype=torch.int32)]",
+            "r = t[range(<count>)]",
+            "r = t[list(range(<count>)), matrix.argmax(-1)]",
+            "r = t[range(0, <count>)]",
+            "r = t[0][torch.arange(<count>)]",
+            "r = t[torch.arange(places.n), :]",
+            "r = t[torch.arange(<count>), 0] = 2.0",
+        ),
+        "count": ("t.size(0)", "len(t)", "t.shape[0]", "n", "2", "k", "t.sum()"),
+    },
+)
+
+_LIST_INDEX = Template(
+    "TPF118",
+    "list",
+    "t = <table>\n<use>\n<after>\nreturn r, t",
+    {
+        "table": (
+            "matrix",
+            "x",
+            "cube",
+            "matrix.cuda()",
+            "matrix * 2",
+            'torch.arange(12.0, device="cuda").view(3, 4)',
+            "matrix.t()",
+            "row",
+        ),
+        "use": (
+            "r = t[<index>] > 0",
+            "r = t[<index>] * 2",
+            "r = t[<index>]",
+            "r = t[<index>].sum()",
+            "r = t + t[<index>]",
+            "r = t[<index>].view(-1)",
+            "r = (t < t[<index>]).any()",
+            "t[<index>] = <stored>; r = 0",
+            "t[<index>] += 1; r = 0",
+            "r = t[<index>]; r = r == 0",
+        ),
+        "index": ("[0]", "[-1]", "[0, 1]", ":, [1]", "..., [-1]", ":, [0, 2]", "[0], :", "0, [1]", "[1, 0]", "[True]"),
+        "stored": ("1.0", "v", "t[:1]", "x", "places.n", "t.new_zeros(1)"),
+        "after": ("", "", "t.add_(1)", "t = t * 2", "r = r * 1"),
+    },
+    weight=4,
+)
+
 _NUMBER_STORE = Template(
     "TPF135",
     "element",
@@ -587,6 +642,8 @@ TEMPLATES = (
     _SCALAR_MOVED,
     _SCALAR_NEW,
     _LIST_THERE,
+    _RANGE_INDEX,
+    _LIST_INDEX,
     _NUMBER_STORE,
     _ROWS_STORE,
     _NONZERO_FAMILY,

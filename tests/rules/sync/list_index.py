@@ -22,6 +22,49 @@ class Boxes(nn.Module):
         return left, right, both, kept, some, made, boxes
 
 
+class Ranges(nn.Module):
+    def forward(self, x: torch.Tensor, labels: torch.Tensor, count: int, unknown):
+        a = x[torch.arange(x.size(0)), labels]  # error: TPF118
+        b = x[torch.arange(0, len(labels)), labels] - x[range(len(x)), labels]  # error: TPF118, TPF118
+        c = x[list(range(count)), labels]  # error: TPF118
+        d = x[..., 0][torch.arange(count, dtype=torch.int32), labels]  # error: TPF118
+        e = x[torch.arange(unknown), labels]  # error: TPF118
+        f = x[torch.arange(count), [1] * count]  # error: TPF118
+        x[torch.arange(count), labels] = 0.5  # error: TPF118
+        return a, b, c, d, e, f
+
+
+class EvenlySpaced(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor):
+        last = self.head(x[:, [-1], :])  # error: TPF118
+        less = x < x.topk(3)[0][:, [-1]]  # error: TPF118
+        spaced = x[:, [4, 6, 8]] * 2  # error: TPF118
+        ends = x[..., [-3, -2]].sum()  # error: TPF118
+        falls = (x[[2, 1]] > 0).any()  # error: TPF118
+        middle = x[0, [1, 2]].abs()  # error: TPF118
+        mixed = x[[-1, 0]].exp()  # error: TPF118
+        longer = x[[3, 1, 0, 2, 4]]  # error: TPF118
+        new = x[[1], None].exp()  # error: TPF118
+        true = x[[True, False]].exp()  # error: TPF118
+        return last, less, spaced, ends, falls, middle, mixed, longer, new, true
+
+
+class Written(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, kept: list):
+        part = x[:, [0, 1]]  # error: TPF118
+        x.add_(1)
+        mine = y[[0, 1]]  # error: TPF118
+        mine.zero_()
+        kept.append(y[[1]])  # error: TPF118
+        x[:, [1, 2]] = x[:, [0, 1]]  # error: TPF118, TPF118
+        x[:, [1, 2]] = y  # error: TPF118
+        return part * 2
+
+
 def sampled(x: torch.Tensor, indices: np.ndarray):
     chosen = torch.randperm(100)[:10]
     y = x.cuda()

@@ -1,0 +1,157 @@
+import numpy as np
+import torch
+from torch import nn
+
+
+class Boxes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.order = [3, 2, 1, 0]
+
+    def forward(self, x: torch.Tensor):
+        boxes = self.linear(x)
+        left = boxes[:, [0, 2]]
+        right = boxes[[0, 2]]
+        both = boxes[[0, 1], [2, 3]]
+        kept = boxes[..., self.order]
+        some = boxes[torch.arange(2, device=boxes.device)]
+        made = boxes[:, torch.tensor([0, 2])]
+        boxes[:, 1:4:2] = left
+        boxes[[0]] += 1
+        return left, right, both, kept, some, made, boxes
+
+
+class Ranges(nn.Module):
+    def forward(self, x: torch.Tensor, labels: torch.Tensor, count: int, unknown):
+        a = x[torch.arange(x.size(0), device=x.device), labels]
+        b = x[torch.arange(0, len(labels), device=x.device), labels] - x[
+            torch.arange(len(x), device=x.device), labels
+        ]
+        c = x[torch.arange(count, device=x.device), labels]
+        d = x[..., 0][torch.arange(count, dtype=torch.int32, device=x.device), labels]
+        e = x[torch.arange(unknown), labels]
+        f = x[torch.arange(count), [1] * count]
+        x[torch.arange(count, device=x.device), labels] = 0.5
+        return a, b, c, d, e, f
+
+
+class EvenlySpaced(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor):
+        last = self.head(x[:, -1:, :])
+        less = x < x.topk(3)[0][:, -1:]
+        spaced = x[:, 4:9:2] * 2
+        ends = x[..., -3:-1].sum()
+        falls = (torch.stack([x[2], x[1]]) > 0).any()
+        middle = x[0, 1:3].abs()
+        mixed = torch.stack([x[-1], x[0]]).exp()
+        longer = x[[3, 1, 0, 2, 4]]
+        new = x[1:2, None].exp()
+        true = x[[True, False]].exp()
+        return last, less, spaced, ends, falls, middle, mixed, longer, new, true
+
+
+class Written(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, kept: list):
+        part = x[:, [0, 1]]
+        x.add_(1)
+        mine = y[[0, 1]]
+        mine.zero_()
+        kept.append(y[[1]])
+        x[:, [1, 2]] = x[:, [0, 1]]
+        x[:, 1:3] = y
+        return part * 2
+
+
+def sampled(x: torch.Tensor, indices: np.ndarray):
+    chosen = torch.randperm(100)[:10]
+    y = x.cuda()
+    return y[chosen], y[indices]
+
+
+def host_mask(x: torch.Tensor):
+    mask = torch.rand(10) > 0.5
+    y = x.cuda()
+    y[mask] = 0.0
+    return y
+
+
+class Mask:
+    def __init__(self, size, device="cpu"):
+        self.mask = torch.ones(size, size).triu(1).to(device)
+
+
+class Attention(nn.Module):
+    """A tensor that takes positions from the GPU is there, too; one number or positions of the CPU do not show it."""
+
+    def forward(self, q: torch.Tensor):
+        rows = torch.arange(q.shape[0])[:, None]
+        scores = q @ q.transpose(-2, -1)
+        top = scores.topk(3)[1]
+        mask = Mask(q.shape[1], device=q.device).mask
+        chosen = mask[rows, top]
+        best = mask[rows, scores.sum().argmax()]
+        return chosen, best, mask[rows, rows.T]
+
+
+# Look-alikes.
+
+
+def of_slices(x: torch.Tensor, count: int):
+    y = x.cuda()
+    most = [slice(None)] * y.ndim
+    most[0] = slice(0, count)
+    return y[most], y[[slice(None), 3, ...]], y[[slice(0, 3) for _ in y.shape]]
+
+
+class Slices(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x[:, 0], x[:, 1:3], x[0, 2], x[..., None], x[(0, 2)], x[:, ::2]
+
+
+class OnDevice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("order", torch.tensor([3, 2, 1, 0]))
+
+    def forward(self, x: torch.Tensor):
+        order = torch.randperm(x.shape[0], device=x.device)
+        return x[order], x[:, self.order], x[x.argsort(0)]
+
+
+def selected_by_host_mask(x: torch.Tensor):
+    mask = torch.rand(10) > 0.5
+    return x.cuda()[mask]
+
+
+def on_host():
+    table = torch.zeros(10, 4)
+    table[:, [0, 2]] = 1.0
+    return table[[1, 2]], table[torch.randperm(10)]
+
+
+def arrays(values: np.ndarray):
+    return values[[0, 1]], values[:, [2, 3]]
+
+
+def host_number(x: torch.Tensor):
+    return x.cuda()[torch.tensor(3)]
+
+
+def mappings(table: dict[tuple[int, ...], int], names: list[str]):
+    return table[tuple([1, 2])], names[len([0])]
+
+
+def one_of_an_array(x: torch.Tensor):
+    rows = x.cuda()
+    return [rows[i] for i in np.arange(3)], rows[np.arange(9).argmax()]
+
+
+def slices_along_a_dimension(x: torch.Tensor, dim: int, part: slice):
+    index = [slice(None)] * len(x.shape)
+    index[dim] = part
+    return x[index]
