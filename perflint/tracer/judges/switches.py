@@ -165,4 +165,5 @@ UNDECIDED: dict[str, str] = {
         ("TPF377", "TPF901", "TPF902", "TPF903", "TPF904"),
         "the trace does not show whether the line ran; trace without `torch.compile`",
     ),
+    **dict.fromkeys(("TPF981", "TPF982", "TPF983"), "the finding is about a comment, which no run shows"),
 }

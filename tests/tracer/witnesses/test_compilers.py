@@ -195,7 +195,7 @@ lstm, lengths, has_gradient = nn.LSTM(4, 4), torch.tensor([2, 3]), False
 
 
 @torch.compile(backend="eager")
-def differentiated(x):
+def differentiated(x: torch.Tensor):
     y = x.requires_grad_(True) * 2
     return y + 1
 
@@ -224,14 +224,26 @@ def extended(x):
     return y + 1
 
 
+@torch.compile(backend="eager")
+def read(x):
+    y = x * lengths.sum().item()
+    return y + 1
+
+
+@torch.compile(backend="eager")
+def chosen(x: torch.Tensor):
+    rows = lengths.nonzero()
+    return rows + 1
+
+
 SETTINGS
-for function in (differentiated, recurrent, timed, sized, extended):
+for function in (differentiated, recurrent, timed, sized, extended, read, chosen):
     for _ in range(2):
         function(torch.ones(3, 4, requires_grad=has_gradient))
 """
 PERMITTED = """
 has_gradient = True
-for before, name in (("allow_", "rnn"), ("capture_", "scalar_outputs")):
+for before, name in (("allow_", "rnn"), ("capture_", "scalar_outputs"), ("capture_", "dynamic_output_shape_ops")):
     setattr(torch._dynamo.config, before + name, True)
 for function in (time.time, time.perf_counter):
     torch.compiler.substitute_in_graph(function, skip_signature_check=True)(lambda: 0.0)
@@ -243,7 +255,7 @@ for function in (time.time, time.perf_counter):
 )
 def test_breaks_that_inputs_and_settings_prevent(tmp_path: Path, settings: str, ruling: Ruling) -> None:
     traced(tmp_path, BREAKS.replace("SETTINGS", settings), simulate=False)
-    found = verdicts(tmp_path, "TPF375,TPF706,TPF707,TPF708,TPF709")
+    found = verdicts(tmp_path, "TPF375,TPF701,TPF704,TPF706,TPF707,TPF708,TPF709")
     # Whether the extension was compiled is another finding of the rule.
     assert found.pop('kernels = cpp_extension.load_inline("kernels", cpp_sources="")') is Ruling.UNDECIDED
     assert found == {
@@ -252,6 +264,8 @@ def test_breaks_that_inputs_and_settings_prevent(tmp_path: Path, settings: str, 
         "y = x + time.time()": ruling,
         "steps = torch.arange(lengths.max())": ruling,
         "y = x + kernels.perf_counter()": ruling,
+        "y = x * lengths.sum().item()": ruling,
+        "rows = lengths.nonzero()": ruling,
     }
 
 
