@@ -120,14 +120,24 @@ def _of_a_few_numbers(finding: Finding, site: Site) -> Finding:
     """Copying a few Python numbers takes microseconds: information if it happens once for a request or an image.
 
     Libraries do not know how often they are called. The functions of a program that are not known to run each step
-    run for a request, an image or a report.
+    run for a request, an image or a report. Beside the run of a model, a copy does not count.
     """
     if finding.code not in _FEW_NUMBERS or isinstance(site, FileSite) or site.heat is Heat.HOT:
         return finding
     is_data = finding.code == _LISTS and repeats(site) and not _is_round_trip(site)
-    if is_data or site.model.module.is_program or _is_selected(site):
+    beside_run = not repeats(site) and _runs_model(site)
+    if is_data or site.model.module.is_program or beside_run or _is_selected(site):
         return replace(finding, severity=Severity.INFO)
     return finding
+
+
+def _runs_model(site: Site) -> bool:
+    """True if the function around a place runs a whole model, which takes far longer than a copy."""
+    function = site.model.function(site.node)
+    if function is None or isinstance(function, ast.Lambda):
+        return False
+    work = site.model.heat_map.work.of(function.body)
+    return work.runs or work.calls_run
 
 
 def _is_round_trip(site: Site) -> bool:
@@ -215,7 +225,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
 
 def _of_an_array(finding: Finding, site: Site) -> Finding:
     """An array that NumPy has just made must be copied: information, if it is not known to happen each step."""
-    if finding.code == _TO_GPU and finding.heat is Heat.WARM and copies_array(site):
+    if finding.code in (_TO_GPU, _LISTS) and finding.heat is Heat.WARM and copies_array(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 

@@ -299,6 +299,26 @@ def by_key(x: torch.Tensor, keys):
 """
 
 
+BESIDE_RUN = """
+import torch
+
+
+def encode(model: torch.nn.Module, x: torch.Tensor):
+    lengths = torch.tensor([x.size(0)], device=x.device)  # info
+    for _ in range(3):
+        lengths = lengths + torch.tensor([1], device=x.device)  # warning
+    return model(x), lengths
+
+
+def count(x: torch.Tensor):
+    return torch.tensor([x.size(0)], device=x.device)  # warning
+"""
+
+
+def test_a_few_numbers_count_little_beside_the_run_of_a_model() -> None:
+    assert marked(BESIDE_RUN.replace("[1]", "2.0"), "TPF116", "TPF117") == expected(BESIDE_RUN)
+
+
 def few_numbers(text: str) -> list[tuple[str, int, str]]:
     return [
         (finding.code, finding.span.line, finding.severity.value)
@@ -495,6 +515,7 @@ def test_copies_are_the_work_of_a_program_that_trains_nothing() -> None:
 
 
 ARRAY = """
+import numpy as np
 import torch
 
 
@@ -502,6 +523,12 @@ class Schedule:
     def encode(self, image):
         self.times = torch.from_numpy(image).cuda()  # warning
         return torch.from_numpy(image).permute(2, 0, 1)[None].cuda()  # info
+
+
+def update(probabilities: torch.Tensor, found, rows: list[int]):
+    if isinstance(found, np.ndarray):
+        found = torch.tensor(found, device=probabilities.device)  # info
+    return found + torch.tensor(rows, device=probabilities.device)  # warning
 
 
 def turns(images, table):
@@ -521,7 +548,7 @@ def forward(self, image):
 
 
 def test_arrays_are_copied_as_often_as_numpy_makes_them() -> None:
-    assert marked(ARRAY, "TPF201") == expected(ARRAY)
+    assert marked(ARRAY, "TPF117", "TPF201") == expected(ARRAY)
 
 
 DRIVER = """\

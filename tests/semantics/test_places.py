@@ -460,3 +460,32 @@ def main(x, collate):
 @table(DATASETS)
 def test_batches_of_items_that_are_on_a_gpu(case: Case) -> None:
     check(case)
+
+
+GIVEN = """
+class Profiler:
+    def __init__(self):
+        self.times = []
+    def results(self):
+        def stats(times: typing.Sequence | torch.Tensor):
+            data = torch.as_tensor(times)       # -> cpu
+            return data.sum().item()
+        return stats(torch.tensor([1.0])), stats(self.times)
+
+class OnGpu:
+    def results(self, x: Tensor):
+        def stats(times: typing.Sequence | torch.Tensor):
+            return torch.as_tensor(times)       # -> caller
+        return stats(torch.tensor([1.0])), stats([x])
+
+class Public:
+    def stats(self, times: typing.Sequence | torch.Tensor):
+        return torch.as_tensor(times)       # -> caller
+    def results(self):
+        return self.stats(torch.tensor([1.0]))
+"""
+
+
+@table(GIVEN)
+def test_parameters_that_only_get_tensors_on_the_cpu(case: Case) -> None:
+    check(case)

@@ -143,6 +143,9 @@ _OPEN = frozenset("Any object Iterable Iterator Sequence Collection Generator".s
 
 
 def _is_tensor(annotation: ast.expr | None) -> bool:
+    """True for `Tensor`, and for `Tensor | list[float]`."""
+    if isinstance(annotation, ast.BinOp):
+        return _is_tensor(annotation.left) or _is_tensor(annotation.right)
     return _called(annotation) == "Tensor"
 
 
@@ -274,12 +277,25 @@ def _number_or_not(inner: Frame, arg: ast.arg, passed: list[Value | None]) -> No
 
 
 def _on_host(inner: Frame, info: FunctionInfo, arg: ast.arg, passed: list[Value | None]) -> None:
-    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU."""
+    """Put a tensor parameter on the CPU if only this file calls the function, always with tensors on the CPU.
+
+    Some of the calls may pass lists instead.
+    """
     assumed = (inner.names or {}).get(arg.arg)
-    if inner.names is None or not isinstance(assumed, Tensor) or assumed.device is not Device.CALLER:
+    members = () if assumed is None else assumed.members
+    placed = [isinstance(member, Tensor) and member.device is Device.CALLER for member in members]
+    if inner.names is None or not any(placed) or not any(isinstance(value, Tensor) for value in passed):
         return
-    if all(isinstance(value, Tensor) and value.device is Device.CPU for value in passed) and _is_own(inner, info):
-        inner.names[arg.arg] = assumed.with_(device=Device.CPU, place="")
+    if all(_is_on_host(value) for value in passed) and _is_own(inner, info):
+        on_host = (m.with_(device=Device.CPU, place="") if isinstance(m, Tensor) else m for m in members)
+        inner.names[arg.arg] = union(on_host)
+
+
+def _is_on_host(value: Value | None) -> bool:
+    """True for a tensor on the CPU, and for a list that holds no tensors."""
+    if isinstance(value, Sequence):
+        return value.tensor is None and value.element.tensor is None
+    return isinstance(value, Tensor) and value.device is Device.CPU
 
 
 def _is_own(inner: Frame, info: FunctionInfo) -> bool:
