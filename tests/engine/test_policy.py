@@ -115,6 +115,20 @@ def receive(rank, found):
     return number, loss.item()  # warning
 
 
+def write(model: nn.Module, loader: DataLoader, output_dir=None, directory=None, predictions_outdir=None):
+    for x in loader:
+        y = model(x.cuda())
+        if output_dir is not None and x.ndim > 1:
+            z = y.cpu()  # info
+        if predictions_outdir is None:
+            z = y.cpu()  # warning
+        else:
+            z = y.cpu()  # info
+        if directory is not None:
+            z = y.cpu()  # warning
+        print(z)
+
+
 def stop(model: nn.Module, loader: DataLoader):
     for x in loader:
         done = model(x.cuda()).max() > 3

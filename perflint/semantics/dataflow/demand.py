@@ -100,7 +100,7 @@ class Demand:
         return found
 
     def _is_asked_for(self, node: ast.expr) -> bool:
-        """True if a test around a copy asks for the CPU: `if self.cpu_offload: x = x.cpu()`."""
+        """True if a test around a copy asks for the CPU, or for a file: `if self.cpu_offload: x = x.cpu()`."""
         inner: ast.AST = node
         for outer in self._model.ancestors(node):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -108,6 +108,8 @@ class Demand:
             if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
                 is_body = inner is outer.body or (isinstance(outer.body, list) and inner in outer.body)
                 if any(map(conventions.asks_for_cpu, _flags(outer.test, is_body))) or _is_cpu(outer.test, is_body):
+                    return True
+                if _is_file(outer.test, is_body):
                     return True
             inner = outer
         return False
@@ -204,6 +206,17 @@ def _is_cpu(test: ast.expr, outcome: bool) -> bool:
     value = test.comparators[0]
     is_equal = isinstance(test.ops[0], ast.Eq) is outcome and isinstance(test.ops[0], (ast.Eq, ast.NotEq))
     return is_equal and isinstance(value, ast.Constant) and value.value == "cpu"
+
+
+def _is_file(test: ast.expr, outcome: bool) -> bool:
+    """True if the name of a file is given where a test comes out as `outcome`: `if output_dir is not None`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and outcome:
+        return any(_is_file(each, True) for each in test.values)
+    if not isinstance(test, ast.Compare) or not isinstance(test.comparators[0], ast.Constant):
+        return False
+    is_given = isinstance(test.ops[0], ast.IsNot if outcome else ast.Is) and test.comparators[0].value is None
+    name = last_name(test.left) if isinstance(test.left, (ast.Name, ast.Attribute)) else ""
+    return is_given and bool(conventions.writes_to(name.lower()))
 
 
 def _flags(test: ast.expr, outcome: bool) -> Iterator[str]:

@@ -33,6 +33,11 @@ def is_meter(cls: str) -> Entry | None:
     return concept("meter").of(cls)
 
 
+def writes_to(name: str) -> Entry | None:
+    """Why a value names a file that is written."""
+    return concept("written-file").of(name)
+
+
 def sums_up(name: str) -> Entry | None:
     """Why a method of a metric runs once an epoch."""
     return concept("metric-summary").of(name)
