@@ -10,7 +10,7 @@ from perflint.semantics.memo import once, once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite, Site
 from perflint.semantics.structure import last_name, names_in, walk
-from perflint.semantics.values import Array, Instance
+from perflint.semantics.values import Instance
 
 _TRAINS = re.compile(r"\bbackward\b|optim|training_step|Trainer\b|\.fit\(")
 
@@ -41,9 +41,7 @@ def copies_array(site: Site) -> bool:
 
 
 def _comes_from_array(site: CallSite) -> bool:
-    """True for `torch.from_numpy(x)[None].cuda()`, and for `torch.tensor(x, device=d)` of an array."""
-    if site.target in ("torch.tensor", "torch.as_tensor") and site.node.args:
-        return isinstance(site.value(site.node.args[0]), Array)
+    """True for `torch.from_numpy(x)[None].cuda()`."""
     inner: ast.expr = site.node
     while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
         if site.model.target(inner) == "torch.from_numpy":

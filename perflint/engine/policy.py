@@ -225,7 +225,7 @@ def _of_an_evaluation(finding: Finding, site: Site) -> Finding:
 
 def _of_an_array(finding: Finding, site: Site) -> Finding:
     """An array that NumPy has just made must be copied: information, if it is not known to happen each step."""
-    if finding.code in (_TO_GPU, _LISTS) and finding.heat is Heat.WARM and copies_array(site):
+    if finding.code == _TO_GPU and finding.heat is Heat.WARM and copies_array(site):
         return replace(finding, severity=Severity.INFO)
     return finding
 
