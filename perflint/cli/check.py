@@ -94,6 +94,9 @@ def _check(
         for source, part in checked if evidence is None else _by_cost(checked):
             out.file(source, part)
             _tell(part, report, style)
+    if ways.timings is not None:
+        sys.stdout.flush()
+        sys.stderr.write(means.timings_text(ways.timings))
     if evidence is not None:
         sys.stdout.flush()
         sys.stderr.write(options.trace_warning(evidence, style))

@@ -16,6 +16,8 @@ from perflint.engine.files import Means
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup
 
+    from perflint.engine.timings import Timings
+
 _SILENT = 1.0
 """Seconds of a run that needs no line of progress."""
 _INTERVAL = 0.2
@@ -43,6 +45,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="processes that check files (default: one for each processor, if there is enough to do)",
     )
 
+    group.add_argument(
+        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="check only every N-th file, from the I-th on"
+    )
+    group.add_argument(
+        "--timings", action="store_true", help="say which phases and rules took the time, on one processor"
+    )
+
 
 def cache_folder(arguments: Namespace) -> Path | None:
     """The folder of the cache; None if there is to be none."""
@@ -58,11 +67,32 @@ def means(arguments: Namespace) -> Iterator[Means]:
     """The means of a run. A line of progress is shown on a terminal, and removed at the end."""
     line = Progress() if sys.stderr.isatty() and not sys.stdout.isatty() else None
     try:
+        if arguments.timings:
+            yield _timed(arguments)
+            return
         jobs = arguments.jobs or _processors()
-        yield Means(cache_folder(arguments), jobs, line.show if line is not None else None)
+        yield Means(cache_folder(arguments), jobs, arguments.shard, progress=line.show if line is not None else None)
     finally:
         if line is not None:
             line.clear()
+
+
+def _timed(arguments: Namespace) -> Means:
+    from perflint.engine.timings import Timings
+
+    return Means(shard=arguments.shard, timings=Timings())
+
+
+def timings_text(timings: Timings) -> str:
+    """The phases in their order, and the rules, the slowest first."""
+    rules = sorted(timings.rules.items(), key=lambda pair: -pair[1])
+    rows = [
+        *timings.phases.items(),
+        ("rules", sum(timings.rules.values())),
+        *((f"  {code}", each) for code, each in rules),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "".join(f"{name:{width}}  {seconds * 1000:10.1f} ms\n" for name, seconds in rows)
 
 
 class Progress:
@@ -101,6 +131,13 @@ def _duration(seconds: float) -> str:
 def _processors() -> int:
     """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise ArgumentTypeError(f"`{text}` is no part: write 3/16 for the third of sixteen")
+    return int(part), int(parts)
 
 
 def _jobs(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from perflint.source.suppressions import Suppressions
 from perflint.source.text import Source
 
 if TYPE_CHECKING:
+    from perflint.engine.timings import Timings
     from perflint.semantics.project import Project
 
 _REPORT_IT = "please report this, with the code of that line"
@@ -41,6 +43,7 @@ def check_source(
     noqa: bool = True,
     judge: Judge | None = None,
     keep: Callable[[Report, Model], None] | None = None,
+    timings: Timings | None = None,
 ) -> Report:
     """The findings of the rules in a file by position, with errors of the file or of perflint.
 
@@ -50,7 +53,9 @@ def check_source(
     """
     report = Report()
     project.adopt(source)
-    problem = _unparsable(source)
+    phase = nullcontext if timings is None else timings.phase
+    with phase("parsing"):
+        problem = _unparsable(source)
     if problem is not None:
         report.problems.append(problem)
         return report
@@ -58,7 +63,7 @@ def check_source(
     report.lines = len(source.lines)
     here = rules_for_file(rules, settings, source.path)
     found: Sequence[Finding]
-    found, model = run_rules(source, project, here, settings.torch_version, report.problems)
+    found, model = run_rules(source, project, here, settings.torch_version, report.problems, timings)
     try:
         if judge is not None:
             on = {rule.code for rule in here.rules}
@@ -70,7 +75,8 @@ def check_source(
             # A file without findings does not pay for this import.
             from perflint.engine.places import placed
 
-            with contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT)), deep_stack():
+            crash = contained(report.problems, source.path, lambda: ("giving reasons", None, _REPORT_IT))
+            with phase("reasons"), crash, deep_stack():
                 model = model or Model(source, project)
                 report.findings = placed(report.findings, here.rules, model)
         if (suppressions.comments or suppressions.unknown) and not report.problems:
@@ -101,7 +107,12 @@ def _unparsable(source: Source) -> Problem | None:
 
 
 def run_rules(
-    source: Source, project: Project, rules: RuleSet, torch_version: Version | None, problems: list[Problem]
+    source: Source,
+    project: Project,
+    rules: RuleSet,
+    torch_version: Version | None,
+    problems: list[Problem],
+    timings: Timings | None = None,
 ) -> tuple[list[Finding], Model | None]:
     """The findings of a file, and the model of it, if one was needed. Who calls it closes the model."""
     findings: list[Finding] = []
@@ -111,12 +122,17 @@ def run_rules(
     with contained(problems, source.path, lambda: ("inference", None, _REPORT_IT)), deep_stack():
         crashed: set[Rule] = set()
         model = Model(source, project)
+        ask = look
+        if timings is not None:
+            with timings.phase("inference"):
+                model.infer()
+            ask = timings.look
         for site in model.sites():
             for rule in rules.listening(site):
                 if rule in crashed:
                     continue
                 known = len(problems)
-                findings += look(rule, site, torch_version, problems) or ()
+                findings += ask(rule, site, torch_version, problems) or ()
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)

@@ -22,6 +22,7 @@ from perflint.source.text import Source
 if TYPE_CHECKING:
     from perflint.engine.cache.caches import Caches
     from perflint.engine.file import Judge
+    from perflint.engine.timings import Timings
 
 _WORTH_A_WORKER = 100_000
 """Characters of source that take longer to check than a worker takes to start."""
@@ -35,6 +36,10 @@ class Means:
     """The folder of the cache."""
     jobs: int = 1
     """Processes that check files."""
+    shard: tuple[int, int] = (1, 1)
+    """The part of the files that this run checks, and the number of parts."""
+    timings: Timings | None = None
+    """Counts the time, in one process and without reading results."""
     progress: Callable[[int, int], None] | None = None
     """Is told after each file how much of the work is done, in characters: the part, and all of it."""
 
@@ -57,7 +62,9 @@ def check_files(
     a file that cannot be read is empty. Reports do not depend on `means`.
     """
     projects = Projects(settings)
-    if judge is None and files != [STANDARD_INPUT]:
+    part, parts = means.shard
+    files = sorted(files)[part - 1 :: parts] if parts > 1 else files
+    if judge is None and means.timings is None and files != [STANDARD_INPUT]:
         yield from _Run(projects, rules, settings, means).reports(files)
         return
     from perflint.engine.file import check_source
@@ -68,7 +75,10 @@ def check_files(
             path = stdin_filename or "stdin.py" if file == STANDARD_INPUT else file
             # The text, or the verdicts, are not those of the disk, but the cache has the calls of other files.
             caches.of(path)
-            yield source, problem or check_source(source, projects.of(path), rules, settings, judge=judge)
+            yield (
+                source,
+                problem or check_source(source, projects.of(path), rules, settings, judge=judge, timings=means.timings),
+            )
 
 
 class _Run:

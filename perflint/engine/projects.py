@@ -21,6 +21,8 @@ _MOST_FOLDERS = 4
 """The folders above a file that are searched for scripts."""
 _MOST_FILES = 20_000
 """Files of a project that are looked at; a folder with more of them is treated as incomplete."""
+_MOST_UNMARKED = 2_000
+"""The same for a folder that nothing marks as a project: it may be one for downloads, or a home."""
 
 
 class Projects:
@@ -51,7 +53,7 @@ class Projects:
     def at(self, top: Path) -> Project:
         """The project of a folder that `top_of` gave."""
         if top not in self._known:
-            self._known[top] = Project(self._files(top), _MOST_FILES)
+            self._known[top] = Project(self._files(top), _MOST_FILES if top in self._marked else _MOST_UNMARKED)
         return self._known[top]
 
     def _files(self, folder: Path) -> Iterator[Path]:

@@ -200,6 +200,10 @@ class Model:
             known = self.memo[pattern] = self.view.matches(self.module, pattern)
         return known
 
+    def infer(self) -> None:
+        """Run the interpreter now, not when the first question needs it."""
+        _ = self._recorder
+
     @property
     def steps(self) -> int:
         """Nodes that the interpreter ran for this file."""

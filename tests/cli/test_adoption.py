@@ -149,7 +149,7 @@ def test_since_shows_findings_on_changed_lines(perflint: Command) -> None:
     assert shown(perflint, "--since", "HEAD") == []
     assert "2 on unchanged lines." in perflint("check", ".", RULES, "--since=HEAD").out
     perflint.write("a.py", "# one\n" + BAD + OTHER)
-    perflint.write("größe \".py", BAD)
+    perflint.write('größe ".py', BAD)
     assert shown(perflint, "--since", "HEAD") == ["a.py:5", 'größe ".py:3']
     commit(perflint)
     assert shown(perflint, "--since", "HEAD") == []

@@ -441,3 +441,23 @@ def test_folders_that_may_not_be_entered(perflint: Command, mode: int) -> None:
     assert ran.returncode == 2
     assert ran.stderr.startswith(f"error: {told}: Permission denied\n") and "crashed" not in ran.stderr
     assert "TPF902" in ran.stdout
+
+
+def test_shards_are_the_whole(perflint: Command) -> None:
+    for number in range(5):
+        perflint.write(f"src/{number}.py", BAD)
+    parts = [perflint("check", "src", "--output-format", "concise", "--shard", f"{part}/3").out for part in (1, 2, 3)]
+    places = [line.partition(" ")[0] for part in parts for line in part.splitlines() if line.startswith("src")]
+    whole = perflint("check", "src", "--output-format", "concise").out.splitlines()
+    assert sorted(places) == sorted(line.partition(" ")[0] for line in whole if line.startswith("src"))
+    assert len(places) == 5 and all(parts)
+    assert perflint("check", "--shard", "4/3").code == 2
+
+
+def test_timings(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    ran = perflint("check", "a.py", "--timings")
+    assert ran.out == perflint("check", "a.py").out
+    times = {line.split()[0]: float(line.split()[1]) for line in ran.err.splitlines() if line.endswith(" ms")}
+    assert {"parsing", "inference", "reasons", "rules", "TPF501"} <= times.keys()
+    assert times["rules"] == pytest.approx(sum(each for name, each in times.items() if name[:3] == "TPF"), abs=0.5)
