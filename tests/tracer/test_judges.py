@@ -63,6 +63,11 @@ def test_judges_and_reasons_are_of_rules_that_exist() -> None:
     assert {*judges, *reasons, *elsewhere} <= {rule.code for rule in known_rules()}
 
 
+def test_each_judge_has_a_reason_for_runs_without_evidence() -> None:
+    judges, _, _ = bench._tables()
+    assert [code for code in judges if why_undecided(code) == _NO_REASON] == []
+
+
 def test_reasons_are_clauses() -> None:
     _, reasons, _ = bench._tables()
     assert not [code for code, reason in reasons.items() if reason != reason.strip() or reason.endswith(".")]

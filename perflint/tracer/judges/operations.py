@@ -118,6 +118,6 @@ JUDGES: dict[str, Judge] = {
     ),
 }
 UNDECIDED: dict[str, str] = dict.fromkeys(
-    ("TPF303", "TPF306", "TPF309", "TPF310"),
+    ("TPF302", "TPF303", "TPF304", "TPF306", "TPF309", "TPF310"),
     "its functions are only watched in the first recorded steps, and not in programs that compile",
 )

@@ -159,6 +159,7 @@ JUDGES: dict[str, Judge] = {
     **{code: partial(_deprecated, code=code) for code in ("TPF377", "TPF901", "TPF902", "TPF903", "TPF904")},
 }
 UNDECIDED: dict[str, str] = {
+    **dict.fromkeys(("TPF358", "TPF606"), "no recorded step shows whether the switch is on; trace more `--steps`"),
     "TPF378": "the run does not show whether the name is there; `python -c 'import torch; …'` does",
     "TPF962": "no wait came right before the clock was read; `torch.cuda.synchronize()` there shows the difference",
     **dict.fromkeys(
