@@ -24,8 +24,13 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     """
     if read.confidence is Confidence.LOW or serves_tests(model) or swallows(model, read.node):
         return None
-    statement = model.parent(read.node)
-    if not isinstance(statement, ast.Assert) or statement.test is not read.node or read.tensor is not read.node:
+    test, statement = read.node, model.parent(read.node)
+    if isinstance(statement, ast.UnaryOp) and isinstance(statement.op, ast.Not):
+        test, statement = statement, model.parent(statement)
+    if not isinstance(statement, ast.Assert) or statement.test is not test or read.tensor is not read.node:
+        return None
+    if test is not read.node and not _is_any_or_all(model, read.node):
+        # The opposite of a number is not `~number`.
         return None
     if statement.lineno != statement.end_lineno:
         # Its layout would be lost.
@@ -39,12 +44,24 @@ def async_assert(model: Model, read: Read) -> Fix | None:
     name = spell(model.symbols, "torch._assert_async", statement)
     if name is None:
         return None
-    parts = [read.node] if message is None else [read.node, message]
-    arguments = [cst.Arg(model.source.concrete(part)) for part in parts]
+    condition = model.source.concrete(read.node)
+    if test is not read.node:
+        condition = _opposite(model, read.node, condition)
+    arguments = [cst.Arg(condition), *([] if message is None else [cst.Arg(model.source.concrete(message))])]
     new = cst.Call(cst.parse_expression(name.text), arguments)
     edit = replace(model.source, model.source.span(statement), new)
     since = ASSERT_ASYNC if message is None else ASSERT_ASYNC_MESSAGE
     return Fix("Check on the GPU with `torch._assert_async`", Safety.UNSAFE, (edit,), name.imports, since=since)
+
+
+def _opposite(model: Model, node: ast.expr, condition: cst.BaseExpression) -> cst.BaseExpression:
+    """The opposite of `x.any()`. Of bytes this is a byte, whose `~` is true both for 0 and for 1."""
+    assert isinstance(node, ast.Call)
+    operand = node.args[0] if node.args else getattr(node.func, "value", node)
+    tensor = model.value(operand).tensor
+    if tensor is not None and tensor.kind is Kind.BOOL:
+        return cst.UnaryOperation(cst.BitInvert(), condition)
+    return cst.Call(cst.Attribute(condition, cst.Name("logical_not")))
 
 
 def _is_one_truth(model: Model, read: Read) -> bool:
@@ -53,8 +70,13 @@ def _is_one_truth(model: Model, read: Read) -> bool:
         return False
     if read.value.rank == 0 and read.value.kind is not Kind.UNKNOWN:
         return True
-    if not isinstance(read.node, ast.Call):
+    return _is_any_or_all(model, read.node)
+
+
+def _is_any_or_all(model: Model, node: ast.expr) -> bool:
+    """True for `x.any()`, `torch.all(x)` and so on, whose result is a truth value."""
+    if not isinstance(node, ast.Call):
         return False
-    owner, _, name = model.target(read.node).rpartition(".")
-    arguments = len(read.node.args) + len(read.node.keywords)
+    owner, _, name = model.target(node).rpartition(".")
+    arguments = len(node.args) + len(node.keywords)
     return name in ("all", "any") and (owner, arguments) in (("torch.Tensor", 0), ("torch", 1))

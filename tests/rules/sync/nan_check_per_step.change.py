@@ -26,3 +26,27 @@ def case_fails():
 def change_fails(error, waits):
     """When the condition fails, the error comes later"""
     assert error[0].startswith("AssertionError") and error[1].startswith("RuntimeError: Expected Tensor")
+
+
+class Whole(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert not torch.isnan(x).any(), "NaN"
+        return x.relu()
+
+
+def case_no_nan():
+    return {"y": Whole()(torch.ones(3, device="cuda"))}
+
+
+def change_no_nan(waits):
+    """checks on the GPU without waiting"""
+    assert waits == (1, 0)
+
+
+def case_some_nan():
+    return {"y": Whole()(torch.full((3,), torch.nan, device="cuda"))}
+
+
+def change_some_nan(error, waits):
+    """When the condition fails, the error comes later"""
+    assert error == ("AssertionError: NaN", "RuntimeError: NaN")

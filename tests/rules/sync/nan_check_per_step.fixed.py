@@ -31,6 +31,8 @@ class Safe(nn.Module):
         if (x != x).any():
             x = x * 0
         torch._assert_async(torch.isfinite(x).all())
+        torch._assert_async(~torch.isnan(x).any(), "NaN")
+        assert not torch.isnan(x.sum())
         if any(torch.isnan(part).any() for part in x.unbind()):
             return x
         return x.relu()

@@ -31,6 +31,8 @@ class Safe(nn.Module):
         if (x != x).any():  # error: TPF107
             x = x * 0
         assert torch.isfinite(x).all()  # error: TPF107
+        assert not torch.isnan(x).any(), "NaN"  # error: TPF107
+        assert not torch.isnan(x.sum())  # error: TPF107
         if any(torch.isnan(part).any() for part in x.unbind()):  # error: TPF107
             return x
         return x.relu()

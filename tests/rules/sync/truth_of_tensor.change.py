@@ -41,3 +41,22 @@ def case_told():
 def change_told(error, waits):
     """When the condition fails, the error comes later"""
     assert error == ("AssertionError: out of range", "RuntimeError: out of range")
+
+
+class Empty(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert not x.byte().any()
+        return x + 1
+
+
+def case_bytes_of_zero():
+    return {"y": Empty()(torch.zeros(3, device="cuda"))}
+
+
+def case_bytes():
+    return {"y": Empty()(torch.ones(3, device="cuda"))}
+
+
+def change_bytes(error, waits):
+    """When the condition fails, the error comes later"""
+    assert error[0].startswith("AssertionError") and error[1].startswith("RuntimeError: Expected Tensor")

@@ -22,6 +22,8 @@ class Checked(nn.Module):
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         torch._assert_async((x >= 0).all())
         torch._assert_async(torch.all(x <= 1), "out of range")
+        torch._assert_async(x.byte().any().logical_not())
+        torch._assert_async(~(x > 2).any())
         assert (x.sum(dim=1) > 0).any(), f"empty rows in {x.shape}"
         if not self.seen:
             x = x + 1

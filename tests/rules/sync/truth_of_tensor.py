@@ -22,6 +22,8 @@ class Checked(nn.Module):
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         assert (x >= 0).all()  # error: TPF105
         assert torch.all(x <= 1), "out of range"  # error: TPF105
+        assert not x.byte().any()  # error: TPF105
+        assert not (x > 2).any()  # error: TPF105
         assert (x.sum(dim=1) > 0).any(), f"empty rows in {x.shape}"  # error: TPF105
         if not self.seen:  # error: TPF105
             x = x + 1
