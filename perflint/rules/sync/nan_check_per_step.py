@@ -60,7 +60,8 @@ class NanCheckPerStep(Rule):
 
     ## Fix safety
     Unsafe, and offered for `assert` only: `torch._assert_async(condition)` checks on the GPU
-    without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the error comes later, at some other call, and the
+    without waiting; `assert not x.any()` becomes the check of `~x.any()`. When the condition fails, the
+    error comes later, at some other call, and the
     CUDA context cannot be used any more. Other checks need a place to collect the answer, and only
     the author can choose it. No fix is offered if the code around the `assert` handles its error,
     and none for findings of low confidence.
