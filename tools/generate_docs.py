@@ -2,6 +2,7 @@
 
     python tools/generate_docs.py [--check]
 
+`docs/guide/settings.md` and `docs/settings-schema.json` are the table of settings.
 `docs/rules/<name>.md` is the docstring of a rule with the accuracy of its findings on real code
 (benchmarks/accuracy/judged.jsonl) and the verdicts of runs (benchmarks/accuracy/verdicts.py), `docs/rules/README.md`
 lists all rules. In each Markdown file, a
@@ -12,6 +13,7 @@ project's folder. With `--check` nothing is written, and the exit status is 1 if
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import subprocess
@@ -26,12 +28,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "accuracy"))
 from judged import JUDGED, scores, sentence
 from verdicts import sentences
 
+from perflint.config.keys import KEYS, json_schema
+from perflint.config.outside import variable
 from perflint.output.pages import facts, page
 from perflint.rules.base import Rule
 from perflint.rules.registry import all_rules
 
 ROOT = Path(__file__).parents[1]
 RULES = ROOT / "docs" / "rules"
+SETTINGS = ROOT / "docs" / "guide" / "settings.md"
+SETTINGS_SCHEMA = ROOT / "docs" / "settings-schema.json"
 NOT_A_RULE = RULES / "not-a-rule.md"
 """Written by hand: advice that perflint does not report from source, with the reasons."""
 _TRANSCRIPT = re.compile(r"^(```console\n\$ perflint (?P<arguments>[^\n]*)\n)(?:(?!\$ |```).*\n)*(```)$", re.MULTILINE)
@@ -60,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="generate the parts of docs/ that come from perflint")
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check: bool = parser.parse_args().check
-    wanted = {**rule_files(), **transcript_files()}
+    wanted = {**rule_files(), **transcript_files(), **settings_files()}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stray = sorted(set(RULES.glob("*.md")) - wanted.keys() - {NOT_A_RULE})
     for path in [*old, *stray]:
@@ -119,6 +125,20 @@ def _summary(rule: Rule) -> str:
     first, text = re.split(r"^## What it does\n", whole, maxsplit=1, flags=re.MULTILINE)
     sentence = re.split(r"(?<=[^.])[.:](?:\s|$)", first.strip() or text.strip(), maxsplit=1)[0]
     return " ".join(sentence.split())
+
+
+def settings_files() -> dict[Path, str]:
+    """The reference of settings, and their JSON Schema."""
+    lines = ["# Settings", "", "All settings of `[tool.perflint]` in `pyproject.toml`, or of `perflint.toml`"]
+    lines += ["([configuration](configuration.md)). `perflint config KEY` prints the entry of one and its value."]
+    lines += ["Editors find the [JSON Schema](../settings-schema.json) useful."]
+    for key in KEYS.values():
+        default = "none" if key.default is None else f"`{key.kind.shown(key.default)}`"
+        lines += ["", f"## {key.name}", "", key.about, "", f"- default: {default}"]
+        lines += [f"- example: `{key.name} = {key.example}`"]
+        lines += [f"- environment: `{variable(key.name)}`"] if key.name != "extend" else []
+    schema = json.dumps(json_schema(), indent=2, ensure_ascii=False)
+    return {SETTINGS: "\n".join(lines) + "\n", SETTINGS_SCHEMA: schema + "\n"}
 
 
 def transcript_files() -> dict[Path, str]:

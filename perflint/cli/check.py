@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from perflint.engine.active import active_rules
 from perflint.engine.files import check_files
 from perflint.findings import Finding, Report
 from perflint.output.formats import writer
-from perflint.output.terminal import Style
+from perflint.output.terminal import Style, printable
 from perflint.output.writer import Writer, message_text, problem_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery, discover, is_excluded
@@ -40,16 +41,28 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though there are findings")
     options.add_colour(group)
+    options.add_volume(group)
+    group.add_argument("--show-files", action="store_true", help="print the files that would be checked, and exit")
+    group.add_argument("--show-settings", action="store_true", help="print the settings of this run, and exit")
 
 
 def run(arguments: Namespace) -> int:
     """Check, and say what was found. 0 without findings, 1 with, 2 where a file could not be checked."""
     paths = options.paths(arguments)
+    if arguments.show_settings:
+        from perflint.cli.config import print_settings
+
+        print_settings(options.stated(arguments, paths)[0])
+        return 0
+    began = time.monotonic()
     settings = options.settings(arguments, paths)
     rules = active_rules(settings)
     options.warn_without_rules(rules, arguments)
     evidence = options.evidence(arguments)
     found = _discover(paths, settings, arguments)
+    if arguments.show_files:
+        sys.stdout.writelines(f"{printable(file)}\n" for file in found.files)
+        return 2 if found.problems else 0
     if arguments.add_ignore or arguments.reason is not None:
         from perflint.cli.adding import add_ignores
 
@@ -57,6 +70,7 @@ def run(arguments: Namespace) -> int:
     with options.output(arguments, settings) as to:
         out = writer(settings.output_format, to)
         report = _check(found, rules, settings, evidence, out, arguments)
+    options.tell_more(arguments, paths, f"{len(rules.rules)} rules", report, time.monotonic() - began)
     if report.problems:
         return 2
     return 1 if report.findings and not arguments.exit_zero else 0

@@ -56,6 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
     options.add_colour(group)
+    group.add_argument("--quiet", "-q", action="store_true", help="no summary")
 
 
 def run(arguments: Namespace) -> int:
@@ -86,7 +87,8 @@ def run(arguments: Namespace) -> int:
     sys.stdout.flush()
     if job.evidence is not None:
         sys.stderr.write(options.trace_warning(job.evidence, job.notes))
-    sys.stderr.write(job.summary())
+    if not arguments.quiet:
+        sys.stderr.write(job.summary())
     if job.has_problems:
         return 2
     return 1 if job.leaves_findings and not arguments.exit_zero else 0

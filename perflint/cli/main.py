@@ -19,6 +19,7 @@ VERBS = {
     "fix": "rewrite what can be fixed; prints a diff unless asked to write",
     "baseline": "write the known findings to a file, so that a check shows only new ones",
     "explain": "say what perflint believes of a line, and why",
+    "config": "show the settings in force and where each comes from, or explain one",
     "rule": "print the page of a rule",
     "rules": "list all rules",
     "trace": "run a program and record what its lines do to the GPU",

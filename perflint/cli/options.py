@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from perflint.config.errors import ConfigurationError
-from perflint.config.pyproject import ProjectFile, find
+from perflint.config.outside import places
 from perflint.config.pyproject import line_length as stated_line_length
 from perflint.config.selection import Selection
 from perflint.config.settings import Options, OutputFormat, Profile, Settings, Version, combine, parse_version
-from perflint.findings import Confidence, Safety, Severity, up_to
+from perflint.findings import Confidence, Report, Safety, Severity, up_to
 from perflint.output.summary import count
-from perflint.output.terminal import Style, wants_colours, wants_links
+from perflint.output.terminal import Style, printable, wants_colours, wants_links
 from perflint.output.writer import Output, message_text
 from perflint.rules.registry import RuleSet
 from perflint.source.files import STANDARD_INPUT, Discovery
@@ -78,7 +78,7 @@ def add_selection(parser: ArgumentParser) -> None:
     group.add_argument(
         "--min-confidence", choices=[each.value for each in Confidence], help="no findings of a lower confidence"
     )
-    group.add_argument("--isolated", action="store_true", help="do not read pyproject.toml")
+    add_settings(parser.add_argument_group("settings"))
 
 
 def add_narrowing(group: _ArgumentGroup) -> None:
@@ -110,6 +110,37 @@ def stale_warning(baseline: Baseline, rules: RuleSet, settings: Settings, style:
         return ""
     entries = "1 entry of the baseline matches" if count == 1 else f"{count} entries of the baseline match"
     return message_text("warning", f"{entries} no finding any more", "`perflint baseline` removes them", style)
+
+
+def add_settings(group: _ArgumentGroup) -> None:
+    """The places of settings besides the options."""
+    group.add_argument(
+        "--config",
+        action="append",
+        metavar="KEY=VALUE|FILE",
+        help="set a setting, or read FILE in place of the project's settings; may be given again",
+    )
+    group.add_argument("--isolated", action="store_true", help="read no files with settings")
+
+
+def add_volume(group: _ArgumentGroup) -> None:
+    """How much is said besides findings."""
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--quiet", "-q", action="store_true", help="findings and errors only, without a summary")
+    either.add_argument("--verbose", "-v", action="store_true", help="also the settings that count, and the time")
+
+
+def tell_more(arguments: Namespace, paths: Sequence[str], rules: str, report: Report, seconds: float) -> None:
+    """With `--verbose`, say on standard error which settings are not the default, and how long the run took."""
+    if not arguments.verbose:
+        return
+    from perflint.config.effective import DEFAULT, effective
+
+    sys.stdout.flush()
+    for each in effective(stated(arguments, paths)[0]):
+        if each.origins != (DEFAULT,):
+            sys.stderr.write(f"{printable(each.toml())}\n")
+    sys.stderr.write(f"Checked {report.lines:,} lines with {rules} in {seconds:.2f} s.\n")
 
 
 def warn_without_rules(rules: RuleSet, arguments: Namespace) -> None:
@@ -216,6 +247,7 @@ def output(arguments: Namespace, settings: Settings) -> Iterator[Output]:
         sys.stderr,
         style(arguments, sys.stderr),
         statistics=arguments.statistics,
+        quiet=arguments.quiet,
         rule_url=settings.rule_url,
     )
     if name is None:
@@ -247,9 +279,15 @@ def paths(arguments: Namespace) -> list[str]:
 
 
 def settings(arguments: Namespace, paths: Sequence[str]) -> Settings:
-    """The command line over pyproject.toml over the defaults. Raises ConfigurationError."""
-    found = ProjectFile() if arguments.isolated else find(_places(arguments, paths))
-    return combine(found.options, _options(arguments), root=found.root)
+    """The command line over the environment over files over the defaults. Raises ConfigurationError."""
+    found, root = stated(arguments, paths)
+    return combine(*found, root=root)
+
+
+def stated(arguments: Namespace, paths: Sequence[str]) -> tuple[list[Options], str | None]:
+    """The options of all places, later ones win, and the root of the project. Raises ConfigurationError."""
+    found, root = places(_places(arguments, paths), arguments.config or (), arguments.isolated)
+    return [*found, _options(arguments)], root
 
 
 def line_length(arguments: Namespace, paths: Sequence[str]) -> int | None:

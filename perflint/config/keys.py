@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 from perflint.config.kinds import Choice, Flag, Kind, Strings, Table, Text, TorchVersion
@@ -32,6 +33,14 @@ class Key:
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
+        Key(
+            "extend",
+            Text("the path of a file"),
+            None,
+            "A file whose settings count where this file sets none. Its path is relative to this file, its patterns "
+            "to the project. Lists that extend others, and tables, are joined.",
+            '"../perflint.toml"',
+        ),
         Key(
             "select",
             Strings(),
@@ -116,3 +125,29 @@ KEYS: dict[str, Key] = {
 """All settings, in the order in which documents list them."""
 SELECTION = ("select", "extend-select", "ignore")
 """The settings that make a `Selection`."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a file with settings, for editors."""
+    properties = {
+        key.name: {
+            **key.kind.schema(),
+            "description": key.about,
+            **({} if key.default in (None, ()) else {"default": plain(key.default)}),
+        }
+        for key in KEYS.values()
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Settings of perflint: perflint.toml, or [tool.perflint] in pyproject.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value of a setting as a value of JSON."""
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value

@@ -1,16 +1,15 @@
-"""[tool.perflint] in pyproject.toml: finding it, reading it, saying clearly what is wrong in it."""
+"""Files with settings: finding them, reading them, saying clearly what is wrong in them."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from perflint.config import formatters
 from perflint.config.errors import ConfigurationError, did_you_mean
-from perflint.config.keys import KEYS, SELECTION
+from perflint.config.keys import KEYS, SELECTION, Key
 from perflint.config.kinds import kind_of
 from perflint.config.regular import read_regular
 from perflint.config.requirements import required_torch
@@ -25,6 +24,11 @@ _MOST_PARTS = 300
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}"
 _WITHOUT = "`--isolated` goes on without it"
+PYPROJECT = "pyproject.toml"
+OWN_FILES = ("perflint.toml", ".perflint.toml")
+"""The names of files that hold nothing but settings; they win over the pyproject.toml beside them."""
+REQUIREMENTS = "the requirements of the project"
+_MOST_BASES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +38,85 @@ class ProjectFile:
     options: Options = Options()
     root: str | None = None
     """None for the working directory."""
+    bases: tuple[Options, ...] = ()
+    """The options of the files that it extends, the farthest first, and before them those of the requirements."""
+
+    @property
+    def places(self) -> tuple[Options, ...]:
+        """All options; later ones win."""
+        return (*self.bases, self.options)
 
 
 def find(paths: Sequence[str]) -> ProjectFile:
-    """The options of the nearest pyproject.toml with [tool.perflint], from the folder common to `paths` upwards.
+    """The options of the nearest file with settings, from the folder common to `paths` upwards.
 
-    Without one, the options say nothing and the root is the working directory. If no `torch-version`
-    is stated, it is the oldest torch that the nearest folder with a requirement of torch allows.
-    Raises ConfigurationError for a file that cannot be read as settings.
+    That is `perflint.toml`, `.perflint.toml` or a `pyproject.toml` with [tool.perflint]. Without one, no option is set
+    and the root is the working directory. If no `torch-version` is stated, it is the oldest torch that the nearest
+    folder with a requirement of torch allows. Raises ConfigurationError for a file that cannot be read as settings.
     """
     documents: dict[str, Mapping[str, Any]] = {}
     for folder in _upwards(_common_folder(paths)):
-        documents[folder] = document = _load(os.path.join(folder, "pyproject.toml"))
-        table = _tables(document, "tool").get("perflint")
-        if table is not None:
-            options = parse(table, os.path.join(folder, "pyproject.toml"))
-            return ProjectFile(replace(options, torch_version=options.torch_version or _torch(documents)), folder)
-    return ProjectFile(Options(torch_version=_torch(documents)))
+        documents[folder] = document = _load(os.path.join(folder, PYPROJECT))
+        table, file = _settings_in(folder, document)
+        if file is not None:
+            own, bases = _extended(table, file)
+            return ProjectFile(own, folder, (_required(documents), *bases))
+    return ProjectFile(bases=(_required(documents),))
+
+
+def read_file(path: str) -> ProjectFile:
+    """The options of a file that the user names; patterns are relative to the working directory.
+
+    Raises ConfigurationError.
+    """
+    path = os.path.abspath(path)
+    if not os.path.lexists(path):
+        raise ConfigurationError(f"{path}: no such file", "`--config` takes a file, or KEY=VALUE")
+    document = _load(path, is_own=True)
+    own, bases = _extended(_own_table(document, path), path)
+    required = _required({folder: _load(os.path.join(folder, PYPROJECT)) for folder in _upwards(os.getcwd())})
+    return ProjectFile(own, None, (required, *bases))
+
+
+def _settings_in(folder: str, pyproject: Mapping[str, Any]) -> tuple[object, str | None]:
+    """The table of settings in a folder, and its file; None as the file if there is none."""
+    for name in OWN_FILES:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return _load(path, is_own=True), path
+    tool = _tables(pyproject, "tool")
+    return (tool["perflint"], os.path.join(folder, PYPROJECT)) if "perflint" in tool else ({}, None)
+
+
+def _own_table(document: Mapping[str, Any], path: str) -> object:
+    """The table of settings of a file that is named: [tool.perflint] if it has one or is a pyproject.toml."""
+    tool = _tables(document, "tool")
+    if "perflint" in tool or os.path.basename(path) == PYPROJECT:
+        return tool.get("perflint", {})
+    return document
+
+
+def _extended(table: object, file: str) -> tuple[Options, tuple[Options, ...]]:
+    """The options of a table, and those of the files that it extends, the farthest first."""
+    own, above = _parsed(table, file)
+    found: list[Options] = []
+    seen = [os.path.realpath(file)]
+    while above is not None:
+        path = os.path.join(os.path.dirname(file), os.path.expanduser(above))
+        if os.path.realpath(path) in seen or len(seen) > _MOST_BASES:
+            raise ConfigurationError(f"{file}: `extend` goes round in a circle, or extends too many files")
+        if not os.path.lexists(path):
+            raise ConfigurationError(f"{file}: `extend` names a file that does not exist: {path}", _WITHOUT)
+        seen.append(os.path.realpath(path))
+        file = path
+        base, above = _parsed(_own_table(_load(path, is_own=True), path), path)
+        found.insert(0, base)
+    return own, tuple(found)
+
+
+def _required(documents: Mapping[str, Mapping[str, Any]]) -> Options:
+    """The option that the requirements of the project make."""
+    return Options(selection=Selection(origin=REQUIREMENTS), torch_version=_torch(documents))
 
 
 def line_length(paths: Sequence[str]) -> int | None:
@@ -92,8 +158,8 @@ def _upwards(folder: str) -> list[str]:
     return folders
 
 
-def _load(path: str) -> Mapping[str, Any]:
-    """The document, empty where the file is missing or has nothing for perflint."""
+def _load(path: str, is_own: bool = False) -> Mapping[str, Any]:
+    """The document, empty where the file is missing or, unless it is perflint's own, has nothing for perflint."""
     try:
         data = read_regular(path, _LARGEST)
     except (FileNotFoundError, NotADirectoryError):
@@ -103,7 +169,7 @@ def _load(path: str) -> Mapping[str, Any]:
     if data is None:
         message = f"{path}: cannot be read: it is no regular file, or larger than {_LARGEST >> 20} MB"
         raise ConfigurationError(message, _WITHOUT)
-    if b"perflint" not in data and b"torch" not in data:
+    if not is_own and b"perflint" not in data and b"torch" not in data:
         return {}
     import tomllib
 
@@ -126,23 +192,33 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def parse(table: object, file: str) -> Options:
     """The options of a [tool.perflint] table. Raises ConfigurationError, which names the file and the key."""
+    return _parsed(table, file)[0]
+
+
+def _parsed(table: object, file: str) -> tuple[Options, str | None]:
+    """The options of a table, and the file that it extends, if any."""
+    place = "[tool.perflint]" if os.path.basename(file) == PYPROJECT else "the settings"
     if not isinstance(table, dict):
         raise ConfigurationError(f"{file}: `perflint` in [tool] must be a table, not {kind_of(table)}")
     values: dict[str, Any] = {}
     for name, value in table.items():
-        if name not in KEYS:
-            raise ConfigurationError(
-                f"{file}: unknown key `{name}` in [tool.perflint]",
-                did_you_mean(name, KEYS) or f"known keys: {', '.join(KEYS)}",
-            )
-        key = KEYS[name]
-        values[key.attribute] = key.kind.read(value, f"{file}: `{name}` in [tool.perflint]")
-    return options(values, file)
+        key = known_key(name, f"{file}: unknown key `{name}` in {place}")
+        values[key.attribute] = key.kind.read(value, f"{file}: `{name}` in {place}")
+    return options(values, file), values.get("extend")
+
+
+def known_key(name: str, message: str) -> Key:
+    """The setting of a name. Raises ConfigurationError with a message if there is none."""
+    key = KEYS.get(name)
+    if key is None:
+        raise ConfigurationError(message, did_you_mean(name, KEYS) or f"known keys: {', '.join(KEYS)}")
+    return key
 
 
 def options(values: Mapping[str, Any], origin: str) -> Options:
     """The options of a place from values by the attributes of their keys."""
-    others = {name: value for name, value in values.items() if name.replace("_", "-") not in SELECTION}
+    apart = {*SELECTION, "extend"}
+    others = {name: value for name, value in values.items() if name.replace("_", "-") not in apart}
     selection = Selection(
         values.get("select"), values.get("ignore", ()), values.get("extend_select", ()), origin=origin
     )

@@ -46,7 +46,7 @@ def _remapped(finding: Finding, settings: Settings) -> Finding:
     fitting = [(selector, severity) for selector, severity in settings.severity if _names(selector, finding)]
     if not fitting:
         return finding
-    _, severity = max(fitting, key=lambda each: _specificity(each[0]))
+    _, severity = max(reversed(fitting), key=lambda each: _specificity(each[0]))
     return replace(finding, severity=severity)
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from perflint import __version__
 from perflint.config.errors import ConfigurationError
-from perflint.config.pyproject import find
+from perflint.config.outside import places
 from perflint.config.settings import Options, Profile, Settings, combine
 from perflint.engine.active import active_rules
 from perflint.engine.file import check_source
@@ -131,8 +131,8 @@ class _Place:
 @cache
 def _place(folder: str, profile: Profile | None) -> _Place:
     """The settings of a folder's project. Raises ConfigurationError."""
-    found = find([folder])
-    settings = combine(found.options, Options(profile=profile), root=found.root)
+    found, root = places([folder])
+    settings = combine(*found, Options(profile=profile), root=root)
     return _Place(settings, _rules(settings))
 
 

@@ -34,6 +34,9 @@ class Command:
         self._monkeypatch = monkeypatch
         for name in ("NO_COLOR", "FORCE_COLOR", "PERFLINT_TRACEBACK"):
             monkeypatch.delenv(name, raising=False)
+        for name in [name for name in os.environ if name.startswith("PERFLINT_")]:
+            if name not in ("PERFLINT_CACHE_DIR", "PERFLINT_NO_CACHE"):
+                monkeypatch.delenv(name)
         monkeypatch.chdir(folder)
 
     def __call__(self, *arguments: str, stdin: bytes | None = None) -> Ran:

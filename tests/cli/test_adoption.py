@@ -257,6 +257,7 @@ def test_severities_are_remapped(perflint: Command) -> None:
         ('{ TPF902 = "error" }', "error"),
         ('{ deprecated-amp = "info", TPF9 = "error" }', "info"),
         ('{ ALL = "error", TPF90 = "info" }', "info"),
+        ('{ TPF902 = "error", deprecated-amp = "info" }', "info"),
         ('{ TPF1 = "error" }', "warning"),
     ):
         perflint.write("pyproject.toml", f"[tool.perflint]\nseverity = {table}\n")

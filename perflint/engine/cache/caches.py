@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perflint.engine.cache.cache import Cache, Handle
     from perflint.semantics.model import Model
 
-_OF_OUTPUT = frozenset({"selections", "exclude", "per_file_ignores", "output_format", "rule_url", "root"})
+_OF_OUTPUT = frozenset({"selections", "exclude", "per_file_ignores", "output_format", "rule_url", "baseline", "root"})
 """Settings that change no report, and those by which the rules of a file are selected."""
 
 
