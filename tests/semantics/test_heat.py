@@ -761,6 +761,12 @@ def train(model: nn.Module, loader):
         metric.update(x)
         print(metric.compute())
 
+def _attempt_forward(model, x):
+    return x.sum().item()               # warm
+
+def _tiled_forward(model, x):
+    return x.sum().item()               # hot
+
 def seed_everything(seed):
     return seed.item()                  # cold
 
