@@ -21,7 +21,7 @@ def digest_of_code(text: str, strings: Iterable[ast.expr]) -> str:
     data = text.encode("utf-8", "surrogatepass")
     if b"#" in data:
         data = b"".join(_without_comments(data, strings))
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    return hashlib.blake2b(data.rstrip(), digest_size=16).hexdigest()
 
 
 def _without_comments(data: bytes, strings: Iterable[ast.expr]) -> Iterable[bytes]:
