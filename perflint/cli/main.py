@@ -18,6 +18,7 @@ VERBS = {
     "check": "find what slows PyTorch code down",
     "fix": "rewrite what can be fixed; prints a diff unless asked to write",
     "baseline": "write the known findings to a file, so that a check shows only new ones",
+    "init": "look at the project once, and write settings that fit it",
     "explain": "say what perflint believes of a line, and why",
     "config": "show the settings in force and where each comes from, or explain one",
     "rule": "print the page of a rule",
@@ -25,6 +26,7 @@ VERBS = {
     "trace": "run a program and record what its lines do to the GPU",
     "report": "show what traces say, as a page or for a trace viewer",
     "clean": "remove the cache",
+    "completion": "print the code that completes verbs and options in a shell",
     "verify": "run a program with and without fixes, and keep those that are good",
 }
 """The verbs, which are modules of this package, and what each does."""
@@ -162,7 +164,7 @@ def _set_up_process() -> None:
 def _overview() -> ArgumentParser:
     from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
-    verbs = "\n".join(f"  {verb:10}{what}" for verb, what in VERBS.items())
+    verbs = "\n".join(f"  {verb:12}{what}" for verb, what in VERBS.items())
     parser = ArgumentParser(
         "perflint",
         usage="perflint [--version] [--help] VERB ...",

@@ -1,0 +1,134 @@
+"""Look at the project once, and write settings that fit it.
+
+They go to [tool.perflint] at the end of pyproject.toml, or to perflint.toml if there is none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from perflint.cli import options
+from perflint.cli.baseline import NAME
+from perflint.cli.fix import write_fixed
+from perflint.config.errors import ConfigurationError
+from perflint.config.kinds import quoted
+from perflint.config.outside import places
+from perflint.config.pyproject import OWN_FILES, PYPROJECT
+from perflint.config.settings import Settings, combine
+from perflint.engine.active import active_rules
+from perflint.engine.files import check_files
+from perflint.findings import Report
+from perflint.output.summary import count
+from perflint.source.files import discover
+from perflint.source.reading import Unreadable, read
+from perflint.source.writing import whole
+
+_OTHERS = ("third_party", "third-party", "thirdparty", "vendor", "vendored", "external", "extern", "submodules")
+"""Names of folders with code of others."""
+_GENERATED = ("_pb2.py", "_pb2_grpc.py")
+_TESTS = ("tests", "test")
+_MANY = 10
+"""Findings from which a baseline is worth it."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The options of `perflint init`."""
+    parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="the folder of the project (default: .)")
+    parser.add_argument("--print", action="store_true", help="print the settings and write nothing")
+    options.add_colour(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Write settings. Raises ConfigurationError if there are some already."""
+    folder = Path(arguments.folder)
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder} is not a folder")
+    found, root = places([str(folder)])
+    if root is not None and os.path.realpath(root) == os.path.realpath(folder):
+        raise ConfigurationError(f"{folder} has settings of perflint already", "`perflint config` shows them")
+    settings = combine(*found, root=str(folder.absolute()))
+    lines = list(_settings(folder, settings))
+    if arguments.print:
+        sys.stdout.write("\n".join(lines) + "\n")
+        return 0
+    written = _write(folder, lines)
+    sys.stdout.write(f"{written}:\n" + "".join(f"  {line}".rstrip() + "\n" for line in lines))
+    return 0
+
+
+def _settings(folder: Path, settings: Settings) -> Iterator[str]:
+    """The lines of the table, with the reason of each."""
+    listed = discover([str(folder)], settings)
+    files = [os.path.relpath(file, folder).replace(os.sep, "/") for file in listed.files]
+    if settings.torch_version is None:
+        yield "# The oldest torch that the code must run with; the requirements of the project state none."
+        yield '# torch-version = "2.6"'
+    else:
+        yield f"# The requirements of the project allow torch {'.'.join(map(str, settings.torch_version))} and newer."
+    generated = [f"*{end}" for end in _GENERATED if any(file.endswith(end) for file in files)]
+    exclude = [*_folders(files, _OTHERS), *generated]
+    if exclude:
+        yield "# Code of others, and generated code."
+        yield f"extend-exclude = [{', '.join(map(quoted, exclude))}]"
+    tests = _folders(files, _TESTS)
+    rest = [file for file, name in zip(listed.files, files, strict=True) if not _is_in(name, [*exclude, *tests])]
+    shown = _checked(rest, settings)
+    if len(shown.findings) >= _MANY:
+        yield f"# {count(len(shown.findings), 'finding')} now: `perflint baseline` writes them to a file, so that"
+        yield "# `perflint check` shows only new ones. Run it once, and take the # from the next line."
+        yield f"# baseline = {quoted(NAME)}"
+    if tests:
+        yield ""
+        yield "[tool.perflint.per-file-ignores]"
+        yield "# Tests may read every number."
+        yield from (f'{quoted(f"{name}/**")} = ["ALL"]' for name in tests)
+
+
+def _checked(files: list[str], settings: Settings) -> Report:
+    report = Report()
+    for _, part in check_files(files, active_rules(settings), settings):
+        report.findings += part.findings
+    return report
+
+
+def _folders(files: list[str], names: tuple[str, ...]) -> list[str]:
+    """The folders of some names that hold files, the outermost of each kind, by path."""
+    found: dict[str, None] = {}
+    for file in files:
+        parts = file.split("/")[:-1]
+        at = next((index for index, part in enumerate(parts) if part in names), None)
+        if at is not None:
+            found["/".join(parts[: at + 1])] = None
+    return sorted(found)
+
+
+def _is_in(file: str, excluded: list[str]) -> bool:
+    return any(file.startswith(f"{each}/") or (each[:1] == "*" and file.endswith(each[1:])) for each in excluded)
+
+
+def _write(folder: Path, lines: list[str]) -> Path:
+    """Write the settings, and give the file. Raises ConfigurationError if it cannot be written."""
+    path = folder / PYPROJECT
+    try:
+        if not path.exists():
+            path = folder / OWN_FILES[0]
+            own = [line.replace("[tool.perflint.", "[") for line in lines]
+            with whole(path) as file:
+                file.write(("\n".join(own) + "\n").encode())
+            return path
+        text = read(str(path))
+    except Unreadable as error:
+        raise ConfigurationError(f"{path}: {error.problem.message}") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from None
+    before = text.text
+    newline = "\r\n" if "\r\n" in before else "\n"
+    gap = "" if not before else newline if before.endswith("\n") else newline * 2
+    problem = write_fixed(str(path), text, before + gap + newline.join(["[tool.perflint]", *lines]) + newline)
+    if problem is not None:
+        raise ConfigurationError(f"{path}: {problem.message}", problem.help)
+    return path

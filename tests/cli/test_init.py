@@ -1,0 +1,81 @@
+"""`perflint init` and `perflint completion`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from perflint.cli.main import VERBS
+from tests.cli.command import Command
+
+BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
+
+
+def test_settings_fit_the_project(perflint: Command) -> None:
+    perflint.write("pyproject.toml", '[project]\nname = "x"\ndependencies = ["torch>=2.6"]')
+    perflint.write("src/train.py", BAD + BAD * 11)
+    perflint.write("src/x_pb2.py", BAD)
+    perflint.write("third_party/a.py", BAD)
+    perflint.write("tests/test_a.py", BAD)
+    printed = perflint("init", "--print")
+    assert printed.code == 0 and "tool" not in (perflint.folder / "pyproject.toml").read_text()
+    ran = perflint("init")
+    assert (ran.code, ran.err) == (0, "")
+    text = (perflint.folder / "pyproject.toml").read_text()
+    assert text.startswith('[project]\nname = "x"\ndependencies = ["torch>=2.6"]\n\n[tool.perflint]\n')
+    assert printed.out in text
+    assert tomllib.loads(text)["tool"]["perflint"] == {
+        "extend-exclude": ["third_party", "*_pb2.py"],
+        "per-file-ignores": {"tests/**": ["ALL"]},
+    }
+    assert "allow torch 2.6 and newer" in text
+    assert "# 12 findings now: `perflint baseline` writes them" in text
+    assert perflint("check", "--output-format=concise").out.count("TPF902") == 12
+    ran = perflint("init")
+    assert ran.code == 2 and "has settings of perflint already" in ran.err
+
+
+def test_a_project_without_pyproject(perflint: Command) -> None:
+    perflint.write("train.py", BAD)
+    perflint.write("tests/test_a.py", BAD)
+    assert perflint("init").code == 0
+    settings = tomllib.loads((perflint.folder / "perflint.toml").read_text())
+    assert settings == {"per-file-ignores": {"tests/**": ["ALL"]}}
+    assert perflint("check", "--output-format=concise").out.count("TPF902") == 1
+
+
+def test_an_empty_folder_and_line_ends(perflint: Command) -> None:
+    perflint.write("pyproject.toml", b"[project]\r\nname = 'x'\r\n")
+    assert perflint("init").code == 0
+    data = (perflint.folder / "pyproject.toml").read_bytes()
+    assert data.count(b"\n") == data.count(b"\r\n") and b"[tool.perflint]" in data
+    assert perflint("init", "missing").code == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(perflint: Command, shell: str) -> None:
+    pytest.importorskip("shtab")
+    ran = perflint("completion", shell)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(verb in ran.out for verb in VERBS)
+    assert "output-format" in ran.out and "sarif" in ran.out
+
+
+def test_bash_takes_the_completion(perflint: Command) -> None:
+    pytest.importorskip("shtab")
+    perflint.write("complete.sh", perflint("completion", "bash").out)
+    script = (
+        "source complete.sh; COMP_WORDS=(perflint check --output-format s); COMP_CWORD=3; "
+        '"$(complete -p perflint | sed "s/.*-F \\([^ ]*\\).*/\\1/")"; echo "${COMPREPLY[@]}"'
+    )
+    ran = subprocess.run(["bash", "-c", script], cwd=perflint.folder, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["sarif"]
+
+
+def test_completion_without_the_library(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    ran = perflint("completion", "bash")
+    assert ran.code == 2 and ran.err.startswith("error: completion needs shtab\n  help: pip install ")
