@@ -39,6 +39,9 @@ _SETS_DEVICE = re.compile(r"\bset_default_(?:device|tensor_type)\(|\bwith torch\
 """Code that makes tensors on another device than the CPU without saying so, where `pin_memory=True` raises."""
 
 
+_MESSAGE = "Copy from pinned memory without blocking the CPU"
+
+
 @dataclass(frozen=True, slots=True)
 class _Names:
     """How the file writes the names of torch at a place, and the imports that it lacks for them."""
@@ -75,7 +78,75 @@ def uploaded_later(site: CallSite) -> Fix | None:
     if new is None:
         return None
     edit = replace(site.model.source, site.span, new)
-    return Fix("Copy from pinned memory without blocking the CPU", Safety.UNSAFE, (edit,), names.imports)
+    return Fix(_MESSAGE, Safety.UNSAFE, (edit,), names.imports)
+
+
+def array_uploaded_later(site: CallSite) -> Fix | None:
+    """The same for `torch.from_numpy(array)`, which may be cast and get other dimensions before it is moved."""
+    moved = move(site) if site.target in ("torch.Tensor.to", "torch.Tensor.cuda") else None
+    if moved is None or not moved.simple or moved.non_blocking is not None or site.heat is Heat.COLD:
+        return None
+    if site.model.compiled(site.node) is not None or some_file_says(site.model, _SETS_DEVICE):
+        return None
+    assert isinstance(site.node.func, ast.Attribute)
+    steps: list[ast.Call] = []
+    node = site.node.func.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and site.model.target(node) != _SHARED:
+        steps.append(node)
+        node = node.func.value
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
+        return None
+    names = [site.model.target(each).removeprefix("torch.Tensor.") for each in steps]
+    casts = [name for name in names if name in _CASTS]
+    members = site.value(node.args[0]).members
+    if len(casts) > 1 or not set(names) <= {*_CASTS, *_VIEWS} or any(s.keywords for s in steps):
+        return None
+    if not members or not all(isinstance(each, Array) for each in members):
+        return None
+    return _of_array(site, steps, node, casts[0] if casts else "")
+
+
+_SHARED = "torch.from_numpy"
+_CASTS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "bool": "bool",
+}
+_VIEWS = ("unsqueeze", "squeeze", "view")
+
+
+def _of_array(site: CallSite, steps: list[ast.Call], made: ast.Call, cast: str) -> Fix | None:
+    symbols, outer = site.model.symbols, site.concrete
+    tensor = spell(symbols, "torch.tensor", site.node)
+    asks = spell(symbols, "torch.cuda.is_available", site.node)
+    dtype = spell(symbols, f"torch.{_CASTS.get(cast, 'float32')}", site.node)
+    if tensor is None or asks is None or dtype is None or not isinstance(outer.func, cst.Attribute):
+        return None
+    names = _Names(tensor.text, asks.text, dtype.text, tuple(dict.fromkeys((*tensor.imports, *asks.imports))))
+    moved = move(site)
+    is_cuda = moved is not None and (moved.device is None or _is_cuda(site.value(moved.device)))
+    call: cst.BaseExpression | None = site.model.source.concrete(made)
+    if not isinstance(call, cst.Call):
+        return None
+    call = call.with_changes(func=cst.parse_expression(names.tensor))
+    call = call if not cast else with_argument(call, f"dtype={names.dtype}")
+    call = None if call is None else with_argument(call, names.pin(is_cuda))
+    for step in reversed(steps):
+        concrete = site.model.source.concrete(step)
+        if not isinstance(concrete, cst.Call) or not isinstance(concrete.func, cst.Attribute) or call is None:
+            return None
+        if concrete.func.attr.value != cast:
+            call = concrete.with_changes(func=concrete.func.with_changes(value=call))
+    if call is None:
+        return None
+    new = with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
+    if new is None:
+        return None
+    edit = replace(site.model.source, site.span, new)
+    return Fix(_MESSAGE, Safety.UNSAFE, (edit,), names.imports)
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:

@@ -1,5 +1,6 @@
 """Loaders that pin their batches from now on."""
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -41,3 +42,49 @@ def case_parts_of_batches():
         batch = {name: value.to(DEVICE) for name, value in batch.items()}
         sums.append(batch["x"].sum() + batch["y"].sum())
     return {"sums": sums}
+
+
+class Embedded(torch.nn.Module):
+    def forward(self, steps: torch.Tensor, size: int, beams: int):
+        table = torch.exp(torch.arange(size, dtype=torch.float32) * -0.1)
+        table = table.to(steps.device)
+        start = (torch.ones(beams) * 0.5).to(steps.device)
+        offsets = (torch.arange(0, size) * beams).unsqueeze(1).type_as(steps)
+        return table[None] * steps[:, None], start, offsets, (torch.arange(3) + 1).cuda().float()
+
+
+def case_computed():
+    return {"made": Embedded()(torch.arange(3.0).to(DEVICE), 4, 2)}
+
+
+def change_computed(waits):
+    """`(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`"""
+    assert waits[1] < waits[0]
+
+
+class Acting(torch.nn.Module):
+    def forward(self, x: torch.Tensor, state: np.ndarray):
+        one = torch.from_numpy(state).float().unsqueeze(0).to(x.device)
+        two = torch.from_numpy(np.stack([state, state])).to(x.device)
+        if x.sum() > 100:
+            state[0] = 100.0
+        return one, two, torch.from_numpy(state).to(x.device)
+
+
+def case_arrays():
+    return {"sent": Acting()(torch.ones(2, device="cuda"), np.arange(3.0))}
+
+
+def sent(x: torch.Tensor, state: np.ndarray):
+    there = torch.from_numpy(state).to(x.device)
+    state[0] = 100.0
+    return there
+
+
+def case_arrays_on_the_cpu():
+    return {"sent": sent(torch.ones(2), np.arange(3.0))}
+
+
+def change_arrays_on_the_cpu(sent):
+    """the tensor has memory of its own if d is the CPU"""
+    assert [x[0].item() for x in sent] == [100.0, 0.0]

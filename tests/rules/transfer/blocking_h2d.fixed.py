@@ -73,7 +73,7 @@ class Mixed(nn.Module):
 
     def forward(self, x: torch.Tensor, values: np.ndarray):
         y = self.linear(x)
-        loaded = torch.from_numpy(values).to(x.device)
+        loaded = torch.tensor(values, pin_memory=torch.cuda.is_available()).to(x.device, non_blocking=True)
         table = torch.rand(3, 3) * 2
         moved = table.to(y)
         y.copy_(table)
@@ -82,9 +82,40 @@ class Mixed(nn.Module):
         return loaded, moved, y, chosen
 
 
+class Embedded(nn.Module):
+    def forward(self, steps: torch.Tensor, size: int, beams: int):
+        half = size // 2
+        table = torch.exp(torch.arange(half, dtype=torch.float32, device=steps.device) * -0.1)
+        start = torch.ones(beams, device=steps.device) * 0.5
+        offsets = (torch.arange(0, size, device=steps.device) * beams).unsqueeze(1).type_as(steps)
+        frequencies = torch.exp(
+            -9.0 * torch.arange(start=0, end=half, device=steps.device) / half,
+        )
+        noise = (torch.rand(beams) * 2).to(steps.device)
+        twice = torch.arange(half) * 2
+        other = twice.sum().item() + twice.to(steps.device)
+        place = steps.abs().device
+        later = torch.arange(half) + 1
+        later = later.to(place)
+        wide = (torch.zeros(1, 3) + 1).expand(beams, -1).to(steps.device)
+        return table[None] * steps[:, None], start, offsets, frequencies, noise, other, later, wide
+
+
+class Acting(nn.Module):
+    def forward(self, x: torch.Tensor, state: np.ndarray, values):
+        one = torch.tensor(state, dtype=torch.float32, pin_memory=torch.cuda.is_available()).unsqueeze(0).to(
+            x.device, non_blocking=True
+        )
+        two = torch.tensor(np.stack([state, state]), pin_memory=True).cuda(non_blocking=True)
+        cut = torch.from_numpy(state)[0].to(x.device)
+        unknown = torch.from_numpy(values).to(x.device)
+        summed = torch.from_numpy(state).sum(0).to(x.device)
+        return one, two, cut, unknown, summed
+
+
 def unknown_place(batches: list[torch.Tensor]):
     table = batches[0].numpy()
-    return [torch.from_numpy(table).cuda() for _ in batches]
+    return [torch.tensor(table, pin_memory=True).cuda(non_blocking=True) for _ in batches]
 
 
 def prepared(inputs: dict[str, torch.Tensor], device: torch.device):
@@ -97,7 +128,7 @@ class Mask:
     """An object that `forward` makes, on the device that it passes."""
 
     def __init__(self, size, device="cpu"):
-        self.mask = torch.ones(size, size).triu(1).to(device)
+        self.mask = torch.ones(size, size, device=device).triu(1)
 
 
 class Attention(nn.Module):
@@ -116,7 +147,9 @@ class Schedule:
     """A table that is computed with NumPy, on a device that callers may name."""
 
     def set_steps(self, count: int, device: str | torch.device | None = None):
-        self.steps = torch.from_numpy(np.linspace(0, 999, count)).to(device)
+        self.steps = torch.tensor(np.linspace(0, 999, count), pin_memory=torch.cuda.is_available()).to(
+            device, non_blocking=True
+        )
 
     def set_more(self, count: int, device=None):
         table = torch.from_numpy(np.linspace(0, 999, count))
@@ -245,7 +278,7 @@ class Table:
     """Made once and kept, on the device of the first input."""
 
     def __init__(self, size, device="cpu"):
-        self.values = torch.ones(size, size).triu(1).to(device)
+        self.values = torch.ones(size, size, device=device).triu(1)
 
 
 class Cached(nn.Module):
@@ -263,7 +296,7 @@ class Shape:
     """Made in each step, on the CPU."""
 
     def __init__(self, size, device="cpu"):
-        self.mask = torch.ones(size, size).triu(1).to(device)
+        self.mask = torch.ones(size, size, device=device).triu(1)
 
 
 class Sizes(nn.Module):

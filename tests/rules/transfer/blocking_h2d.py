@@ -81,6 +81,36 @@ class Mixed(nn.Module):
         return loaded, moved, y, chosen
 
 
+class Embedded(nn.Module):
+    def forward(self, steps: torch.Tensor, size: int, beams: int):
+        half = size // 2
+        table = torch.exp(torch.arange(half, dtype=torch.float32) * -0.1)
+        table = table.to(steps.device)  # error: TPF201
+        start = (torch.ones(beams) * 0.5).to(steps.device)  # error: TPF201
+        offsets = (torch.arange(0, size) * beams).unsqueeze(1).type_as(steps)  # error: TPF201
+        frequencies = torch.exp(  # error: TPF201
+            -9.0 * torch.arange(start=0, end=half) / half,
+        ).to(device=steps.device)
+        noise = (torch.rand(beams) * 2).to(steps.device)  # error: TPF201
+        twice = torch.arange(half) * 2
+        other = twice.sum().item() + twice.to(steps.device)  # error: TPF201
+        place = steps.abs().device
+        later = torch.arange(half) + 1
+        later = later.to(place)  # error: TPF201
+        wide = (torch.zeros(1, 3) + 1).expand(beams, -1).to(steps.device)  # error: TPF201
+        return table[None] * steps[:, None], start, offsets, frequencies, noise, other, later, wide
+
+
+class Acting(nn.Module):
+    def forward(self, x: torch.Tensor, state: np.ndarray, values):
+        one = torch.from_numpy(state).float().unsqueeze(0).to(x.device)  # error: TPF201
+        two = torch.from_numpy(np.stack([state, state])).cuda()  # error: TPF201
+        cut = torch.from_numpy(state)[0].to(x.device)  # error: TPF201
+        unknown = torch.from_numpy(values).to(x.device)  # error: TPF201
+        summed = torch.from_numpy(state).sum(0).to(x.device)  # error: TPF201
+        return one, two, cut, unknown, summed
+
+
 def unknown_place(batches: list[torch.Tensor]):
     table = batches[0].numpy()
     return [torch.from_numpy(table).cuda() for _ in batches]  # error: TPF201
