@@ -1656,9 +1656,11 @@ def decode(model: nn.Module, n: int):
     for i in range(n):
         logits = model(cuda)            # hot
         should_stop = logits.max() > 3
-        if should_stop or i > n:
-            logits.sum().item()         # cold
-            break
+        for row in logits:
+            if should_stop or row.size(0) > n:
+                row.sum().item()        # cold
+            if row.size(0) > n:
+                row.sum().item()        # hot
 """
 
 ONE_TURN = """

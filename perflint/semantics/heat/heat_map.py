@@ -232,7 +232,9 @@ class HeatMap:
 
     def _selects_within_step(self, test: ast.expr) -> bool:
         """True if a test is of the variable of a loop that runs in each step itself: some layers of all."""
-        names = names_in(test)
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        telling = [part for part in parts if self._rarely(part, True) or self._rarely(part, False)]
+        names = {name for part in telling or [test] for name in names_in(part)}
         for outer in self._model.ancestors(test):
             if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return False
