@@ -185,16 +185,22 @@ class Folder:
         """Checks of one file after an edit of it."""
         chosen = random.Random(0).sample(self.files, min(count, len(self.files)))
         walls, cpus, again = [], [], []
+        before = self.cache.with_name("before")
+        shutil.rmtree(before, ignore_errors=True)
+        shutil.copytree(self.cache, before)
         for file in chosen:
             text = file.read_bytes()
             file.write_bytes(text.rstrip() + b"  # a comment\n")
             again.append(self.stale())
+            shutil.rmtree(self.cache)
+            shutil.copytree(before, self.cache)
             file.write_bytes(text + b"\n\ndef added(x):\n    return x + 1\n")
             spent, wall = cpu([*CHECK, "--cache-dir", str(self.cache), "--jobs", "1", str(file)])
             walls.append(wall * 1000)
             cpus.append(spent * 1000)
             file.write_bytes(text)
-            cpu([*CHECK, "--cache-dir", str(self.cache), "--jobs", "1", str(self.folder)])
+            shutil.rmtree(self.cache)
+            shutil.copytree(before, self.cache)
         walls.sort()
         cpus.sort()
         at = max(int(len(walls) * 0.9) - 1, 0)
