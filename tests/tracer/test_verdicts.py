@@ -47,8 +47,8 @@ def train(model: torch.nn.Module, loader, optimizer):
         total = float(loss)
         if len(labels) % 100 == 0:
             log(labels.cuda().sum().tolist())
-    if loss.isnan():
-        raise ValueError
+        if loss.isnan():
+            raise ValueError
 """
 READ, PRINT, FLOAT, BRANCH = "loss.item()", "print(loss)", "float(loss)", "loss.isnan()"
 SELDOM = "labels.cuda().sum().tolist()"
