@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from perflint.config.kinds import Choice, Flag, Kind, Strings, Table, Text, TorchVersion
+from perflint.config.kinds import Choice, Flag, Kind, Names, Strings, Table, Text, TorchVersion
 from perflint.config.settings import DEFAULT_EXCLUDES, OutputFormat, Profile
 from perflint.findings import Confidence, Severity
 from perflint.frozen import dataclass
@@ -119,6 +119,21 @@ KEYS: dict[str, Key] = {
             False,
             "Report comments that silence findings without a reason (TPF983).",
             "true",
+        ),
+        Key(
+            "hot-functions",
+            Names(),
+            (),
+            "Functions of the project that run in each step: the end of their full name, such as `Trainer.step`, with "
+            "`*` for any characters but dots.",
+            '["Trainer.run_batch", "collate_*"]',
+        ),
+        Key(
+            "cold-functions",
+            Names(),
+            (),
+            "Functions of the project that rarely run. `hot-functions` wins over it.",
+            '["export_*", "tools.debug.dump"]',
         ),
     )
 }

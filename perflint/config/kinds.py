@@ -13,6 +13,8 @@ from perflint.config.settings import Version, parse_version
 
 _LARGE = 1e15
 """Python refuses to write out numbers of more than 4300 digits."""
+_MOST_STARS = 4
+"""In a name; matching takes more time with each."""
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
@@ -148,6 +150,24 @@ class Strings(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string"}}
+
+
+class Names(Strings):
+    """A list of names of functions, which extends others."""
+
+    expected = "a list of names with dots between their parts"
+
+    def __init__(self) -> None:
+        super().__init__(extends=True)
+
+    def read(self, value: object, where: str) -> tuple[str, ...]:
+        names = super().read(value, where)
+        if not all(re.fullmatch(r"[\w*]++(?:\.[\w*]++)*+", name) and name.count("*") <= _MOST_STARS for name in names):
+            raise self.wrong(value, where)
+        return names
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "pattern": r"^[\w*]+(\.[\w*]+)*$"}}
 
 
 class Table(Kind):

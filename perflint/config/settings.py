@@ -109,6 +109,8 @@ class Options:
     fixable: tuple[str, ...] | None = None
     unfixable: tuple[str, ...] = ()
     require_reasons: bool | None = None
+    hot_functions: tuple[str, ...] = ()
+    cold_functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class Settings:
     fixable: tuple[str, ...] = ("ALL",)
     unfixable: tuple[str, ...] = ()
     require_reasons: bool = False
+    hot_functions: tuple[str, ...] = ()
+    cold_functions: tuple[str, ...] = ()
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perflint.config.settings import Settings
+from perflint.semantics.declared import Declared
 from perflint.semantics.project import Project
 from perflint.source.files import below
 
@@ -53,7 +54,8 @@ class Projects:
     def at(self, top: Path) -> Project:
         """The project of a folder that `top_of` gave."""
         if top not in self._known:
-            self._known[top] = Project(self._files(top), _MOST_FILES if top in self._marked else _MOST_UNMARKED)
+            most = _MOST_FILES if top in self._marked else _MOST_UNMARKED
+            self._known[top] = Project(self._files(top), most, Declared.of(self._settings))
         return self._known[top]
 
     def _files(self, folder: Path) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from perflint.semantics.binders import imported, own_nodes
+from perflint.semantics.declared import Declared
 from perflint.semantics.structure import ClassInfo, FunctionInfo, Structure, scan
 from perflint.semantics.symbols import Symbols
 from perflint.semantics.test_files import is_test_file, serves_tests
@@ -184,7 +185,11 @@ class Project:
     texts and trees: the results of a run of the interpreter are in its view.
     """
 
-    def __init__(self, files: Iterable[Path] = (), most: int | None = None) -> None:
+    def __init__(
+        self, files: Iterable[Path] = (), most: int | None = None, declared: Declared | None = None
+    ) -> None:
+        self.declared = declared or Declared()
+        """The functions that the settings declare."""
         self._listing = files
         self._most = most
         self.base: Project | None = None
@@ -200,7 +205,7 @@ class Project:
 
     def overlay(self, texts: Mapping[Path, str]) -> Project:
         """The same project with other texts for some files; the parsed trees of the other files are shared."""
-        other = Project()
+        other = Project(declared=self.declared)
         other.base = self.base or self
         other.changed = {**self.changed, **{path.absolute(): text for path, text in texts.items()}}
         other._is_file = {**self._is_file, **dict.fromkeys(other.changed, True)}

@@ -86,7 +86,9 @@ class Caches:
         handle = self._handles.get(top)
         if handle is not None:
             return joined(handle, project)
-        return opened(file_of(self._folder, top, "\0".join(self._settings.exclude)), project)
+        # Summaries of files rest on what the settings declare.
+        settings = "\0".join([*self._settings.exclude, project.declared.key])
+        return opened(file_of(self._folder, top, settings), project)
 
     def handles(self, files: Iterable[str]) -> dict[Path, Handle]:
         """The caches of some files, for other processes."""

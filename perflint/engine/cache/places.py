@@ -30,12 +30,12 @@ def default_folder() -> Path:
     return Path(platformdirs.user_cache_dir("perflint", appauthor=False))
 
 
-def file_of(folder: Path, root: Path, excluded: str) -> Path:
-    """The file for the results about a project without its excluded files.
+def file_of(folder: Path, root: Path, settings: str) -> Path:
+    """The file for the results about a project under the settings that all of its results depend on.
 
     The working directory counts, too: tests are recognized by the folders below it.
     """
-    named = f"{root}\0{os.getcwd()}\0{excluded}".encode("utf-8", "surrogatepass")
+    named = f"{root}\0{os.getcwd()}\0{settings}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(named, digest_size=12).hexdigest()
     return folder / _version() / f"{root.name[:40] or 'root'}-{digest}.sqlite"
 

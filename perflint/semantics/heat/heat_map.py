@@ -319,6 +319,9 @@ class HeatMap:
         self._unsure_functions.clear()
 
     def _function_heat(self, info: FunctionInfo) -> Heat:
+        declared = self._declared(info)
+        if declared is not None:
+            return declared
         named = self.named(info)
         known = None if named is None else named.heat
         if known is Heat.HOT or self._is_step(info):
@@ -356,8 +359,15 @@ class HeatMap:
         return chain is not None and chain.heat is Heat.HOT
 
     def named(self, info: FunctionInfo) -> Named | None:
-        """How often a function runs by its name or its work, or None if neither tells."""
+        """How often a function runs by the settings, its name or its work, or None if none of them tells."""
+        declared = self._declared(info)
+        if declared is not None:
+            return Named(declared, f"the settings list under `{declared.value}-functions`")
         return by_name(self._model, info) or runs_once(self._model, info)
+
+    def _declared(self, info: FunctionInfo) -> Heat | None:
+        """How often a function runs by the settings."""
+        return self._model.view.project.declared.heat(self._model.module.name, info.qualname)
 
     def _is_only_for(self, callers: list[ast.Call], info: FunctionInfo) -> bool:
         """True if a function has no other callers than these in any file: it is private, or helps constructors."""

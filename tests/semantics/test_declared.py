@@ -1,0 +1,97 @@
+"""Functions that the settings declare to be hot or cold."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from perflint.findings import Heat
+from perflint.semantics.declared import Declared
+from tests.cli.command import Command
+
+NAMES = [
+    ("step", "app.train", "Trainer.step", True),
+    ("Trainer.step", "app.train", "Trainer.step", True),
+    ("app.train.Trainer.step", "app.train", "Trainer.step", True),
+    ("train.Trainer.step", "app.train", "Trainer.step", True),
+    ("ep", "app.train", "Trainer.step", False),
+    ("Trainer", "app.train", "Trainer.step", False),
+    ("Other.step", "app.train", "Trainer.step", False),
+    ("Trainer.*", "app.train", "Trainer.step", True),
+    ("run_*", "app.train", "run_batch", True),
+    ("run_*", "app.train", "run_batch.inner", False),
+    ("app.*.run", "app.train", "run", True),
+    ("app.*.run", "app.deep.train", "run", False),
+    ("main.inner", "m", "main.<locals>.inner", True),
+    ("*", "m", "f", True),
+]
+
+
+@pytest.mark.parametrize(("name", "module", "function", "expected"), NAMES)
+def test_names(name: str, module: str, function: str, expected: bool) -> None:
+    assert (Declared(hot=(name,)).heat(module, function) is Heat.HOT) is expected
+    assert (Declared(cold=(name,)).heat(module, function) is Heat.COLD) is expected
+
+
+def test_hot_wins_and_nothing_declared_decides_nothing() -> None:
+    assert Declared(("f",), ("f",)).heat("m", "f") is Heat.HOT
+    assert Declared().heat("m", "f") is None
+
+
+def test_stars_take_no_time() -> None:
+    start = time.process_time()
+    assert Declared(hot=("*a*a*a*b",)).heat("a." * 100, "a" * 100) is None
+    assert time.process_time() - start < 2
+
+
+READ = "    return x.cuda().sum().item()\n"
+PLAIN = f"import torch\n\n\ndef note(x: torch.Tensor):\n{READ}"
+STEP = f"import torch\n\n\nclass Trainer:\n    def train_step(self, x: torch.Tensor):\n    {READ}"
+
+
+def heats(perflint: Command, *options: str) -> list[str]:
+    """The heat of each wait in a.py, of any profile."""
+    ran = perflint("check", "a.py", "--select=TPF101", "--profile=audit", "--output-format=json", *options)
+    return [each["heat"] for each in json.loads(ran.out)["findings"]]
+
+
+def test_settings_decide_how_often_a_function_runs(perflint: Command) -> None:
+    perflint.write("a.py", PLAIN)
+    assert heats(perflint) == ["warm"]
+    assert heats(perflint, "--config", "hot-functions=note") == ["hot"]
+    assert heats(perflint, "--config", "cold-functions=a.note") == ["cold"]
+    assert heats(perflint, "--config", "hot-functions=b.note") == ["warm"]
+    perflint.write("a.py", STEP)
+    assert heats(perflint) == ["hot"]
+    assert heats(perflint, "--config", "cold-functions=Trainer.*") == ["cold"]
+
+
+def test_functions_that_a_declared_one_calls(perflint: Command) -> None:
+    perflint.write("pyproject.toml", "")
+    perflint.write("a.py", PLAIN)
+    perflint.write("b.py", "from a import note\n\n\ndef every(batch):\n    return note(batch)\n")
+    assert heats(perflint) == ["warm"]
+    assert heats(perflint, "--config", "hot-functions=every") == ["hot"]
+    assert heats(perflint, "--config", "cold-functions=every") == ["cold"]
+
+
+def test_the_cache_keeps_declarations_apart(perflint: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.setenv("PERFLINT_CACHE_DIR", str(perflint.folder / "cache"))
+    test_functions_that_a_declared_one_calls(perflint)
+    test_functions_that_a_declared_one_calls(perflint)
+
+
+def test_explain_names_the_setting(perflint: Command) -> None:
+    perflint.write("a.py", PLAIN)
+    ran = perflint("explain", "a.py:5", "--config", "hot-functions=note")
+    assert "in `note`, which the settings list under `hot-functions`" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("name", ["", "a b", ".a", "a.", "a..b", "a(", "*****"])
+def test_names_that_are_none(perflint: Command, name: str) -> None:
+    perflint.write("perflint.toml", f'hot-functions = ["{name}"]\n')
+    ran = perflint("check")
+    assert ran.code == 2 and "must be a list of names with dots between their parts" in ran.err
