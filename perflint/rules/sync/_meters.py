@@ -72,7 +72,7 @@ def averaged_on_device(site: CallSite, read: Read) -> Fix | None:
     # These stay, as the places of the smaller findings that are left.
     texts = [Edit(source.span(each), source.segment(source.span(each))) for each in reads.formatted]
     edits = (replace(source, source.span(site.node), new), *numbers, *texts)
-    leaves = (*[SCALAR_READ] * len(numbers), *[_FORMAT] * len(texts))
+    leaves = (*[SCALAR_READ, "TPF102"] * len(numbers), *[_FORMAT] * len(texts))
     return Fix("Average on the GPU and read the average when it is shown", Safety.UNSAFE, edits, leaves=leaves)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.findings import Fix, Safety
+from perflint.findings import Fix, Heat, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.frozen import dataclass
 from perflint.rules._places import inside
@@ -17,6 +17,9 @@ from perflint.semantics.values import Kind, scalar_type
 from perflint.source.concrete import cst
 
 
+_SEVERAL = "TPF102"
+
+
 @dataclass(frozen=True, slots=True)
 class _Sum:
     """`name += …` in a loop, with `name = 0` before it and nothing else that sees the name meanwhile."""
@@ -25,6 +28,8 @@ class _Sum:
     loop: ast.For | ast.AsyncFor | ast.While
     type: str
     """The Python type of the sum: "int" or "float"."""
+    reads: tuple[ast.Name, ...] = ()
+    """The uses of the sum in the loop that run in few of its turns, as for a log every hundredth step."""
 
 
 def summed_on_device(site: CallSite, read: Read) -> Fix | None:
@@ -46,8 +51,10 @@ def summed_on_device(site: CallSite, read: Read) -> Fix | None:
     edits = (
         replace(source, source.span(site.node), new),
         insert(end + 1, 1, in_newlines_of(source, end, line)),
+        *(replace(source, source.span(each), f"{found.type}({each.id})") for each in found.reads),
     )
-    return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=(SCALAR_READ,))
+    leaves = (SCALAR_READ, *[SCALAR_READ, _SEVERAL] * len(found.reads))
+    return Fix("Sum on the GPU and read once after the loop", Safety.UNSAFE, edits, leaves=leaves)
 
 
 def detached(read: cst.Call, double: bool) -> cst.BaseExpression:
@@ -79,14 +86,15 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     if not isinstance(statement.target, ast.Name) or not _is_linear(model, statement.value, read.node):
         return None
     loop = next((o for o in inside(model, statement) if isinstance(o, (ast.For, ast.AsyncFor, ast.While))), None)
-    if loop is None or loop.orelse or _in_suite(model, loop):
+    if loop is None or loop.orelse or shares_last_line(model, loop):
         return None
     name = statement.target.id
     if _is_of_others(model, loop, name):
         return None
-    uses = [n for n in walk(loop) if isinstance(n, ast.Name) and n.id == name]
+    others = [n for n in walk(loop) if isinstance(n, ast.Name) and n.id == name and n is not statement.target]
+    reads = _rare_reads(model, loop, others)
     start = _start(model, loop, name)
-    if uses != [statement.target] or start is None:
+    if reads is None or start is None:
         return None
     kind = None if read.value.tensor is None else read.value.tensor.kind
     if isinstance(start, int) and kind not in (Kind.INT, Kind.FLOAT) and is_of_comparison(read.node):
@@ -95,7 +103,40 @@ def _sum(model: Model, read: Read) -> _Sum | None:
     added = "float" if isinstance(start, float) else scalar_type(model.value(statement.value))
     # Truth values add up to whole numbers in Python, to a truth value on the device.
     counts = added == "int" and kind is Kind.INT
-    return _Sum(name, loop, added) if added == "float" or counts else None
+    return _Sum(name, loop, added, reads) if added == "float" or counts else None
+
+
+def _rare_reads(model: Model, loop: ast.stmt, uses: list[ast.Name]) -> tuple[ast.Name, ...] | None:
+    """The reads among some uses of a sum; None if one runs in each turn, or if another number is stored in the sum."""
+    reads: list[ast.Name] = []
+    for use in uses:
+        statement = model.parent(use)
+        if isinstance(use.ctx, ast.Store):
+            if not isinstance(statement, ast.Assign) or not _is_number(statement.value):
+                return None
+        elif (
+            model.heat(use) is not Heat.COLD
+            or isinstance(statement, (ast.keyword, ast.Starred))
+            or not _is_guarded(model, loop, use)
+        ):
+            return None
+        else:
+            reads.append(use)
+    return tuple(reads)
+
+
+def _is_guarded(model: Model, loop: ast.stmt, node: ast.AST) -> bool:
+    """True if a condition within a loop decides whether a node runs."""
+    for outer in inside(model, node):
+        if outer is loop:
+            return False
+        if isinstance(outer, ast.If):
+            return True
+    return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def is_of_comparison(node: ast.expr) -> bool:
@@ -123,7 +164,7 @@ def _is_linear(model: Model, node: ast.expr, read: ast.expr) -> bool:
     return _is_linear(model, node.left if left else node.right, read)
 
 
-def _in_suite(model: Model, loop: ast.stmt) -> bool:
+def shares_last_line(model: Model, loop: ast.stmt) -> bool:
     """True if something else follows the loop on its last line."""
     block = block_of(model, loop)
     after = block[block.index(loop) + 1 :]

@@ -8,6 +8,7 @@ from perflint.findings import Effect, Finding, Severity
 from perflint.rules._advice import read_later
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
+from perflint.rules.sync._lists import listed_on_device
 from perflint.rules.sync._meters import averaged_on_device
 from perflint.rules.sync._scalars import NUMBERS, SCALAR_READ, number_at
 from perflint.rules.sync._sums import summed_on_device
@@ -68,8 +69,13 @@ class ScalarReadInLoop(Rule):
     `total += loss.detach().double()`, with `total = float(total)` after the loop. The sum is the
     same, in double precision like a Python float (some devices other than NVIDIA's and AMD's GPUs
     do not support doubles); a sum of floats that began as `0` is `0.0` if the loop has no
-    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. If anything
-    in the loop uses the sum, no fix is offered.
+    iterations; the error of a failing kernel shows up later; a debugger sees a tensor. If
+    something in the loop uses the sum in few turns, as for a log every hundredth step, it gets
+    `float(total)`; if it does so in each turn, no fix is offered.
+
+    Lists: `losses.append(loss.item())` becomes `losses.append(loss.detach().clone())`, with
+    `losses = torch.stack(losses).tolist() if losses else []` after the loop, if the loop does nothing else with a
+    list that is empty before it. The numbers are the same; the GPU keeps a small tensor for each turn.
 
     Averages: `meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` if the class of
     `meter` only computes with the number and formats it, and if nothing in the loop reads its numbers
@@ -101,5 +107,5 @@ class ScalarReadInLoop(Rule):
             f"{quoted(site.text(read.node))} blocks the CPU until the GPU catches up{often(site)}",
             confidence=read.confidence,
             help=read_later(site, read.node, read.tensor),
-            fix=summed_on_device(site, read) or averaged_on_device(site, read),
+            fix=summed_on_device(site, read) or averaged_on_device(site, read) or listed_on_device(site, read),
         )

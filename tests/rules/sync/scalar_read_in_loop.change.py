@@ -113,3 +113,47 @@ def case_averages():
 def change_averages(waits):
     """`meter.update(loss.item(), n)` becomes `meter.update(loss.detach().double(), n)` … `.reshape(())` follows if the tensor may have dimensions. … The averages and the texts are the same"""
     assert waits[1] < waits[0]
+
+
+def logged(model: nn.Module, loader: DataLoader):
+    running = 0.0
+    for step, (x, y) in enumerate(loader):
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        loss.backward()
+        running += loss.item()
+        if step % 20 == 19:
+            print("%d %.6f" % (step, running / 20), running)
+            running = 0.0
+    return running
+
+
+def case_logged():
+    return {"left": logged(nn.Linear(3, 2).cuda(), batches() * 14)}
+
+
+def change_logged(waits):
+    """If something in the loop uses the sum in few turns, as for a log every hundredth step, it gets `float(total)`"""
+    assert waits[1] < waits[0]
+
+
+def numbers(model: nn.Module, loader: DataLoader):
+    losses = []
+    counts = []
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
+        losses.append(loss.item())
+        counts.append((y.cuda() > 0).sum().item())
+        loss.backward()
+        with torch.no_grad():
+            loss.zero_()
+    return losses, counts
+
+
+def case_lists():
+    model = nn.Linear(3, 2).cuda()
+    return {"lists": [numbers(model, batches()), numbers(model, [])], "model": model}
+
+
+def change_lists(waits):
+    """`losses.append(loss.item())` becomes `losses.append(loss.detach().clone())` … The numbers are the same"""
+    assert waits[1] < waits[0]

@@ -274,3 +274,62 @@ def train_shared_meter(model: nn.Module, loader: DataLoader, meter: Average):
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         loss.backward()
         meter.update(loss.item())
+
+
+def train_and_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
+    for epoch in range(10):
+        running = 0.0
+        shown = 0.0
+        for step, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            running += loss.detach().double()
+            shown += loss.item()
+            board.show(shown)
+            if step % 200 == 199:
+                print("[%d, %5d] %.3f" % (epoch, step, float(running) / 200), f"{float(running):.3f}")
+                board.add_scalar("loss", float(running), step)
+                running = 0.0
+        running = float(running)
+        print(running, shown)
+
+
+def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses, kept = [], []
+    means = []
+    norms = []
+    best = []
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        losses.append(loss.item())
+        means.append(loss.mean().detach().clone())
+        norms.append(round(loss.item(), 3))
+        best.append(loss.item())
+        if best[-1] < 0.1:
+            break
+        loss.backward()
+        optimizer.step()
+    means = torch.stack(means).tolist() if means else []
+    return losses, means, norms, best, kept
+
+
+def evaluated(model: nn.Module, loader: DataLoader):
+    values = []
+    with torch.no_grad():
+        for x, y in loader:
+            with torch.autocast("cuda"):
+                value = F.mse_loss(model(x.cuda()), y.cuda())
+            values.append(value.detach())
+        values = torch.stack(values).tolist() if values else []
+    return sum(values) / len(values)
+
+
+def interrupted(model: nn.Module, loader: DataLoader):
+    values = []
+    try:
+        for x, y in loader:
+            values.append(F.mse_loss(model(x.cuda()), y.cuda()).item())
+    except KeyboardInterrupt:
+        print(values)
+    return values

@@ -269,3 +269,59 @@ def train_shared_meter(model: nn.Module, loader: DataLoader, meter: Average):
         loss = F.cross_entropy(model(x.cuda()), y.cuda())
         loss.backward()
         meter.update(loss.item())  # error: TPF101
+
+
+def train_and_log(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer, board):
+    for epoch in range(10):
+        running = 0.0
+        shown = 0.0
+        for step, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            running += loss.item()  # error: TPF101
+            shown += loss.item()  # error: TPF101
+            board.show(shown)
+            if step % 200 == 199:
+                print("[%d, %5d] %.3f" % (epoch, step, running / 200), f"{running:.3f}")
+                board.add_scalar("loss", running, step)
+                running = 0.0
+        print(running, shown)
+
+
+def losses_of(model: nn.Module, loader: DataLoader, optimizer: torch.optim.Optimizer):
+    losses, kept = [], []
+    means = []
+    norms = []
+    best = []
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        losses.append(loss.item())  # error: TPF101
+        means.append(loss.mean().item())  # error: TPF101
+        norms.append(round(loss.item(), 3))  # error: TPF101
+        best.append(loss.item())  # error: TPF101
+        if best[-1] < 0.1:
+            break
+        loss.backward()
+        optimizer.step()
+    return losses, means, norms, best, kept
+
+
+def evaluated(model: nn.Module, loader: DataLoader):
+    values = []
+    with torch.no_grad():
+        for x, y in loader:
+            with torch.autocast("cuda"):
+                value = F.mse_loss(model(x.cuda()), y.cuda())
+            values.append(value.item())  # error: TPF101
+    return sum(values) / len(values)
+
+
+def interrupted(model: nn.Module, loader: DataLoader):
+    values = []
+    try:
+        for x, y in loader:
+            values.append(F.mse_loss(model(x.cuda()), y.cuda()).item())  # error: TPF101
+    except KeyboardInterrupt:
+        print(values)
+    return values
