@@ -7,6 +7,7 @@ import ast
 from perflint.findings import Fix, Safety
 from perflint.fixes.edits import in_newlines_of, indentation, insert, replace, with_last_comments
 from perflint.fixes.imports import spell
+from perflint.rules._memory import operators
 from perflint.rules._memory.flows import flow_around
 from perflint.rules._memory.uses import Fate, Uses
 from perflint.rules._places import inside
@@ -93,8 +94,7 @@ def _starts_empty(model: Model, statement: ast.stmt, name: str) -> bool:
 def _is_only_read(model: Model, tensor: ast.expr) -> bool:
     """True if nothing writes to a tensor after it was kept."""
     if not isinstance(tensor, ast.Name):
-        # The result of a call or of arithmetic may be a view of another tensor.
-        return isinstance(tensor, ast.BinOp)
+        return operators.is_fresh(model, tensor)
     bound = flow_around(model, tensor).used.get(tensor)
     if bound is None or not isinstance(bound.node, ast.Name):
         return False

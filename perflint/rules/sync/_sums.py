@@ -16,8 +16,8 @@ from perflint.semantics.structure import names_in, walk
 from perflint.semantics.values import Kind, scalar_type
 from perflint.source.concrete import cst
 
-
 _SEVERAL = "TPF102"
+"""Several reads in a place that runs rarely."""
 
 
 @dataclass(frozen=True, slots=True)
