@@ -135,6 +135,28 @@ KEYS: dict[str, Key] = {
             "Functions of the project that rarely run. `hot-functions` wins over it.",
             '["export_*", "tools.debug.dump"]',
         ),
+        Key(
+            "sync-functions",
+            Names(),
+            (),
+            "Functions, of the project or of libraries, that wait for the GPU; their calls are reported (TPF137).",
+            '["mylib.to_cpu", "Meter.value"]',
+        ),
+        Key(
+            "gpu-functions",
+            Names(),
+            (),
+            "Functions, of the project or of libraries, whose result is a tensor on the GPU.",
+            '["mylib.fused_norm"]',
+        ),
+        Key(
+            "src",
+            Strings(extends=True),
+            (),
+            "Folders from which the imports of the project start, relative to the project. perflint finds folders of "
+            "packages and `src` by itself.",
+            '["lib", "services/common"]',
+        ),
     )
 }
 """All settings, in the order in which documents list them."""

@@ -111,6 +111,9 @@ class Options:
     require_reasons: bool | None = None
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
+    sync_functions: tuple[str, ...] = ()
+    gpu_functions: tuple[str, ...] = ()
+    src: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,9 @@ class Settings:
     require_reasons: bool = False
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
+    sync_functions: tuple[str, ...] = ()
+    gpu_functions: tuple[str, ...] = ()
+    src: tuple[str, ...] = ()
     root: str = field(default_factory=os.getcwd)
 
     def relative(self, path: str) -> str | None:

@@ -136,6 +136,10 @@ def run_rules(
                 if len(problems) > known:
                     # Once a file is enough to know.
                     crashed.add(rule)
+        if project.declared.sync:
+            from perflint.engine.declared import declared_findings
+
+            findings += declared_findings(model, rules)
     return speaking(findings, rules.rules).findings, model
 
 

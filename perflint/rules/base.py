@@ -166,3 +166,7 @@ class TracedRule(OutsideRule):
 
 class CommentRule(OutsideRule):
     """Base of the rules about comments that silence findings (`engine/comments.py`)."""
+
+
+class DeclaredRule(OutsideRule):
+    """Base of the rules about functions that the settings declare (`engine/declared.py`)."""

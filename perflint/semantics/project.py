@@ -287,8 +287,10 @@ class Project:
         """The files of the project that would be a module for a script, as of `scripts` beside a package or `src`.
 
         The script is run with such a folder on the path, or the package is installed. Tests run once, so the time for
-        the package that they import is better spent elsewhere.
+        the package that they import is better spent elsewhere. The folders that the settings name come first.
         """
+        for start in self.declared.roots:
+            yield from self.locate(name, start)
         top = self._top
         if top is None or not root.is_relative_to(top) or not _TESTS.isdisjoint(root.relative_to(top).parts):
             return
@@ -326,8 +328,9 @@ class Project:
         folder = path.parent
         known = self._roots.get(folder)
         if known is None:
-            known = folder
-            while self.is_file(known / "__init__.py") and known.parent != known:
+            stated = next((root for root in self.declared.roots if folder.is_relative_to(root)), None)
+            known = folder if stated is None else stated
+            while stated is None and self.is_file(known / "__init__.py") and known.parent != known:
                 known = known.parent
             self._roots[folder] = known
         return known

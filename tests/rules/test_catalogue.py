@@ -30,6 +30,7 @@ BEYOND = frozenset(
     {
         "TPF135",
         "TPF136",
+        "TPF137",
         "TPF191",
         "TPF192",
         "TPF193",

@@ -95,3 +95,72 @@ def test_names_that_are_none(perflint: Command, name: str) -> None:
     perflint.write("perflint.toml", f'hot-functions = ["{name}"]\n')
     ran = perflint("check")
     assert ran.code == 2 and "must be a list of names with dots between their parts" in ran.err
+
+
+WAIT = (
+    "import torch\nfrom mylib import to_cpu\nimport mylib as m\n\n\n"
+    "def train(model: torch.nn.Module, loader, optimizer):\n    for batch in loader:\n"
+    "        loss = model(batch.cuda()).sum()\n        loss.backward()\n        optimizer.step()\n"
+    "        print(to_cpu(loss), m.to_cpu(loss), m.other(loss))\n"
+)
+
+
+def waits(perflint: Command, *options: str) -> list[str]:
+    """The places of TPF137 in a.py."""
+    ran = perflint("check", "a.py", "--select=TPF137", "--output-format=concise", *options)
+    return [line.split(" ")[0] for line in ran.out.splitlines()]
+
+
+def test_calls_of_functions_that_wait(perflint: Command) -> None:
+    perflint.write("a.py", WAIT)
+    assert waits(perflint) == []
+    for name in ("to_cpu", "mylib.to_cpu", "mylib.to_*"):
+        assert waits(perflint, "--config", f"sync-functions={name}") == ["a.py:11:15:", "a.py:11:29:"]
+    assert waits(perflint, "--config", "sync-functions=m.to_cpu") == []
+    assert perflint("check", "a.py", "--select=TPF1", "--ignore=TPF137", "--config", "sync-functions=to_cpu").code == 0
+    perflint.write("a.py", WAIT.replace("        print(", "    print("))
+    ran = perflint("check", "a.py", "--select=TPF137", "--config", "sync-functions=to_cpu", "--output-format=json")
+    assert {each["heat"] for each in json.loads(ran.out)["findings"]} <= {"warm", "cold"}
+
+
+def test_methods_of_the_project_that_wait(perflint: Command) -> None:
+    perflint.write("meters.py", "class Meter:\n    def value(self):\n        return native()\n")
+    text = WAIT.replace("from mylib import to_cpu", "from meters import Meter").replace("to_cpu(loss)", "Meter().value()")
+    perflint.write("a.py", text)
+    assert waits(perflint, "--config", "sync-functions=meters.Meter.value") == ["a.py:11:15:"]
+
+
+def test_functions_that_give_gpu_tensors(perflint: Command) -> None:
+    text = (
+        "import torch\nimport mylib\n\n\ndef train(model: torch.nn.Module, loader, optimizer):\n    for batch in loader:\n"
+        "        loss = model(batch).sum()\n        loss.backward()\n        optimizer.step()\n"
+        "        print(mylib.norm().item())\n"
+    )
+    perflint.write("a.py", text)
+
+    def confidences(*options: str) -> list[str]:
+        ran = perflint("check", "a.py", "--select=TPF101", "--profile=audit", "--output-format=json", *options)
+        return [each["confidence"] for each in json.loads(ran.out)["findings"]]
+
+    before = confidences()
+    assert "high" not in before
+    assert confidences("--config", "gpu-functions=mylib.norm") == ["high"]
+    assert confidences("--config", "gpu-functions=mylib.other") == before
+
+
+def test_folders_of_imports(perflint: Command) -> None:
+    perflint.write("pyproject.toml", "")
+    perflint.write("deep/lib/pkg/util.py", f"import torch\n\n\ndef read(x: torch.Tensor):\n{READ}")
+    perflint.write(
+        "app/a.py",
+        "from pkg.util import read\n\n\ndef train(model, loader, optimizer):\n    for batch in loader:\n"
+        "        loss = model(batch.cuda()).sum()\n        loss.backward()\n        optimizer.step()\n        read(loss)\n",
+    )
+
+    def heat(*options: str) -> list[str]:
+        ran = perflint("check", ".", "--select=TPF101", "--profile=audit", "--output-format=json", *options)
+        return [each["heat"] for each in json.loads(ran.out)["findings"]]
+
+    assert heat() == ["warm"]
+    assert heat("--config", "src=deep/lib") == ["hot"]
+    assert heat("--config", "src=deep") == ["warm"]

@@ -57,6 +57,8 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if frame.recorder is not None and frame.recorder.keeps_calls:
         frame.recorder.passed[node] = callee, arguments
     target, value = apply(frame, callee, arguments, node)
+    if frame.view.project.declared.gives_gpu_tensor(target):
+        value = _on_gpu(value)
     if frame.narrowed:
         narrowed.forget_written(frame, node)
     if isinstance(node.func, ast.Attribute):
@@ -77,6 +79,12 @@ def call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(made, Unknown) and made.near is Device.UNKNOWN:
         made = made_of((callee, *arguments.values()))
     return union([*known, made])
+
+
+def _on_gpu(value: Value) -> Value:
+    """The result of a function that the settings declare to give a tensor on the GPU."""
+    known = value.tensor
+    return Tensor(Device.CUDA, evidence=Evidence.ANNOTATION) if known is None else known.with_(device=Device.CUDA)
 
 
 _NAMING = {"builtins.setattr": 1, "builtins.getattr": 1} | {

@@ -1,0 +1,31 @@
+"""Findings at calls of functions that the settings declare to wait for the GPU."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.findings import Confidence, Finding, Heat
+from perflint.rules.registry import RuleSet
+from perflint.semantics.model import Model
+from perflint.semantics.structure import walk
+from perflint.source.quoting import quoted
+
+SYNC = "TPF137"
+
+
+def declared_findings(model: Model, rules: RuleSet) -> list[Finding]:
+    """The findings of a file; none if the settings declare no such functions or the rule is off."""
+    declared = model.view.project.declared
+    rule = next((rule for rule in rules.rules if rule.code == SYNC), None) if declared.sync else None
+    if rule is None:
+        return []
+    calls = (node for node in walk(model.source.tree) if isinstance(node, ast.Call))
+    found = []
+    for node in calls:
+        if declared.waits(model.target(node)):
+            site = model.call(node)
+            often = " (runs every step)" if site.heat is Heat.HOT else ""
+            message = f"{quoted(site.text(node))} blocks the CPU until the GPU catches up{often}"
+            help = "The settings list the function under `sync-functions`: call it less often, or after the loop."
+            found.append(rule.finding(site, message, confidence=Confidence.HIGH, help=help))
+    return found
