@@ -10,7 +10,7 @@ from perflint.findings import Edit, Fix, Heat, Safety
 from perflint.fixes.edits import argument, replace
 from perflint.frozen import dataclass
 from perflint.rules._places import loops_around
-from perflint.rules._visible import is_private
+from perflint.rules._visible import is_local
 from perflint.rules.sync._scalars import SCALAR_READ, Read
 from perflint.rules.sync._sums import detached, is_of_comparison
 from perflint.semantics.binders import How
@@ -77,9 +77,9 @@ def averaged_on_device(site: CallSite, read: Read) -> Fix | None:
 
 
 def _meter(model: Model, name: ast.Name, method: str, position: int) -> _Meter | None:
-    """The class of the object that only one statement of the function binds to a name."""
+    """The class of the object that only one statement binds to a name."""
     variable = model.symbols.variable(name)
-    if len(variable.bindings) != 1 or not is_private(model, name):
+    if len(variable.bindings) != 1 or not is_local(model, name):
         return None
     (binding,) = variable.bindings
     made = binding.value
@@ -269,14 +269,13 @@ def _reads(model: Model, name: ast.Name, meter: _Meter, update: ast.Call) -> _Re
 
     None, too, if each turn of the loop around the update reads a number: nothing would be gained.
     """
-    function = model.function(name)
     loop = next(loops_around(model, update), None)
-    if function is None or loop is None:
+    if loop is None:
         return None
     within = set(walk(loop))
     formatted: list[ast.expr] = []
     outside: list[ast.expr] = []
-    for use in model.names(function, name.id):
+    for use in model.names(model.function(name) or model.source.tree, name.id):
         parent = model.parent(use)
         if isinstance(use.ctx, ast.Store):
             continue

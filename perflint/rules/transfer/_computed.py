@@ -12,6 +12,7 @@ from perflint.rules._statements import block_of
 from perflint.rules._visible import is_private
 from perflint.rules.placement import Move, move
 from perflint.semantics.facts import torch_api
+from perflint.semantics.memo import once_per_node
 from perflint.semantics.model import Model
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword, walk
@@ -28,6 +29,7 @@ _METHODS = _FUNCTIONS | frozenset(
 )
 """Operators that read one tensor and return another, or a view of it, on the same device."""
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
+_DEPTH = 4
 _NUMBERS = frozenset(("int", "float", "bool"))
 
 
@@ -102,8 +104,7 @@ def _is_parameter(model: Model, name: ast.Name) -> bool:
 
 def _collects(model: Model, node: ast.expr, factories: list[ast.Call]) -> bool:
     """True if an expression is made of factories and numbers; the factories are added to the list."""
-    members = model.value(node).members
-    if members and all(scalar_type(each) in _NUMBERS for each in members):
+    if _is_number(model, node, _DEPTH):
         return not has_effects(model, node)
     if isinstance(node, ast.UnaryOp):
         return _collects(model, node.operand, factories)
@@ -115,6 +116,32 @@ def _collects(model: Model, node: ast.expr, factories: list[ast.Call]) -> bool:
         plain = all(isinstance(each, ast.Slice) or _is_none_or_ellipsis(each) for each in parts)
         return plain and _collects(model, node.value, factories)
     return isinstance(node, ast.Call) and _collects_call(model, node, factories)
+
+
+def _is_number(model: Model, node: ast.expr, depth: int) -> bool:
+    """True if an expression is a number of Python, or is computed from such numbers and sizes."""
+    members = model.value(node).members
+    if members and all(scalar_type(each) in _NUMBERS for each in members):
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(model, node.operand, depth)
+    if isinstance(node, ast.BinOp):
+        return _is_number(model, node.left, depth) and _is_number(model, node.right, depth)
+    if not isinstance(node, ast.Name) or depth == 0 or model.value(node).tensor is not None:
+        return False
+    if node.id in _sizes(model, model.function(node) or model.source.tree):
+        return True
+    bound = flow_around(model, node).used.get(node)
+    value = None if bound is None or not bound.whole or bound.node is None else bound.value
+    return value is not None and _is_number(model, value, depth - 1)
+
+
+@once_per_node
+def _sizes(model: Model, body: ast.AST) -> frozenset[str]:
+    """The names that the factories in a function or file take as sizes: none of them is a tensor with dimensions."""
+    calls = [node for node in walk(body) if isinstance(node, ast.Call) and model.target(node) in _FACTORIES]
+    given = [each for call in calls for each in (*call.args, *(item.value for item in call.keywords))]
+    return frozenset(each.id for each in given if isinstance(each, ast.Name))
 
 
 def _collects_call(model: Model, call: ast.Call, factories: list[ast.Call]) -> bool:

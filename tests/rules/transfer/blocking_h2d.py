@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import torch
 from torch import nn
@@ -99,6 +101,16 @@ class Embedded(nn.Module):
         later = later.to(place)  # error: TPF201
         wide = (torch.zeros(1, 3) + 1).expand(beams, -1).to(steps.device)  # error: TPF201
         return table[None] * steps[:, None], start, offsets, frequencies, noise, other, later, wide
+
+
+class Sinusoids(nn.Module):
+    def forward(self, steps: torch.Tensor, dim, top=10000, table=None):
+        half = dim // 2
+        scale = math.log(top) / (half - 1)
+        waves = torch.exp(torch.arange(half, dtype=torch.float32) * -scale)
+        waves = waves.to(device=steps.device)  # error: TPF201
+        other = (torch.arange(half) * table).to(steps.device)  # error: TPF201
+        return waves, other
 
 
 class Acting(nn.Module):
