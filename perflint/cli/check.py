@@ -34,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     means.add_arguments(parser)
     group = parser.add_argument_group("known findings")
     options.add_narrowing(group)
+    group.add_argument("--no-ignores", action="store_true", help="show what comments silence, too")
     group.add_argument("--add-ignore", action="store_true", help="silence all findings by comments in the code")
     group.add_argument("--reason", metavar="TEXT", help="the reason in the comments that `--add-ignore` writes")
     group = parser.add_argument_group("output")

@@ -55,6 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "`perflint verify -- COMMAND`, whose options hold",
     )
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 though findings remain")
+    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if a file was changed")
     options.add_colour(group)
     group.add_argument("--quiet", "-q", action="store_true", help="no summary")
 
@@ -91,6 +92,8 @@ def run(arguments: Namespace) -> int:
         sys.stderr.write(job.summary())
     if job.has_problems:
         return 2
+    if job.changed and arguments.exit_non_zero_on_fix:
+        return 1
     return 1 if job.leaves_findings and not arguments.exit_zero else 0
 
 

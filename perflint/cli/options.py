@@ -326,6 +326,7 @@ def _options(arguments: Namespace) -> Options:
         baseline=os.path.abspath(baseline) if baseline is not None else None,
         min_severity=Severity(least) if least else None,
         min_confidence=Confidence(sure) if sure else None,
+        respect_comments=False if getattr(arguments, "no_ignores", False) else None,
         fixable=_joined(getattr(arguments, "fixable", None)),
         unfixable=_joined(getattr(arguments, "unfixable", None)) or (),
     )

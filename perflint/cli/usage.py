@@ -15,6 +15,7 @@ _HABITS = {
     "--diff": "`perflint fix PATH` prints a diff",
     "--format": "`--output-format FORMAT`",
     "--add-noqa": "`perflint check --add-ignore` writes comments",
+    "--ignore-noqa": "`--no-ignores` shows what comments silence",
     "--show-fixes": "`perflint fix PATH` prints a diff of the fixes",
     "--jobs": "perflint runs in one process",
     "-j": "perflint runs in one process",

@@ -121,6 +121,13 @@ KEYS: dict[str, Key] = {
             "true",
         ),
         Key(
+            "respect-comments",
+            Flag(),
+            True,
+            "False to show findings that comments silence, as `--no-ignores` does.",
+            "false",
+        ),
+        Key(
             "hot-functions",
             Names(),
             (),

@@ -109,6 +109,7 @@ class Options:
     fixable: tuple[str, ...] | None = None
     unfixable: tuple[str, ...] = ()
     require_reasons: bool | None = None
+    respect_comments: bool | None = None
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
     sync_functions: tuple[str, ...] = ()
@@ -138,6 +139,7 @@ class Settings:
     fixable: tuple[str, ...] = ("ALL",)
     unfixable: tuple[str, ...] = ()
     require_reasons: bool = False
+    respect_comments: bool = True
     hot_functions: tuple[str, ...] = ()
     cold_functions: tuple[str, ...] = ()
     sync_functions: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ class _Judge:
 
     def __init__(self, model: Model, settings: Settings) -> None:
         self._settings = settings
-        self._suppressions = Suppressions(model.source)
+        self._suppressions = Suppressions(model.source, counts=settings.respect_comments)
         active = active_rules(settings)
         self._active = {rule.code for rule in active.rules}
         self._here = {rule.code for rule in rules_for_file(active, settings, model.source.path).rules}

@@ -69,7 +69,7 @@ def check_source(
             on = {rule.code for rule in here.rules}
             found = [finding for finding in judge(source, found) if finding.code in on]
         found = sorted(found, key=lambda finding: (finding.span, finding.code))
-        suppressions = Suppressions(source, noqa)
+        suppressions = Suppressions(source, noqa, settings.respect_comments)
         _sift(found, suppressions, settings, report)
         if report.findings:
             # A file without findings does not pay for this import.

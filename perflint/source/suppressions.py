@@ -87,12 +87,13 @@ class _Comments:
 class Suppressions:
     """The comments of one file that silence findings, but `# noqa` where it is left to others.
 
-    They are read when first asked for.
+    They are read when first asked for. If they do not count (`counts`), they silence nothing.
     """
 
-    def __init__(self, source: Source, noqa: bool = True) -> None:
+    def __init__(self, source: Source, noqa: bool = True, counts: bool = True) -> None:
         self._source = source
         self._noqa = noqa
+        self._counts = counts
         self._used: set[tuple[Comment, str]] = set()
 
     def cover(self, finding: Finding) -> bool:
@@ -143,7 +144,7 @@ class Suppressions:
 
     @cached_property
     def _comments(self) -> _Comments | None:
-        if not re.search(_WORTH_READING, self._source.text):
+        if not self._counts or not re.search(_WORTH_READING, self._source.text):
             return None
         return _read(self._source, self._noqa)
 

@@ -283,3 +283,10 @@ def test_fixable(perflint: Command) -> None:
         assert (ran.out, ran.err) == ("", "Nothing to fix. 1 finding left.\n"), options
     for options in ([], ["--fixable=TPF9"], ["--unfixable=TPF9", "--fixable=TPF902"]):
         assert "+scaler" in perflint("fix", "a.py", "--torch-version=2.9", *options).out, options
+
+
+def test_fix_may_fail_if_it_changed_a_file(perflint: Command) -> None:
+    perflint.write("a.py", BAD)
+    options = ("a.py", "--torch-version=2.9", "--apply", "--exit-non-zero-on-fix")
+    assert perflint("fix", *options).code == 1
+    assert perflint("fix", *options).code == 0

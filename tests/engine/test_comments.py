@@ -124,3 +124,10 @@ def test_fix_corrects_a_misspelt_code(perflint: Command) -> None:
     text = fixed(perflint, LOOP + f"{READ}  # perflint: ignore[TPF1O1] why\n" + STEP, RULES)
     assert "ignore[TPF101] why" in text
     assert "ignore" not in fixed(perflint, "x = 1  # perflint: ignore[TPF1O1] why\n", RULES)
+
+
+def test_comments_may_be_left_out(perflint: Command) -> None:
+    text = LOOP + f"{READ}  # perflint: ignore[TPF101] why\n" + STEP
+    assert codes(perflint, text, RULES, "--no-ignores") == ["7 TPF101"]
+    assert codes(perflint, text, RULES, "--config", "respect-comments=false") == ["7 TPF101"]
+    assert codes(perflint, text.replace("perflint: ignore[TPF101] why", "noqa"), RULES, "--no-ignores") == ["7 TPF101"]
