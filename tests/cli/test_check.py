@@ -288,8 +288,8 @@ HABITS = {
     ("check", "--outputformat", "json"): "did you mean `--output-format`?",
     ("check", "--nonsense"): "`perflint check --help`",
     ("check", "--diff"): "`perflint fix PATH` prints a diff",
-    ("check", "-q"): "`--output-format concise` prints one line for each finding",
-    ("check", "--config=x"): "settings are read from `pyproject.toml`; `--isolated` ignores it",
+    ("check", "--ignore-noqa"): "`--no-ignores` shows what comments silence",
+    ("check", "--add-noqa"): "`perflint check --add-ignore` writes comments",
 }
 
 
