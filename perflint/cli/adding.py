@@ -28,7 +28,7 @@ def add_ignores(found: Discovery, rules: RuleSet, settings: Settings, arguments:
     style = options.style(arguments, sys.stderr)
     total = Report(problems=list(found.problems))
     written, silenced, left = 0, 0, 0
-    baseline, changes = options.narrowing(arguments, settings)
+    baseline, changes = options.narrowing(arguments, settings, rules)
     for source, part in check_files(found.files, rules, settings):
         total.problems += part.problems
         for sieve in (baseline, changes):

@@ -101,7 +101,7 @@ def _check(
     _tell(Report(problems=found.problems), report, style)
     sys.stderr.write(options.notebooks_text(found, style))
     judge = evidence.judge if evidence is not None else None
-    baseline, changes = options.narrowing(arguments, settings)
+    baseline, changes = options.narrowing(arguments, settings, rules)
     sieves = [each for each in (baseline, changes) if each is not None]
     with means.means(arguments) as ways:
         checked = check_files(found.files, rules, settings, arguments.stdin_filename, judge, ways)

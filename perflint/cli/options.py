@@ -87,9 +87,16 @@ def add_narrowing(group: _ArgumentGroup) -> None:
         "--baseline", metavar="FILE", help="do not show the findings in this file, which `perflint baseline` writes"
     )
     group.add_argument("--since", metavar="REV", help="only findings on lines that changed since a git revision")
+    group.add_argument(
+        "--effects",
+        action="store_true",
+        help="with `--since`, also findings that the change causes on other lines; the files are checked twice",
+    )
 
 
-def narrowing(arguments: Namespace, settings: Settings) -> tuple[Baseline | None, Changes | None]:
+def narrowing(
+    arguments: Namespace, settings: Settings, rules: RuleSet
+) -> tuple[Baseline | None, Changes | None]:
     """The baseline and the changed lines that a check goes by. Raises ConfigurationError."""
     baseline, changes = None, None
     if settings.baseline is not None:
@@ -99,7 +106,14 @@ def narrowing(arguments: Namespace, settings: Settings) -> tuple[Baseline | None
     if arguments.since is not None:
         from perflint.engine.changes import Changes
 
-        changes = Changes(arguments.since)
+        effects = None
+        if arguments.effects:
+            from perflint.engine.effects import Effects
+
+            effects = Effects(settings, rules)
+        changes = Changes(arguments.since, effects)
+    elif arguments.effects:
+        raise ConfigurationError("`--effects` needs `--since REV`")
     return baseline, changes
 
 

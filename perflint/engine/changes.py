@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Iterable, Iterator
 
 from perflint.config.errors import ConfigurationError
+from perflint.engine.effects import Effects, Past
+from perflint.engine.fingerprints import fingerprint
 from perflint.findings import Report, Span
 from perflint.source.text import Source
 
@@ -21,15 +23,33 @@ _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
 class Changes:
     """The changed lines of the files of some repositories, in the working tree."""
 
-    def __init__(self, revision: str) -> None:
+    def __init__(self, revision: str, effects: Effects | None = None) -> None:
+        """With `effects`, findings that the change causes on other lines count, too."""
         self._revision = revision
+        self._effects = effects
         self._by_repository: dict[str, dict[str, list[range] | None]] = {}
+        self._past: dict[str, Past] = {}
 
     def sift(self, source: Source, report: Report) -> None:
-        """Leave the findings of a file that touch a changed line. Raises ConfigurationError."""
-        kept = [finding for finding in report.findings if self._touches(source.path, finding.span)]
+        """Leave the findings of a file that the change is about. Raises ConfigurationError."""
+        kept = {id(finding) for finding in report.findings if self._touches(source.path, finding.span)}
+        others = [finding for finding in report.findings if id(finding) not in kept]
+        if others and self._effects is not None:
+            known = self._effects.before(source, self._past_of(source.path))
+            for finding in others:
+                key = (finding.code, fingerprint(finding, source))
+                known[key] -= 1
+                if known[key] < 0:
+                    kept.add(id(finding))
         report.unchanged += len(report.findings) - len(kept)
-        report.findings = kept
+        report.findings = [finding for finding in report.findings if id(finding) in kept]
+
+    def _past_of(self, path: str) -> Past:
+        """The changed files of the repository of a file, as they were."""
+        root = _root_of(path)
+        if root not in self._past:
+            self._past[root] = _past(root, _base(root, self._revision))
+        return self._past[root]
 
     def _touches(self, path: str, span: Span) -> bool:
         changed = self.of(path)
@@ -38,13 +58,18 @@ class Changes:
 
     def of(self, path: str) -> list[range] | None:
         """The changed lines of a file; None for all lines of a new one. Raises ConfigurationError."""
-        real = os.path.realpath(path)
-        root = _repository(os.path.dirname(real))
-        if root is None:
-            raise ConfigurationError(f"`--since` needs a git repository, and {path} is in none")
+        real, root = os.path.realpath(path), _root_of(path)
         if root not in self._by_repository:
             self._by_repository[root] = dict(_changed(root, self._revision))
         return self._by_repository[root].get(os.path.relpath(real, root).replace(os.sep, "/"), [])
+
+
+def _root_of(path: str) -> str:
+    """The repository that a file is in. Raises ConfigurationError if it is in none."""
+    root = _repository(os.path.dirname(os.path.realpath(path)))
+    if root is None:
+        raise ConfigurationError(f"`--since` needs a git repository, and {path} is in none")
+    return root
 
 
 def _repository(folder: str) -> str | None:
@@ -56,14 +81,45 @@ def _repository(folder: str) -> str | None:
     return folder
 
 
-def _changed(root: str, revision: str) -> Iterator[tuple[str, list[range] | None]]:
-    """The files that differ from the point where the history left a revision, with their changed lines."""
+def _base(root: str, revision: str) -> str:
+    """The commit at which the history left a revision. Raises ConfigurationError if git does not know it."""
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
     if not commit:
         raise ConfigurationError(f"git knows no revision `{revision}` in {root}", "`--since main`, `--since HEAD~3`")
-    base = _git(root, "merge-base", commit.decode(), "HEAD").strip() or commit
+    return (_git(root, "merge-base", commit.decode(), "HEAD").strip() or commit).decode()
+
+
+def _past(root: str, base: str) -> Past:
+    """The Python files that differ from a commit, as they were there."""
+    fields = iter(_git(root, "diff", "--name-status", "--find-renames", "-z", base, "--").split(b"\0"))
+    wanted: dict[str, str] = {}
+    names: dict[str, str] = {}
+    new: list[str] = []
+    for status in fields:
+        if not status:
+            continue
+        old = os.fsdecode(next(fields))
+        now = os.fsdecode(next(fields)) if status[:1] in (b"R", b"C") else old
+        before, after = os.path.join(root, old), os.path.join(root, now)
+        if status[:1] == b"R":
+            names[after] = before
+        if status[:1] in (b"A", b"R", b"C"):
+            new.append(after)
+        if status[:1] in (b"M", b"D", b"R", b"T"):
+            wanted[before] = old
+    new += [os.path.join(root, name) for name, lines in _changed_files(root, base) if lines is None]
+    texts = {path: _git(root, "show", f"{base}:{name}") for path, name in wanted.items() if name.endswith(".py")}
+    return Past({**dict.fromkeys((path for path in new if path.endswith(".py")), b""), **texts}, names)
+
+
+def _changed(root: str, revision: str) -> Iterator[tuple[str, list[range] | None]]:
+    """The files that differ from the point where the history left a revision, with their changed lines."""
+    yield from _changed_files(root, _base(root, revision))
+
+
+def _changed_files(root: str, base: str) -> Iterator[tuple[str, list[range] | None]]:
     options = ("--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--find-renames", "--src-prefix=a/")
-    diff = _git(root, "diff", *options, "--dst-prefix=b/", base.decode(), "--")
+    diff = _git(root, "diff", *options, "--dst-prefix=b/", base, "--")
     yield from parsed(diff)
     for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
         if name:

@@ -206,6 +206,39 @@ def test_lines_that_look_like_a_diff() -> None:
     ]
 
 
+TOOL = "import torch\n\n\ndef note(x: torch.Tensor):\n    return x.cuda().sum().item()\n"
+MAIN = (
+    "from tool import note\n\n\ndef train(model, loader, optimizer):\n    for step, batch in enumerate(loader):\n"
+    "        loss = model(batch.cuda()).sum()\n        loss.backward()\n        optimizer.step()\n"
+    "        if step % 100 == 0:\n            note(loss)\n"
+)
+
+
+def test_effects_of_a_change_on_other_lines(perflint: Command) -> None:
+    def found(*options: str) -> list[str]:
+        ran = perflint("check", ".", "--select=TPF101", "--output-format=concise", "--profile=default", *options)
+        assert ran.code in (0, 1), ran.err
+        return [":".join(line.split(":")[:2]) for line in ran.out.splitlines()]
+
+    perflint.write("tool.py", TOOL)
+    perflint.write("main.py", MAIN)
+    perflint.write("old.py", TOOL.replace("note", "other"))
+    commit(perflint)
+    assert found("--since=HEAD", "--effects") == []
+    # A call in each step makes a line of another file hot, which stays as it was.
+    assert found() == ["old.py:5"]
+    perflint.write("main.py", MAIN.replace("step % 100 == 0", "loss.ndim == 0"))
+    assert found() == ["old.py:5", "tool.py:5"]
+    assert found("--since=HEAD") == []
+    assert found("--since=HEAD", "--effects") == ["tool.py:5"]
+    # A renamed file and a new one keep what they had.
+    git(perflint.folder, "mv", "old.py", "renamed.py")
+    perflint.write("new.py", TOOL.replace("note", "another"))
+    assert found("--since=HEAD", "--effects") == ["new.py:5", "tool.py:5"]
+    ran = perflint("check", ".", "--effects")
+    assert ran.code == 2 and "`--effects` needs `--since REV`" in ran.err
+
+
 IGNORES = [
     (SCALER, "scaler = torch.cuda.amp.GradScaler()  # perflint: ignore[TPF902] old code\n"),
     (
