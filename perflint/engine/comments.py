@@ -12,10 +12,9 @@ from perflint.engine.active import holds
 from perflint.findings import Confidence, Edit, Finding, Fix, Heat, Safety, Span
 from perflint.rules.base import Rule
 from perflint.rules.registry import RuleSet, known_rules, names
-from perflint.source.suppressions import ALL, Comment, Reach, Selector, Suppressions, block_headers
+from perflint.source.suppressions import ALL, UNUSED, Comment, Reach, Selector, Suppressions, block_headers
 from perflint.source.text import Source
 
-UNUSED = "TPF981"
 UNKNOWN = "TPF982"
 WITHOUT_REASON = "TPF983"
 COMMENT_CODES = frozenset({UNUSED, UNKNOWN, WITHOUT_REASON})

@@ -16,6 +16,7 @@ from perflint.fixes.layout import breaks
 from perflint.fixes.leftovers import tidied, without_unused_imports
 from perflint.fixes.rewrite import Offsets, Place, Rewrite, rewrite
 from perflint.frozen import dataclass
+from perflint.source.suppressions import UNUSED
 from perflint.source.text import Source
 
 Relint = Callable[[str], Sequence[Finding] | None]
@@ -150,6 +151,9 @@ class _Comparison:
         for (code, place), count in now.items():
             was = self._was[code, place]
             more = count - was + self._cured[code, place]
+            if code == UNUSED and count > was:
+                # What the comment silenced is gone. A later round removes the comment.
+                continue
             if more > 0 and not self._is_left(code, place, more):
                 reason = f"it would bring {code}" if count > was else "it does not remove the finding"
                 yield reason, self._at.get(place, [])

@@ -25,6 +25,8 @@ _LIKE_IGNORE = r"(?:ignor|disabl|enabl|silenc|suppress|skip|allow|noqa|off\b)"
 """The beginnings of words that are meant to silence findings, if they are no directive that exists."""
 
 ALL = "ALL"
+UNUSED = "TPF981"
+"""The code of findings about comments that silence nothing."""
 
 
 class Reach(Enum):

@@ -79,6 +79,14 @@ def test_a_fix_must_not_bring_what_another_cures() -> None:
     assert outcome.text == "a = 1\n" and reasons(outcome) == ["it would bring TPF002"]
 
 
+def test_a_fix_may_leave_a_comment_without_use() -> None:
+    """The comment is removed in the next round, so that a second run changes nothing."""
+    toys = word("old", "new"), word(r"(?<=new)  # silent", "", "TPF981")
+    outcome = fix("x = old  # silent\n", *toys)
+    assert outcome.text == "x = new\n" and not outcome.remaining
+    assert fix(outcome.text, *toys).text == outcome.text
+
+
 def test_a_fix_must_cure() -> None:
     outcome = fix("x = old\n", word("old", "old + 0"))
     assert outcome.text == "x = old\n" and reasons(outcome) == ["it does not remove the finding"]
