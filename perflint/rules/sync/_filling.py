@@ -119,6 +119,10 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     full = spell(site.model.symbols, "torch.full", site.node)
     if not isinstance(inner, cst.Call) or added is None or full is None:
         return None
+    if site.model.target(made).endswith("Tensor"):
+        added = _of_class(site, made, added)
+        if added is None:
+            return None
     # The move rounded once more than torch.full does.
     casts = any(text.startswith("dtype=") for text in added)
     new: cst.Call | None = inner.with_changes(
@@ -138,6 +142,23 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
         full.imports,
         since=None if given is not None or casts else INFERRED_FULL,
     )
+
+
+_CLASSES = {"Float": "float32", "Double": "float64", "Long": "int64", "Int": "int32", "Bool": "bool"}
+
+
+def _of_class(site: CallSite, made: ast.Call, added: list[str]) -> list[str] | None:
+    """The added arguments with dtype and device of a class such as `torch.cuda.LongTensor`."""
+    module, _, name = site.model.target(made).rpartition(".")
+    if made.keywords:
+        return None
+    if module == "torch.cuda":
+        added = [*added, 'device="cuda"']
+    if any(text.startswith("dtype=") for text in added):
+        return added
+    known = _CLASSES.get(name.removesuffix("Tensor"))
+    dtype = None if known is None else spell(site.model.symbols, f"torch.{known}", site.node)
+    return None if dtype is None or dtype.imports else [f"dtype={dtype.text}", *added]
 
 
 def _new_full(site: CallSite, filled: Filled) -> Fix | None:

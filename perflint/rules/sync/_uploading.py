@@ -16,7 +16,7 @@ from perflint.rules.sync._filling import NEW_TENSOR, made_by
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Array, Const, Device, DeviceValue, Sequence, Value
-from perflint.source.concrete import cst
+from perflint.source.concrete import code, cst
 
 _SHARING = frozenset(("torch.as_tensor", "torch.asarray"))
 """Constructors that share the memory of an array, if they can."""
@@ -35,6 +35,8 @@ _DTYPES = {
     "BoolTensor": "bool",
 }
 """The dtypes of the classes of torch and torch.cuda that name one."""
+_OF_DEFAULT = ("torch.Tensor",)
+_SETS_DTYPE = re.compile(r"\bset_default_dtype\(")
 _SETS_DEVICE = re.compile(r"\bset_default_(?:device|tensor_type)\(|\bwith torch\.device\(")
 """Code that makes tensors on another device than the CPU without saying so, where `pin_memory=True` raises."""
 
@@ -66,6 +68,8 @@ def uploaded_later(site: CallSite) -> Fix | None:
         return None
     if not _is_plain(site, made) or not _is_host_data(site, made) or some_file_says(site.model, _SETS_DEVICE):
         return None
+    if site.model.target(made) in _OF_DEFAULT and some_file_says(site.model, _SETS_DTYPE):
+        return None
     names = _names(site, made)
     if names is None:
         return None
@@ -75,10 +79,21 @@ def uploaded_later(site: CallSite) -> Fix | None:
         new = _new(site, names)
     else:
         new = _there(site, names)
-    if new is None:
-        return None
-    edit = replace(site.model.source, site.span, new)
-    return Fix(_MESSAGE, Safety.UNSAFE, (edit,), names.imports)
+    return None if new is None else _fix(site, new, names)
+
+
+def _fix(site: CallSite, new: cst.Call, names: _Names) -> Fix | None:
+    """The fix; None if it would make a long line within arithmetic, which no author would write."""
+    if isinstance(site.model.parent(site.node), _WITHIN):
+        longest = max(map(len, code(new).splitlines()))
+        line = site.model.source.lines[site.span.line - 1].rstrip()
+        if len(line) + longest - len(site.text(site.node)) > _LONGEST:
+            return None
+    return Fix(_MESSAGE, Safety.UNSAFE, (replace(site.model.source, site.span, new),), names.imports)
+
+
+_WITHIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Attribute)
+_LONGEST = 120
 
 
 def array_uploaded_later(site: CallSite) -> Fix | None:
@@ -143,10 +158,7 @@ def _of_array(site: CallSite, steps: list[ast.Call], made: ast.Call, cast: str) 
     if call is None:
         return None
     new = with_argument(outer.with_changes(func=outer.func.with_changes(value=call)), "non_blocking=True")
-    if new is None:
-        return None
-    edit = replace(site.model.source, site.span, new)
-    return Fix(_MESSAGE, Safety.UNSAFE, (edit,), names.imports)
+    return None if new is None else _fix(site, new, names)
 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:
@@ -158,10 +170,13 @@ def _is_plain(site: CallSite, made: ast.Call) -> bool:
 
 def _is_host_data(site: CallSite, made: ast.Call) -> bool:
     """True if the data is a list, or an array that the constructor copies."""
-    members = site.value(made.args[0]).members
-    arrays = site.model.target(made) not in _SHARING
+    data = made.args[0]
+    if site.model.target(made) in _SHARING:
+        # These are called for what may be a tensor, whatever an annotation says.
+        return isinstance(data, (ast.List, ast.Tuple, ast.ListComp)) and isinstance(site.value(data), Sequence)
+    members = site.value(data).members
     return bool(members) and all(
-        (isinstance(each, Sequence) and each.type in _LISTS) or (arrays and isinstance(each, Array)) for each in members
+        (isinstance(each, Sequence) and each.type in _LISTS) or isinstance(each, Array) for each in members
     )
 
 

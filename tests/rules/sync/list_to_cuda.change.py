@@ -43,6 +43,11 @@ class Tables(torch.nn.Module):
             x.new_tensor([1, 2]),
             torch.cuda.FloatTensor([1.0, 2.0]),
             torch.LongTensor([1, 2]).cuda(),
+            torch.cuda.FloatTensor([1]),
+            torch.LongTensor([3]).cuda(),
+            torch.IntTensor([3, 3]).to(x.device),
+            torch.FloatTensor([1]).to(x),
+            torch.Tensor([1]).to(x.device),
         ]
 
 

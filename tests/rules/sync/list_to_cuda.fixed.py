@@ -43,6 +43,10 @@ def perhaps_a_tensor(values, device: torch.device):
 
 
 class Repeated(nn.Module):
+    def __init__(self, sizes: list[int]):
+        super().__init__()
+        self.sizes = sizes
+
     def forward(self, x: torch.Tensor, step: int, noise):
         one = torch.full((1,), 0.5, device=x.device)
         pair = torch.full((1, 2), 0, dtype=torch.long, device=x.device)
@@ -58,6 +62,14 @@ class Repeated(nn.Module):
             dtype=torch.long,
             pin_memory=torch.cuda.is_available(),
         ).to(x.device, non_blocking=True)
+        classes = torch.full((1,), 1, dtype=torch.float32, device="cuda"), torch.full(
+            (1,), 2.5, dtype=torch.int64, device="cuda"
+        )
+        default = torch.tensor([1], dtype=torch.float32, pin_memory=torch.cuda.is_available()).to(
+            x.device, non_blocking=True
+        ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
+        shared = torch.as_tensor(self.sizes, device=x.device)
+        print(classes, default, shared)
         return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
 
 

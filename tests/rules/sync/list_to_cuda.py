@@ -37,6 +37,10 @@ def perhaps_a_tensor(values, device: torch.device):
 
 
 class Repeated(nn.Module):
+    def __init__(self, sizes: list[int]):
+        super().__init__()
+        self.sizes = sizes
+
     def forward(self, x: torch.Tensor, step: int, noise):
         one = torch.tensor([0.5], device=x.device)  # error: TPF117
         pair = torch.tensor([[0, 0]], dtype=torch.long, device=x.device)  # error: TPF117
@@ -52,6 +56,10 @@ class Repeated(nn.Module):
             dtype=torch.long,
             device=x.device,
         )
+        classes = torch.cuda.FloatTensor([1]), torch.LongTensor([2.5]).cuda()  # error: TPF117, TPF117
+        default = torch.Tensor([1]).to(x.device), torch.FloatTensor([3]).to(x)  # error: TPF117, TPF117
+        shared = torch.as_tensor(self.sizes, device=x.device)  # error: TPF117
+        print(classes, default, shared)
         return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
 
 
