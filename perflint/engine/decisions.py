@@ -9,9 +9,11 @@ from enum import Enum
 
 from perflint.config.settings import Profile, Settings, Version
 from perflint.engine.active import active_rules, holds, rules_for_file
+from perflint.engine.declared import SYNC, declared_findings
 from perflint.engine.looks import look
 from perflint.engine.profiles import STRICTER, shows
 from perflint.engine.severity import severity_at
+from perflint.engine.thresholds import settled
 from perflint.findings import Confidence, Effect, Finding, Heat, Problem, Severity, Span
 from perflint.frozen import dataclass
 from perflint.rules.base import Rule
@@ -73,6 +75,10 @@ def decisions(
     rules = {made.rule.code: made.rule for made in looks}
     on = [finding for made in looks if judge.is_on(made.rule) for finding in made.findings]
     off = [finding for made in looks if not judge.is_on(made.rule) for finding in made.findings]
+    for rule in judge.rules.rules:
+        if rule.code == SYNC:
+            rules[SYNC] = rule
+            on += declared_findings(model, judge.rules)
     # A rule that is off does not replace others, and would not speak where another replaces it.
     spoken = speaking(on, rules.values())
     silent = {id(each.finding) for each in most_precise([*on, *off], rules.values()).replaced}
@@ -118,7 +124,9 @@ class _Judge:
         self._suppressions = Suppressions(model.source, counts=settings.respect_comments)
         active = active_rules(settings)
         self._active = {rule.code for rule in active.rules}
-        self._here = {rule.code for rule in rules_for_file(active, settings, model.source.path).rules}
+        self.rules = rules_for_file(active, settings, model.source.path)
+        """The rules that are on for the file."""
+        self._here = {rule.code for rule in self.rules.rules}
 
     def is_on(self, rule: Rule) -> bool:
         """True if a rule is on for the file."""
@@ -128,6 +136,10 @@ class _Judge:
         """The decision about a finding."""
         outcome, why = self._decide(rule, finding)
         finding = replace(finding, severity=severity_at(finding))
+        kept = settled([finding], self._settings)
+        if outcome is Outcome.SHOWN and not kept:
+            outcome, why = Outcome.HIDDEN, "the settings show no findings of its severity or confidence"
+        finding = kept[0] if kept else finding
         return Decision(rule.code, rule.name, finding.span, outcome, why, finding)
 
     def _decide(self, rule: Rule, finding: Finding) -> tuple[Outcome, str]:

@@ -123,6 +123,14 @@ def test_calls_of_functions_that_wait(perflint: Command) -> None:
     assert {each["heat"] for each in json.loads(ran.out)["findings"]} <= {"warm", "cold"}
 
 
+def test_explain_shows_declared_waits_and_thresholds(perflint: Command) -> None:
+    perflint.write("a.py", WAIT)
+    ran = perflint("explain", "a.py:11", "--config", "sync-functions=mylib.to_cpu")
+    assert "TPF137" in ran.out
+    ran = perflint("explain", "a.py:11", "--config", "sync-functions=mylib.to_cpu", "--min-severity=error")
+    assert "the settings show no findings of its severity or confidence" in " ".join(ran.out.split())
+
+
 def test_methods_of_the_project_that_wait(perflint: Command) -> None:
     perflint.write("meters.py", "class Meter:\n    def value(self):\n        return native()\n")
     text = WAIT.replace("from mylib import to_cpu", "from meters import Meter").replace("to_cpu(loss)", "Meter().value()")
