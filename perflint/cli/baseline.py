@@ -11,7 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from perflint.cli import options
+from perflint.cli import means, options
 from perflint.config.errors import ConfigurationError
 from perflint.engine.active import active_rules
 from perflint.engine.baseline import Baseline, read_baseline
@@ -28,6 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The options of `perflint baseline`."""
     options.add_paths(parser)
     options.add_selection(parser)
+    means.add_arguments(parser)
     group = parser.add_argument_group("baseline")
     group.add_argument("--baseline", metavar="FILE", help=f"the file (default: that of the settings, or {NAME})")
     group.add_argument("--add", action="store_true", help="add new findings, too")
@@ -51,9 +52,10 @@ def run(arguments: Namespace) -> int:
         raise ConfigurationError(f"{path} was written with `{option}`", f"pass `{option}`, or remove the file")
     found = discover(paths, settings, arguments.force_exclude)
     problems: list[Problem] = list(found.problems)
-    for source, part in check_files(found.files, rules, settings):
-        problems += part.problems
-        baseline.sift(source, part)
+    with means.means(arguments) as ways:
+        for source, part in check_files(found.files, rules, settings, means=ways):
+            problems += part.problems
+            baseline.sift(source, part)
     codes = {rule.code for rule in rules.rules}
     now = baseline.updated(codes, add=is_new or arguments.add)
     for problem in problems:

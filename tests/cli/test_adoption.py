@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from perflint.cli import adding
 from perflint.engine.changes import parsed
+from perflint.findings import Finding
+from perflint.source.text import Source
 from tests.cli.command import Command
 
 SCALER = "scaler = torch.cuda.amp.GradScaler()\n"
@@ -269,6 +272,30 @@ def test_add_ignore(perflint: Command, before: str, after: str) -> None:
     assert (perflint.folder / "a.py").read_bytes() == ("import torch\n" + after).encode()
     assert perflint("check", "a.py", RULES).code == 0
     assert perflint("check", "a.py", RULES, "--add-ignore").out == "Silenced 0 findings in 0 files.\n"
+
+
+def test_add_ignore_leaves_a_file_that_changed_meanwhile(
+    perflint: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perflint.write("a.py", BAD)
+    write = adding.with_ignores
+
+    def edited(source: Source, findings: list[Finding], reason: str) -> tuple[str, list[Finding]]:
+        perflint.write("a.py", "# another text\n")
+        return write(source, findings, reason)
+
+    monkeypatch.setattr(adding, "with_ignores", edited)
+    ran = perflint("check", "a.py", RULES, "--add-ignore")
+    assert ran.code == 2 and "changed while it was checked" in ran.err
+    assert (perflint.folder / "a.py").read_text() == "# another text\n"
+
+
+def test_the_cache_and_the_baseline(adopted: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERFLINT_NO_CACHE")
+    monkeypatch.setenv("PERFLINT_CACHE_DIR", str(adopted.folder / "cache"))
+    for _ in range(2):
+        assert adopted("check", "a.py", RULES).out == "No findings in 1 file.\n2 in the baseline.\n"
+        assert "Found 2 findings" in adopted("check", "a.py", RULES, "--isolated").out
 
 
 def test_add_ignore_with_other_options(perflint: Command) -> None:
