@@ -40,7 +40,7 @@ def _for_any_caller(finding: Finding, rule: Rule, site: Site) -> Finding:
         return finding
     other = site.model.for_any_caller.site_like(site)
     for each in rule.check(other) if other is not None else ():
-        if each.span == finding.span and each.fix is not None:
+        if each.span == finding.span:
             return replace(finding, fix=each.fix)
     return replace(finding, fix=replace(fix, safety=Safety.UNSAFE, message=f"{fix.message} ({_OTHERS})"))
 

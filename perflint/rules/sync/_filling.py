@@ -19,6 +19,7 @@ from perflint.semantics.values import Evidence, Tensor, scalar_type
 from perflint.source.concrete import cst
 
 NEW_TENSOR = "torch.Tensor.new_tensor"
+_NEW = (NEW_TENSOR, "torch.Tensor.new")
 _KEPT = frozenset({"dtype", "device", "requires_grad"})
 _NUMBERS = frozenset({"bool", "int", "float"})
 
@@ -105,7 +106,7 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     made = made_by(site)
     if made is None or not _is_plain(site, made):
         return None
-    if site.target == NEW_TENSOR:
+    if site.target in _NEW:
         return _new_full(site, filled)
     node = site.concrete
     if site.target in MOVES:
@@ -174,7 +175,7 @@ def _new_full(site: CallSite, filled: Filled) -> Fix | None:
     value = site.value(filled.number)
     is_tensor = isinstance(site.receiver, Tensor) and site.receiver.evidence >= Evidence.ANNOTATION
     fits = can_fill(value, "" if given is None else dtype_name(site, given))
-    sure = filled.sure and is_tensor and _is_literal(filled.number) and fits
+    sure = site.target == NEW_TENSOR and filled.sure and is_tensor and _is_literal(filled.number) and fits
     return Fix("Fill the tensor on the GPU", Safety.SAFE if sure else Safety.UNSAFE, (edit,))
 
 

@@ -142,7 +142,8 @@ def _of_array(site: CallSite, steps: list[ast.Call], made: ast.Call, cast: str) 
         return None
     names = _Names(tensor.text, asks.text, dtype.text, tuple(dict.fromkeys((*tensor.imports, *asks.imports))))
     moved = move(site)
-    is_cuda = moved is not None and (moved.device is None or _is_cuda(site.value(moved.device)))
+    goes_to = None if moved is None else moved.device
+    is_cuda = site.target == "torch.Tensor.cuda" or (goes_to is not None and _is_cuda(site.value(goes_to)))
     call: cst.BaseExpression | None = site.model.source.concrete(made)
     if not isinstance(call, cst.Call):
         return None

@@ -74,7 +74,8 @@ class ListToCuda(Rule):
 
     ## Fix safety
     A list that holds one number, or the same number again and again, becomes `torch.full` on the GPU:
-    `torch.tensor([0] * 4, device=d)` becomes `torch.full((4,), 0, device=d)`. That is safe for numbers and
+    `torch.tensor([0] * 4, device=d)` becomes `torch.full((4,), 0, device=d)`, and `x.new_tensor([0])` becomes
+    `x.new_full((1,), 0)`. That is safe for numbers and
     lengths in the source. It is unsafe for a variable, which may hold a NumPy scalar with a dtype of
     its own, and for a length that may be 0, because a list without elements becomes a tensor of the
     default dtype. For numbers that the dtype cannot hold, see scalar-to-cuda.

@@ -205,9 +205,11 @@ def _cut(site: CallSite, receiver: ast.expr) -> Edit | None:
     source, inner = site.model.source, site.model.source.span(receiver)
     behind = Span(inner.end_line, inner.end_column, site.span.end_line, site.span.end_column)
     text = source.segment(behind)
-    brackets = len(text) - len(text.lstrip(") \t\r\n"))
-    if not text[brackets:].startswith("."):
+    blank = len(text) - len(text.lstrip(") \t\r\n"))
+    if not text[blank:].startswith("."):
         return None
+    # The lines between the last bracket and the method go, too.
+    brackets = len(text[:blank].rstrip(" \t\r\n"))
     return Edit(within(source, behind, brackets, len(text)), "")
 
 

@@ -82,9 +82,10 @@ class BlockingH2d(Rule):
     `non_blocking=True` is added only if the tensor is the loop variable of a
     `DataLoader(pin_memory=…)`, or a part of it, and the loop only reads it on the CPU: it moves
     it, computes with it, or passes it to functions of the file that do no more. There the fix is
-    safe. If the loader is made in the same file without `pin_memory`, one unsafe fix adds
-    `pin_memory=torch.cuda.is_available()` to the loader and `non_blocking=True` to the copy: a thread of the
-    loader then copies each batch once more, into pages that the system cannot swap.
+    safe; it is unsafe if other files may pass another loader. If the loader is made in the same file
+    without `pin_memory`, one unsafe fix adds `pin_memory=torch.cuda.is_available()` to the loader and
+    `non_blocking=True` to the copy: a thread of the loader then copies each batch once more, into pages
+    that the system cannot swap.
 
     `(torch.arange(n) * 2).to(x.device)` becomes `torch.arange(n, device=x.device) * 2`, also if a name
     holds the tensor in between. That is unsafe: functions such as `exp` may round otherwise on the GPU.
@@ -136,7 +137,10 @@ class BlockingH2d(Rule):
 
 
 def _is_of_pinned(fix: Fix | None) -> bool:
-    return fix is not None and fix.safety is Safety.SAFE
+    return fix is not None and fix.message == _WITHOUT_BLOCKING
+
+
+_WITHOUT_BLOCKING = "Copy without blocking the CPU"
 
 
 _PINNED_COST = "blocking copies of pinned images cost training of a ResNet-50 {0}"
@@ -268,6 +272,16 @@ def _fix(site: CallSite) -> Fix | None:
     return _of_batch(site) or computed_there(site) or array_uploaded_later(site)
 
 
+def _is_pinned_for_all(site: CallSite) -> bool:
+    """True if the batches are those of a plain loader whatever other files pass to the function."""
+    if not site.model.relies_on_callers(site.node):
+        return True
+    other = site.model.for_any_caller.site_like(site)
+    if not isinstance(other, CallSite) or not isinstance(other.node.func, ast.Attribute):
+        return False
+    return batch_of(other, other.node.func.value) is not None
+
+
 def _of_batch(site: CallSite) -> Fix | None:
     """`non_blocking=True` for the batches of a loader that pins them, or that can."""
     assert isinstance(site.node.func, ast.Attribute)
@@ -283,7 +297,8 @@ def _of_batch(site: CallSite) -> Fix | None:
         return None
     edit = replace(site.model.source, site.span, new)
     if tensor.pinned:
-        return Fix("Copy without blocking the CPU", Safety.SAFE, (edit,))
+        safety = Safety.SAFE if _is_pinned_for_all(site) else Safety.UNSAFE
+        return Fix(_WITHOUT_BLOCKING, safety, (edit,))
     pins = pinning(site.model, batch)
     if pins is None:
         return None

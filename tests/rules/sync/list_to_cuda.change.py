@@ -48,6 +48,8 @@ class Tables(torch.nn.Module):
             torch.IntTensor([3, 3]).to(x.device),
             torch.FloatTensor([1]).to(x),
             torch.Tensor([1]).to(x.device),
+            x.new([1]).expand(2, 2),
+            x.long().new([2.5, 2.5]),
         ]
 
 

@@ -68,8 +68,9 @@ class Repeated(nn.Module):
         default = torch.tensor([1], dtype=torch.float32, pin_memory=torch.cuda.is_available()).to(
             x.device, non_blocking=True
         ), torch.full((1,), 3, device=x.device, dtype=x.dtype)
+        old = x.data.new_full((1,), 1).expand(4, 4), x.new([1.0, 2.0])
         shared = torch.as_tensor(self.sizes, device=x.device)
-        print(classes, default, shared)
+        print(classes, default, old, shared)
         return one, pair, same, rows, ids, new, moved, mixed, unknown, laid_out
 
 

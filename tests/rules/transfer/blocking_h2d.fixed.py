@@ -93,6 +93,11 @@ class Embedded(nn.Module):
         frequencies = torch.exp(
             -9.0 * torch.arange(start=0, end=half, device=steps.device) / half,
         )
+        chained = (
+            (torch.arange(half, device=steps.device) + 1)
+            .unsqueeze(0)
+        )
+        print(chained)
         noise = (torch.rand(beams) * 2).to(steps.device)
         twice = torch.arange(half) * 2
         other = twice.sum().item() + twice.to(steps.device)
@@ -118,6 +123,8 @@ class Acting(nn.Module):
             x.device, non_blocking=True
         )
         two = torch.tensor(np.stack([state, state]), pin_memory=True).cuda(non_blocking=True)
+        like = torch.tensor(state, pin_memory=torch.cuda.is_available()).to(x, non_blocking=True)
+        print(like)
         cut = torch.from_numpy(state)[0].to(x.device)
         unknown = torch.from_numpy(values).to(x.device)
         summed = torch.from_numpy(state).sum(0).to(x.device)

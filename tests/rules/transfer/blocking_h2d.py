@@ -93,6 +93,12 @@ class Embedded(nn.Module):
         frequencies = torch.exp(  # error: TPF201
             -9.0 * torch.arange(start=0, end=half) / half,
         ).to(device=steps.device)
+        chained = (
+            (torch.arange(half) + 1)  # error: TPF201
+            .to(steps.device)
+            .unsqueeze(0)
+        )
+        print(chained)
         noise = (torch.rand(beams) * 2).to(steps.device)  # error: TPF201
         twice = torch.arange(half) * 2
         other = twice.sum().item() + twice.to(steps.device)  # error: TPF201
@@ -117,6 +123,8 @@ class Acting(nn.Module):
     def forward(self, x: torch.Tensor, state: np.ndarray, values):
         one = torch.from_numpy(state).float().unsqueeze(0).to(x.device)  # error: TPF201
         two = torch.from_numpy(np.stack([state, state])).cuda()  # error: TPF201
+        like = torch.from_numpy(state).to(x)  # error: TPF201
+        print(like)
         cut = torch.from_numpy(state)[0].to(x.device)  # error: TPF201
         unknown = torch.from_numpy(values).to(x.device)  # error: TPF201
         summed = torch.from_numpy(state).sum(0).to(x.device)  # error: TPF201
