@@ -10,7 +10,7 @@ import pytest
 
 from perflint.config.pyproject import find
 from perflint.config.requirements import lower_bound
-from perflint.config.settings import Version
+from perflint.config.settings import Version, combine
 
 BOUNDS: list[tuple[str, Version | None]] = [
     (">=1.8", (1, 8)),
@@ -202,4 +202,4 @@ def put(path: Path, text: str) -> None:
 
 def torch_of(folder: Path) -> Version | None:
     """The oldest torch that is taken for code in a folder."""
-    return find([str(folder)]).options.torch_version
+    return combine(*find([str(folder)]).places).torch_version
