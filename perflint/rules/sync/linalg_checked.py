@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from perflint.findings import Confidence, Effect, Finding, Fix, Safety, Severity
@@ -14,7 +15,7 @@ from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import operand_confidence
 from perflint.semantics.sites import CallSite, device_confidence
 from perflint.semantics.structure import keyword
-from perflint.semantics.values import Const, Scalar, Sequence
+from perflint.semantics.values import Const, Evidence, Scalar, Sequence, Tensor
 from perflint.source.concrete import code, cst
 from perflint.source.quoting import quoted
 
@@ -26,6 +27,12 @@ _UNCHECKED = {
     "torch.linalg.lu_factor": ("torch.linalg.lu_factor_ex", "[:2]"),
     "torch.linalg.ldl_factor": ("torch.linalg.ldl_factor_ex", "[:2]"),
 }
+_METHODS = {
+    "torch.Tensor.inverse": "torch.linalg.inv_ex",
+    "torch.Tensor.cholesky": "torch.linalg.cholesky_ex",
+    "torch.cholesky": "torch.linalg.cholesky_ex",
+}
+"""Older forms, which get a fix without further arguments."""
 _CHECKED = frozenset(_UNCHECKED) | {"torch.Tensor.inverse", "torch.cholesky", "torch.Tensor.cholesky"}
 _ITERATIVE = (
     frozenset(
@@ -78,9 +85,9 @@ class LinalgChecked(Rule):
 
     ## Fix safety
     `inv`, `solve`, `cholesky`, `lu_factor` and `ldl_factor` become their `_ex` forms, which do not
-    check. Unsafe: a singular input silently gives a useless result instead of an error. No fix is
-    offered if the code around the call handles that error: `try: cholesky(x)` and `except` with a
-    regularized x.
+    check; `x.inverse()` becomes `torch.linalg.inv_ex(x)[0]` if x is certainly a tensor. Unsafe: a singular
+    input silently gives a useless result instead of an error. No fix is offered if the
+    code around the call handles that error: `try: cholesky(x)` and `except` with a regularized x.
 
     ## How a GPU shows it
     `torch.cuda.set_sync_debug_mode("warn")` warns at the line; a trace shows the solver's
@@ -151,6 +158,8 @@ def _is_matrix(site: CallSite) -> bool:
 
 
 def _fix(site: CallSite) -> Fix | None:
+    if site.target in _METHODS:
+        return _of_method(site)
     if site.target not in _UNCHECKED or keyword(site.node, "out") is not None:
         return None
     if swallows(site.model, site.node):
@@ -167,3 +176,28 @@ def _fix(site: CallSite) -> Fix | None:
         function.imports,
         since=UNCHECKED[name],
     )
+
+
+def _of_method(site: CallSite) -> Fix | None:
+    """`torch.linalg.inv_ex(x)[0]` for `x.inverse()`, if x is certainly a tensor: other classes have the method, too."""
+    method = site.target.startswith("torch.Tensor.")
+    operand = site.receiver if method else site.value(site.node.args[0]) if site.node.args else None
+    if not isinstance(operand, Tensor) or operand.evidence < Evidence.ANNOTATION or swallows(site.model, site.node):
+        return None
+    owner = site.node.func.value if isinstance(site.node.func, ast.Attribute) else None
+    if isinstance(owner, ast.BinOp) and any(site.value(each).is_unknown for each in (owner.left, owner.right)):
+        # An operator of another class may take the tensor.
+        return None
+    if site.node.keywords or len(site.node.args) != (not method):
+        return None
+    name = _METHODS[site.target]
+    function = spell(site.model.symbols, name, site.node)
+    given = site.concrete.func.value if method and isinstance(site.concrete.func, cst.Attribute) else None
+    if function is None or (method and given is None):
+        return None
+    text = code(given.with_changes(lpar=[], rpar=[])) if given is not None else code(site.concrete.args[0].value)
+    if "\n" in text:
+        return None
+    edit = replace(site.model.source, site.span, f"{function.text}({text})[0]")
+    message = f"Use {name}, which does not check"
+    return Fix(message, Safety.UNSAFE, (edit,), function.imports, since=UNCHECKED[name])

@@ -8,7 +8,7 @@ class Warp(nn.Module):
         inverse = torch.linalg.inv_ex(homography)[0]
         imported = torch.linalg.inv_ex(homography)[0]
         older = torch.linalg.inv_ex(homography)[0]
-        method = homography.inverse()
+        method = torch.linalg.inv_ex(homography)[0]
         solved = torch.linalg.solve_ex(homography, points, left=False)[0]
         factor = torch.linalg.cholesky_ex(homography)[0]
         lu, pivots = torch.linalg.lu_factor_ex(homography)[:2]
@@ -75,3 +75,19 @@ def regularized(gram: torch.Tensor) -> torch.Tensor:
         return torch.linalg.cholesky(gram)
     except torch.linalg.LinAlgError:
         return torch.linalg.cholesky_ex(gram + torch.eye(len(gram), device="cuda"))[0]
+
+
+class Operator:
+    def inverse(self):
+        return self
+
+
+class Maybe(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y):
+        other = (x + y).inverse(), torch.linalg.inv_ex(x * 2)[0]
+        try:
+            tried = x.inverse()
+        except RuntimeError:
+            tried = x
+        old = torch.linalg.cholesky_ex(x)[0], torch.cholesky(x, upper=True), torch.linalg.cholesky_ex(x)[0]
+        return other, tried, old, Operator().inverse()

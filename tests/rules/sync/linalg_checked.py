@@ -76,3 +76,19 @@ def regularized(gram: torch.Tensor) -> torch.Tensor:
         return torch.linalg.cholesky(gram)  # error: TPF126
     except torch.linalg.LinAlgError:
         return torch.linalg.cholesky(gram + torch.eye(len(gram), device="cuda"))  # audit: TPF126
+
+
+class Operator:
+    def inverse(self):
+        return self
+
+
+class Maybe(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y):
+        other = (x + y).inverse(), (x * 2).inverse()  # error: TPF126, TPF126
+        try:
+            tried = x.inverse()  # error: TPF126
+        except RuntimeError:
+            tried = x
+        old = torch.cholesky(x), torch.cholesky(x, upper=True), x.cholesky()  # error: TPF126, TPF126, TPF126
+        return other, tried, old, Operator().inverse()
