@@ -94,9 +94,7 @@ def add_narrowing(group: _ArgumentGroup) -> None:
     )
 
 
-def narrowing(
-    arguments: Namespace, settings: Settings, rules: RuleSet
-) -> tuple[Baseline | None, Changes | None]:
+def narrowing(arguments: Namespace, settings: Settings, rules: RuleSet) -> tuple[Baseline | None, Changes | None]:
     """The baseline and the changed lines that a check goes by. Raises ConfigurationError."""
     baseline, changes = None, None
     if settings.baseline is not None:

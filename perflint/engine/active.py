@@ -33,6 +33,8 @@ def holds(rule: Rule, torch_version: Version | None) -> bool:
 def rules_for_file(rules: RuleSet, settings: Settings, path: str) -> RuleSet:
     """The rules without those that `per-file-ignores` turns off for a file."""
     selectors = settings.ignored_selectors(path)
+    if not selectors:
+        return rules
     known = {rule.code: rule.name for rule in rules.rules}
     return rules.without({code for code, name in known.items() if any(_names(s, code, name) for s in selectors)})
 

@@ -16,9 +16,13 @@ from perflint.config.settings import Settings
 from perflint.engine.active import active_rules
 from perflint.engine.cache.cache import Handle
 from perflint.engine.cache.caches import Caches
+from perflint.engine.crashes import Crash, contained
 from perflint.engine.file import check_source
 from perflint.engine.projects import Projects
 from perflint.findings import Report
+from perflint.semantics.depth import deep_stack
+from perflint.semantics.model import summary_of
+from perflint.semantics.test_files import is_test_path
 from perflint.source.reading import Unreadable, read
 from perflint.source.text import Source
 
@@ -52,6 +56,15 @@ class Worker:
         self._rules = active_rules(self._settings)
         self._caches = Caches(self._projects, self._settings, self._rules, self._cache, self._handles)
 
+    def summarize(self, files: list[str]) -> None:
+        """Make the summaries of some files, so that the processes do not make the same ones while they check."""
+        for file in files:
+            path, project = Path(file).absolute(), self._projects.of(file)
+            if self._caches.of(file) is not None and project.texts.has_calls(path) and not is_test_path(path):
+                with contained([], file, _crash), deep_stack():
+                    summary_of(project, path)
+        self._caches.flush()
+
     def check(self, files: list[str]) -> list[tuple[str, Report]]:
         """The reports of some files."""
         found = [(file, self._report(file)) for file in files]
@@ -67,6 +80,11 @@ class Worker:
         return check_source(source, project, self._rules, self._settings, keep=self._caches.keep)
 
 
+def _crash() -> Crash:
+    # It is reported when a check needs the summary.
+    return "a summary", None, ""
+
+
 def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> Iterator[tuple[str, Report]]:
     """Check files, whose sizes are given, in `jobs` processes, as they come. Ends early if a process dies."""
     forks = sys.platform == "linux" and threading.active_count() == 1
@@ -75,11 +93,12 @@ def checked_by_workers(worker: Worker, sizes: Mapping[str, int], jobs: int) -> I
     context = multiprocessing.get_context("fork" if forks else "spawn")
     pool = ProcessPoolExecutor(min(jobs, len(sizes)), context, _start, (worker,))
     try:
-        waiting = {pool.submit(_check, task) for task in _tasks(sizes, jobs)}
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield from future.result()
+        for work in (_summarize, _check):
+            waiting = {pool.submit(work, task) for task in _tasks(sizes, jobs)}
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield from future.result()
     except BrokenProcessPool:
         return
     finally:
@@ -109,6 +128,12 @@ def _start(worker: Worker) -> None:
     global _worker
     _worker = worker
     worker.start()
+
+
+def _summarize(files: list[str]) -> list[tuple[str, Report]]:
+    assert _worker is not None
+    _worker.summarize(files)
+    return []
 
 
 def _check(files: list[str]) -> list[tuple[str, Report]]:

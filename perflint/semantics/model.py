@@ -64,8 +64,12 @@ def _for_any_caller(model: Model) -> Model:
     return Model(model.source, model.view.project, CallsOf.PRIVATE)
 
 
+def summary_of(project: Project, path: Path) -> Summary | None:
+    """The summary of a file, which all checks of the project share; None if the file does not parse."""
+    return summaries(project).of(project, path, _summary)
+
+
 def _summary(project: Project, path: Path) -> Summary | None:
-    """The summary of a file; None if it does not parse."""
     module = project.module_at(path)
     if module is None:
         return None
@@ -131,7 +135,7 @@ class Model:
         if self._calls is not CallsOf.PROJECT:
             return None
         project = self.view.project
-        return Callers(self.view, self.module, lambda path: summaries(project).of(project, path, _summary))
+        return Callers(self.view, self.module, lambda path: summary_of(project, path))
 
     def chain(self, info: FunctionInfo) -> Chain | None:
         """How often other files call a function, and which calls show it; None if none is known to."""

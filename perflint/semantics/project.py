@@ -185,9 +185,7 @@ class Project:
     texts and trees: the results of a run of the interpreter are in its view.
     """
 
-    def __init__(
-        self, files: Iterable[Path] = (), most: int | None = None, declared: Declared | None = None
-    ) -> None:
+    def __init__(self, files: Iterable[Path] = (), most: int | None = None, declared: Declared | None = None) -> None:
         self.declared = declared or Declared()
         """The functions that the settings declare."""
         self._listing = files

@@ -95,6 +95,11 @@ class Texts:
         """Read all files and their imports now."""
         _ = self._exact, self._below
 
+    def has_calls(self, path: Path) -> bool:
+        """True if a file may call functions of others: it imports one of these files."""
+        file = self.file(path)
+        return file is not None and any(start in self._named for name in file.imports for start in _starts(name))
+
     def file(self, path: Path) -> FileText | None:
         """One of the files by its path."""
         return self._by_path.get(path)

@@ -43,6 +43,7 @@ class Caches:
         self._folder = folder
         self._handles = handles or {}
         self._open: dict[Path, Cache | None] = {}
+        self._codes = _codes(rules)
         values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
         self._values = repr({name: value for name, value in values.items() if name not in _OF_OUTPUT})
 
@@ -111,7 +112,12 @@ class Caches:
 
     def _key(self, path: str) -> bytes:
         """A digest of all that a report depends on besides texts: the name of the file, rules, and settings."""
-        codes = " ".join(rule.code for rule in rules_for_file(self._rules, self._settings, path).rules)
+        rules = rules_for_file(self._rules, self._settings, path)
+        codes = self._codes if rules is self._rules else _codes(rules)
         return hashlib.blake2b(
             f"{path}\0{codes}\0{self._values}".encode("utf-8", "surrogatepass"), digest_size=16
         ).digest()
+
+
+def _codes(rules: RuleSet) -> str:
+    return " ".join(rule.code for rule in rules.rules)

@@ -210,9 +210,7 @@ JUDGES: dict[str, Judge] = {
 }
 _CALLS = "the call was not watched: built-in functions of torch are watched in the first two recorded steps"
 UNDECIDED: dict[str, str] = {
-    **dict.fromkeys(
-        ("TPF205", "TPF206"), "no copy was seen here; trace on a GPU, or with `perflint trace --simulate`"
-    ),
+    **dict.fromkeys(("TPF205", "TPF206"), "no copy was seen here; trace on a GPU, or with `perflint trace --simulate`"),
     **dict.fromkeys(("TPF211", "TPF212", "TPF213"), "no copy that was made here was followed to its end"),
     "TPF207": f"{_CALLS}, and in all steps with `perflint trace --simulate`",
     "TPF208": f"{_CALLS}, and in all steps with `perflint trace --simulate`",
