@@ -22,16 +22,17 @@ COMMENT_CODES = frozenset({UNUSED, UNKNOWN, WITHOUT_REASON})
 
 
 def comment_findings(
-    source: Source, suppressions: Suppressions, rules: RuleSet, settings: Settings, is_traced: bool
+    source: Source, suppressions: Suppressions, rules: RuleSet, settings: Settings
 ) -> list[Finding]:
     """The findings about the comments of a file, in which `suppressions` was asked about all findings.
 
-    `rules` are those that are on for the file. Without a trace, comments about its rules cannot be judged.
+    `rules` are those that are on for the file. Comments about rules that need a trace are not judged: another trace
+    may have their findings.
     """
     about = {rule.code: rule for rule in rules.rules if rule.code in COMMENT_CODES}
     if not about or not (suppressions.comments or suppressions.unknown):
         return []
-    judged = {rule.code for rule in rules.rules if rule.listens or is_traced}
+    judged = {rule.code for rule in rules.rules if rule.listens}
     return sorted(
         _Judge(source, suppressions, about, judged, settings).findings(), key=lambda each: (each.span, each.code)
     )

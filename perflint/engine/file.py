@@ -82,7 +82,7 @@ def check_source(
         if (suppressions.comments or suppressions.unknown) and not report.problems:
             from perflint.engine.comments import comment_findings
 
-            about = comment_findings(source, suppressions, here, settings, judge is not None)
+            about = comment_findings(source, suppressions, here, settings)
             report.findings = sorted([*report.findings, *about], key=lambda finding: (finding.span, finding.code))
         report.findings = settled(report.findings, settings)
         if keep is not None and model is not None and not report.problems:

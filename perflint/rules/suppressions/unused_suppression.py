@@ -19,7 +19,7 @@ class UnusedSuppression(CommentRule):
     is a fault in the comment; no time is lost.
 
     ## When it is fine
-    Rules that need a trace are left out, because a check without a trace cannot have their findings. If other
+    Rules that need a trace are left out, because another trace may have their findings. If other
     versions of perflint check the same code, `ignore = ["unused-suppression"]` turns the rule off.
 
     ## Bad
