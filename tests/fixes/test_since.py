@@ -21,9 +21,10 @@ _NAMED = re.compile(r"[(,\s](\w+)\s*=(?!=)\s*[\w\"']")
 
 OF_ANY_TORCH = frozenset(
     # Calls.
-    """arange array cat clamp clone contiguous copy_ detach double expand eye fill_ flatten float int is_available
-    linspace log_softmax long masked_fill maximum minimum no_grad ones rand randint randn requires_grad_ stack
-    tolist train zeros full_like empty long half bfloat16 bool short update index_fill_ DataLoader""".split()
+    """arange array cat clamp clone contiguous copy_ detach double expand eye fill_ flatten float int
+    is_available linspace log_softmax long masked_fill maximum minimum no_grad ones rand randint randn
+    requires_grad_ stack tolist train zeros full_like new_full logical_not empty long half bfloat16 bool short
+    update index_fill_ DataLoader""".split()
     # Arguments.
     + """bias capturable_ device dim drop_last dtype generator ignore_index layout logging_nan_inf_filter map_location
     memory_format need_weights non_blocking num_workers persistent_workers pin_memory requires_grad retain_graph

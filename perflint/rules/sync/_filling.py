@@ -120,12 +120,13 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     full = spell(site.model.symbols, "torch.full", site.node)
     if not isinstance(inner, cst.Call) or added is None or full is None:
         return None
-    if site.model.target(made).endswith("Tensor"):
+    # The move rounded once more than torch.full does.
+    casts = any(text.startswith("dtype=") for text in added)
+    is_class = site.model.target(made).endswith("Tensor")
+    if is_class:
         added = _of_class(site, made, added)
         if added is None:
             return None
-    # The move rounded once more than torch.full does.
-    casts = any(text.startswith("dtype=") for text in added)
     new: cst.Call | None = inner.with_changes(
         func=cst.parse_expression(full.text), args=_arguments(inner, site, filled)
     )
@@ -138,7 +139,7 @@ def filled_there(site: CallSite, filled: Filled) -> Fix | None:
     sure = filled.sure or (filled.sized and given is not None)
     return Fix(
         "Fill the tensor on the GPU",
-        Safety.SAFE if sure and _infers_same(site, filled.number, given) and not casts else Safety.UNSAFE,
+        Safety.SAFE if sure and _infers_same(site, filled.number, given) and not (casts or is_class) else Safety.UNSAFE,
         (replace(site.model.source, site.span, new),),
         full.imports,
         since=None if given is not None or casts else INFERRED_FULL,

@@ -164,6 +164,8 @@ def _of_array(site: CallSite, steps: list[ast.Call], made: ast.Call, cast: str) 
 
 def _is_plain(site: CallSite, made: ast.Call) -> bool:
     """True if the call has its data by position, and keywords whose order of evaluation does not matter."""
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(site.node)):
+        return False
     return len(made.args) == 1 and all(
         item.arg in ("dtype", "device") and not has_effects(site.model, item.value) for item in made.keywords
     )

@@ -38,6 +38,8 @@ def computed_there(site: CallSite) -> Fix | None:
     if site.target not in ("torch.Tensor.to", "torch.Tensor.cuda", "torch.Tensor.type_as"):
         return None
     moved = move(site)
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(site.node)):
+        return None
     if moved is None or not moved.proven or not moved.simple or moved.may_be_none or moved.non_blocking is not None:
         return None
     assert isinstance(site.node.func, ast.Attribute)
@@ -213,12 +215,16 @@ def _cut(site: CallSite, receiver: ast.expr) -> Edit | None:
     return Edit(within(source, behind, brackets, len(text)), "")
 
 
-def _without_move(site: CallSite, receiver: ast.expr) -> Edit:
-    """The name in place of its move; `x = x.to(device)` goes as a whole."""
+def _without_move(site: CallSite, receiver: ast.expr) -> Edit | None:
+    """The name in place of its move; `x = x.to(device)` goes as a whole. None if comments or names would go with it."""
     model, source = site.model, site.model.source
     statement = model.parent(site.node)
+    if isinstance(statement, (ast.NamedExpr, ast.Expr)) or site.span.line != site.span.end_line:
+        return None
     if isinstance(statement, ast.Assign) and isinstance(receiver, ast.Name):
         (first, *others) = statement.targets
         if not others and isinstance(first, ast.Name) and first.id == receiver.id:
+            if statement.lineno != statement.end_lineno:
+                return None
             return delete_statement(source, statement, block_of(model, statement))
     return replace(source, site.span, source.segment(source.span(receiver)))

@@ -13,6 +13,7 @@ from perflint.rules._order import may_swap
 from perflint.rules._words import often
 from perflint.rules.base import Calls, Rule
 from perflint.rules.placement import MOVES, Content, Move, content, creator, dtype_name, host_confidence, move
+from perflint.rules.transfer._computed import computed_there
 from perflint.semantics.sites import CallSite
 from perflint.semantics.structure import keyword
 from perflint.semantics.values import Const, scalar_type
@@ -92,6 +93,9 @@ class CreateThenMove(Rule):
       memory; but if the tensor is on that device already, `.to` copies nothing, and `.contiguous()`
       takes more memory.
 
+    Also unsafe is the fix for a tensor that is indexed or computed with before it is moved (see
+    blocking-h2d).
+
     No fix is offered for `.cuda(gpu)` if `gpu` may be None: `.cuda(None)` is the current GPU, and
     `device=None` is the CPU. A tensor with `requires_grad=True` that is written to in place gets no
     fix, because autograd allows no such write to a leaf. A cast of `tril_indices` or `triu_indices`
@@ -132,7 +136,7 @@ class CreateThenMove(Rule):
             f"{often(site)}",
             confidence=weakest(moved.confidence, source),
             help=f"Pass `device=` to `{function}`, so that the GPU fills it.",
-            fix=_fix(site, moved, made),
+            fix=_fix(site, moved, made) or computed_there(site),
         )
 
 

@@ -15,7 +15,7 @@ class Shift(nn.Module):
         typed = torch.zeros(3, device=x.device, dtype=x.dtype)
         like = torch.empty(3, device=x.device, dtype=x.dtype)
         shaped = torch.arange(0, steps, 2, device=x.device).float().view(1, -1)
-        viewed = torch.arange(4)[None, :].to(x.device)
+        viewed = torch.arange(4, device=x.device)[None, :]
         long = torch.zeros(
             x.shape[0],
             4,
