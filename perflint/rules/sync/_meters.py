@@ -112,7 +112,7 @@ def _of_class(info: ClassInfo, method: str, position: int) -> _Meter | None:
     if given.vararg or given.kwarg or given.kwonlyargs or position + 1 >= len(given.args):
         return None
     numbers = _computed(function.body, given.args[0].arg, {given.args[position + 1].arg})
-    if not numbers:
+    if not numbers or _shares(function, given.args[0].arg, given.args[position + 1].arg, numbers):
         return None
     properties, closed = set(numbers), set()
     for name, each in info.methods.items():
@@ -129,6 +129,24 @@ def _of_class(info: ClassInfo, method: str, position: int) -> _Meter | None:
 
 _OBJECT = ast.dump(ast.parse("object", mode="eval").body)
 _CLEAN, _PROPERTY, _CLOSED = "clean", "property", "closed"
+
+
+def _shares(function: ast.FunctionDef, me: str, tensor: str, numbers: frozenset[str]) -> bool:
+    """True if a tensor would be added to in place that has a second name: numbers are never shared."""
+    sums = {_own(each.target, me) for each in walk(function) if isinstance(each, ast.AugAssign)}
+    for each in walk(function):
+        if isinstance(each, ast.Assign):
+            for part in _alternatives(each.value):
+                if _own(part, me) in numbers:
+                    return True
+                if isinstance(part, ast.Name) and part.id == tensor and _own(each.targets[0], me) in sums:
+                    return True
+    return False
+
+
+def _alternatives(node: ast.expr) -> list[ast.expr]:
+    """The expressions of which one is the value of another."""
+    return [*_alternatives(node.body), *_alternatives(node.orelse)] if isinstance(node, ast.IfExp) else [node]
 
 
 def _computed(body: list[ast.stmt], me: str, tensors: set[str]) -> frozenset[str]:
