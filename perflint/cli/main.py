@@ -18,6 +18,7 @@ VERBS = {
     "check": "find what slows PyTorch code down",
     "fix": "rewrite what can be fixed; prints a diff unless asked to write",
     "baseline": "write the known findings to a file, so that a check shows only new ones",
+    "merge": "join the reports of the parts of a run",
     "init": "look at the project once, and write settings that fit it",
     "explain": "say what perflint believes of a line, and why",
     "config": "show the settings in force and where each comes from, or explain one",

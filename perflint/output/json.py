@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from perflint.findings import Edit, Finding, Fix, Problem, Report, Safety, Silencer, Verdict
+from perflint.config.settings import Profile
+from perflint.findings import Edit, Finding, Fix, Problem, Report, Ruling, Safety, Silenced, Silencer, Verdict
 from perflint.output.statistics import Count, counted
 from perflint.output.summary import fixable
 from perflint.output.writer import rule_url as url_of
@@ -18,13 +19,20 @@ def document(report: Report, statistics: bool = False, rule_url: str | None = No
     if statistics:
         body: dict[str, Any] = {"statistics": [_count(each) for each in counted(report)]}
     else:
-        body = {"findings": [finding_object(finding, rule_url) for finding in report.findings]}
+        body = {
+            "findings": [finding_object(finding, rule_url) for finding in report.findings],
+            "silenced": [_silenced(each, rule_url) for each in report.silenced],
+        }
     return {
         "version": VERSION,
         **body,
         "errors": [problem_object(problem) for problem in report.problems],
         "summary": summary_object(report),
     }
+
+
+def _silenced(each: Silenced, rule_url: str | None) -> dict[str, Any]:
+    return {"by": each.by.value, "reason": each.reason, "finding": finding_object(each.finding, rule_url)}
 
 
 def _count(each: Count) -> dict[str, Any]:
@@ -115,7 +123,7 @@ def summary_object(report: Report) -> dict[str, Any]:
         "baseline": report.silenced_by(Silencer.BASELINE),
         "unchanged": report.unchanged,
         "fixable": {safety.value: fixes[safety] for safety in Safety},
-        "hidden": report.hidden,
-        "verdicts": {ruling.value: count for ruling, count in report.verdicts.items()},
+        "hidden": {each.value: report.hidden[each.value] for each in Profile if each.value in report.hidden},
+        "verdicts": {ruling.value: report.verdicts[ruling] for ruling in Ruling if ruling in report.verdicts},
         "rules": dict(sorted(Counter(finding.code for finding in report.findings).items())),
     }

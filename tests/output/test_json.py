@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from perflint.config.settings import OutputFormat
 from perflint.findings import Confidence, Effect, Heat, Report, Ruling, Safety, Severity, Span, Verdict
 from perflint.output.formats import writer
+from perflint.output.merged import merged, read_report
 from perflint.output.terminal import Style
 from perflint.output.writer import Output
 from tests.output.reports import SOURCE, finding, report
@@ -72,7 +74,7 @@ def test_the_schema_knows_every_grade() -> None:
 
 def test_members() -> None:
     written = document(report())
-    assert list(written) == ["version", "findings", "errors", "summary"]
+    assert list(written) == ["version", "findings", "silenced", "errors", "summary"]
     assert written["findings"][0] == {
         "path": "src/train.py",
         "line": 2,
@@ -166,3 +168,17 @@ def test_a_verdict() -> None:
         "ratio": None,
     }
     assert written["summary"]["verdicts"] == {"refuted": 2}
+
+
+def test_a_report_is_read_again_from_its_document() -> None:
+    part = report()
+    seen = Verdict(Ruling.CONFIRMED, "it waited", ms=1.5, share=0.25, per_step=2, ratio=None)
+    part.findings = [replace(each, verdict=seen, group="src/train.py:1:1:TPF101") for each in part.findings]
+    assert read_report(json.dumps(document(part))) == part
+
+
+def test_merged_findings_of_traces_stand_by_cost() -> None:
+    dear, cheap = (Verdict(Ruling.CONFIRMED, "it waited", ms=ms) for ms in (9.0, 1.0))
+    first = Report(findings=[finding(Span(1, 1, 1, 2), path="a.py", verdict=cheap)])
+    second = Report(findings=[finding(Span(1, 1, 1, 2), path="b.py", verdict=dear)])
+    assert [each.path for each in merged([first, second]).findings] == ["b.py", "a.py"]

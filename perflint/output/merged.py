@@ -1,0 +1,227 @@
+"""Reports from the JSON documents that perflint writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from perflint.findings import (
+    Confidence,
+    Edit,
+    Effect,
+    Finding,
+    Fix,
+    Heat,
+    Problem,
+    Report,
+    Ruling,
+    Safety,
+    Severity,
+    Silenced,
+    Silencer,
+    Span,
+    Verdict,
+)
+from perflint.output.json import VERSION
+
+_Kind = TypeVar("_Kind")
+_Member = TypeVar("_Member", bound=Enum)
+
+
+class NotAReport(Exception):
+    """A text that is no JSON document of `perflint check`; the message says why."""
+
+
+def read_report(text: str) -> Report:
+    """The report of a JSON document. Raises NotAReport."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NotAReport("it is not JSON") from None
+    if not isinstance(values, dict) or "version" not in values or "summary" not in values:
+        raise NotAReport("it is not a report of perflint")
+    if values["version"] != VERSION:
+        raise NotAReport(f"its version is {values['version']}, and this perflint reads version {VERSION}")
+    if "statistics" in values:
+        raise NotAReport("it has counts in place of findings; leave `--statistics` out where it is written")
+    document = _Object(values, "")
+    summary = document.object("summary")
+    return Report(
+        findings=[_finding(each) for each in document.objects("findings")],
+        problems=[_problem(each) for each in document.objects("errors")],
+        files=summary.get("files", int),
+        lines=summary.get("lines", int),
+        silenced=[_silenced(each) for each in document.objects("silenced")],
+        unchanged=summary.get("unchanged", int),
+        hidden=dict(summary.counts("hidden")),
+        verdicts={_member(Ruling, name, "verdicts"): count for name, count in summary.counts("verdicts")},
+    )
+
+
+def merged(reports: Sequence[Report]) -> Report:
+    """The report of a run whose parts have the given reports: sorted by path, by position within a file.
+
+    With verdicts of traces, what costs most comes first. A problem that all parts have is that of the run.
+    """
+    from perflint.tracer.verdicts import by_cost
+
+    total = Report()
+    for report in reports:
+        total.add(report)
+    total.findings.sort(key=lambda finding: place(finding.path))
+    if any(finding.verdict is not None for finding in total.findings):
+        total.findings.sort(key=by_cost)
+    total.silenced.sort(key=lambda each: place(each.finding.path))
+    total.problems = list(_problems([report.problems for report in reports]))
+    return total
+
+
+def place(path: str) -> tuple[str, ...]:
+    """A sort key for paths that gives the order in which a folder is searched."""
+    return tuple(path.replace("\\", "/").split("/"))
+
+
+def _problems(parts: Sequence[Sequence[Problem]]) -> Iterator[Problem]:
+    """The problems of all parts once, then the others by path."""
+    first, *others = parts
+    common = [problem for problem in first if all(problem in other for other in others)]
+    yield from common
+    rest = [problem for part in parts for problem in part if problem not in common]
+    yield from sorted(rest, key=lambda problem: place(problem.path))
+
+
+class _Object:
+    """A JSON object, whose values are of the types that they are asked for."""
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self._values = values
+        self._where = where
+
+    def has(self, name: str) -> bool:
+        """True if a value is there and not null."""
+        return self._value(name) is not None
+
+    def get(self, name: str, kind: type[_Kind]) -> _Kind:
+        """A value. Raises NotAReport, as all methods do."""
+        value = self._value(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
+        return value
+
+    def optional(self, name: str, kind: type[_Kind]) -> _Kind | None:
+        """A value, or None for null."""
+        return self.get(name, kind) if self.has(name) else None
+
+    def number(self, name: str) -> float:
+        """A number as it is written, with or without a fraction."""
+        return self.get(name, int) if isinstance(self._value(name), int) else self.get(name, float)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        values = self.get(name, list)
+        if not all(isinstance(value, str) for value in values):
+            raise NotAReport(f"`{self._where}{name}` is not what perflint writes")
+        return tuple(values)
+
+    def object(self, name: str) -> _Object:
+        """An object within this one."""
+        return _Object(self.get(name, dict), f"{self._where}{name}.")
+
+    def objects(self, name: str) -> Iterator[_Object]:
+        """The objects of a list."""
+        for index, value in enumerate(self.get(name, list)):
+            where = f"{self._where}{name}[{index}]"
+            if not isinstance(value, dict):
+                raise NotAReport(f"`{where}` is not what perflint writes")
+            yield _Object(value, f"{where}.")
+
+    def counts(self, name: str) -> Iterable[tuple[str, int]]:
+        """The counts in an object by their names."""
+        found = self.object(name)
+        return [(each, found.get(each, int)) for each in found._values]
+
+    def member(self, kind: type[_Member], name: str) -> _Member:
+        """The member of an enumeration that a value names."""
+        return _member(kind, self.get(name, str), f"{self._where}{name}")
+
+    def span(self) -> Span:
+        """The span in the object."""
+        return Span(*(self.get(name, int) for name in ("line", "column", "end_line", "end_column")))
+
+    def _value(self, name: str) -> Any:
+        if name not in self._values:
+            raise NotAReport(f"`{self._where}{name}` is missing; another version of perflint may have written it")
+        return self._values[name]
+
+
+def _member(kind: type[_Member], value: str, where: str) -> _Member:
+    for member in kind:
+        if member.value == value:
+            return member
+    raise NotAReport(f"`{where}` has the unknown value `{value}`")
+
+
+def _finding(values: _Object) -> Finding:
+    return Finding(
+        path=values.get("path", str),
+        span=values.span(),
+        code=values.get("code", str),
+        name=values.get("name", str),
+        message=values.get("message", str),
+        severity=values.member(Severity, "severity"),
+        confidence=values.member(Confidence, "confidence"),
+        heat=values.member(Heat, "heat"),
+        effect=values.member(Effect, "effect"),
+        help=values.optional("help", str),
+        fix=_fix(values.object("fix")) if values.has("fix") else None,
+        verdict=_verdict(values.object("verdict")) if values.has("verdict") else None,
+        why=values.optional("why", str),
+        cost=values.optional("cost", str),
+        function=values.optional("function", str),
+        group=values.optional("group", str),
+    )
+
+
+def _fix(values: _Object) -> Fix:
+    return Fix(
+        message=values.get("message", str),
+        safety=values.member(Safety, "safety"),
+        edits=tuple(Edit(edit.span(), edit.get("text", str)) for edit in values.objects("edits")),
+        imports=values.texts("imports"),
+        since=_version(values.get("since", str)) if values.has("since") else None,
+    )
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        raise NotAReport(f"`{text}` is no version of torch")
+    return int(major), int(minor)
+
+
+def _verdict(values: _Object) -> Verdict:
+    return Verdict(
+        ruling=values.member(Ruling, "ruling"),
+        why=values.get("why", str),
+        ms=values.number("ms") if values.has("ms") else None,
+        share=values.number("share") if values.has("share") else None,
+        per_step=values.number("per_step"),
+        ratio=values.number("ratio") if values.has("ratio") else None,
+    )
+
+
+def _problem(values: _Object) -> Problem:
+    return Problem(
+        path=values.get("path", str),
+        message=values.get("message", str),
+        help=values.optional("help", str),
+        line=values.optional("line", int),
+        column=values.optional("column", int),
+        internal=values.get("internal", bool),
+    )
+
+
+def _silenced(values: _Object) -> Silenced:
+    return Silenced(_finding(values.object("finding")), values.member(Silencer, "by"), values.get("reason", str))
