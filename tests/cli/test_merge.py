@@ -16,8 +16,6 @@ SAMPLE = Path(__file__).parents[1] / "engine" / "order_sample"
 BAD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"
 SILENCED = f"{BAD.rstrip()}  # perflint: ignore[TPF902] -- old torch\n"
 LOOP = "def train(model, loader):\n    for batch in loader:\n        print(model(batch).sum().item())\n"
-    "import torch\n\n\ndef train(model, loader):\n    for batch in loader:\n        print(model(batch).sum().item())\n"
-)
 
 
 @pytest.fixture
