@@ -55,7 +55,8 @@ def _ranged(site: SubscriptSite, written: list[ast.expr], copied: list[int]) -> 
     root = site.node.value
     while isinstance(root, ast.Subscript):
         root = root.value
-    if not path_of(root) or site.value(root).tensor is None:
+    value = site.value(root)
+    if not path_of(root) or (value.tensor is None and not value.is_unknown):
         return None
     name = spell(site.model.symbols, "torch.arange", site.node)
     if name is None:
