@@ -21,9 +21,7 @@ COMMENT_CODES = frozenset({UNUSED, UNKNOWN, WITHOUT_REASON})
 """The codes of findings about comments, which no comment silences."""
 
 
-def comment_findings(
-    source: Source, suppressions: Suppressions, rules: RuleSet, settings: Settings
-) -> list[Finding]:
+def comment_findings(source: Source, suppressions: Suppressions, rules: RuleSet, settings: Settings) -> list[Finding]:
     """The findings about the comments of a file, in which `suppressions` was asked about all findings.
 
     `rules` are those that are on for the file. Comments about rules that need a trace are not judged: another trace

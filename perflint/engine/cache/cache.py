@@ -17,7 +17,7 @@ from typing import TypeVar
 from perflint.engine.cache.files import MISSING, Stamp, digest_of, stamp_of
 from perflint.engine.cache.pickles import Damaged, dumped, loaded
 from perflint.engine.cache.places import prepare
-from perflint.engine.cache.store import Row, Store
+from perflint.engine.cache.store import Result, Row, Store
 from perflint.engine.cache.upkeep import bring_up
 from perflint.findings import Report
 from perflint.frozen import dataclass
@@ -72,7 +72,7 @@ class Cache:
         self._began = time.time_ns()
         self._stamps: dict[str, Stamp] = {row.path: row.stamp for row in store.rows()}
         self._same: dict[str, bool] = {}
-        self._waiting: list[Callable[[Store], None]] = []
+        self._waiting: list[Result] = []
         summaries(project).store = self
 
     @property
@@ -94,13 +94,7 @@ class Cache:
         # Comments may suppress findings.
         record = replace(record, texts=record.texts | {path})
         file = self._project.file_text(path)
-
-        def write(store: Store) -> None:
-            if self._is_still(record):
-                store.add(path, key, content, record, self._row)
-                store.describe(path, code, None if file is None else file.outline)
-
-        self._later(write)
+        self._later(Result(path, key, content, record, code, None if file is None else file.outline))
 
     def find(self, path: Path) -> Summary | None:
         """The summary of a file."""
@@ -117,27 +111,15 @@ class Cache:
             content = dumped(replace(summary, record=_NO_RECORD))
         except RecursionError:
             return
-
-        def write(store: Store) -> None:
-            if self._is_still(summary.record):
-                store.add(summary.path, _SUMMARY, content, summary.record, self._row)
-
-        self._later(write)
+        self._later(Result(summary.path, _SUMMARY, content, summary.record))
 
     def flush(self) -> None:
         """Write what was added."""
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
-
         self._same.clear()
-
-        def write(store: Store) -> None:
-            with store.writing() as is_current:
-                for each in waiting if is_current else ():
-                    each(store)
-
-        self._guarded(write)
+        results = [each for each in waiting if self._is_still(each.record)]
+        if results:
+            self._guarded(lambda store: store.add(results, self._row))
 
     def close(self) -> None:
         """Write what was added, and close the file."""
@@ -147,8 +129,8 @@ class Cache:
             self._store.close()
             self._store = None
 
-    def _later(self, write: Callable[[Store], None]) -> None:
-        self._waiting.append(write)
+    def _later(self, result: Result) -> None:
+        self._waiting.append(result)
         if len(self._waiting) >= _TOGETHER:
             self.flush()
 

@@ -11,10 +11,10 @@ import re
 import sqlite3
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from perflint.engine.cache.files import Stamp
 from perflint.frozen import dataclass
@@ -55,6 +55,19 @@ class Row:
     """`FileText.outline`, if it is known."""
     code: str | None
     """`Module.code`, if it is known."""
+
+
+class Result(NamedTuple):
+    """A result about a file."""
+
+    path: Path
+    kind: bytes
+    content: bytes
+    record: Record
+    code: str | None = None
+    """The digest of the code of the file, if it is known."""
+    outline: str | None = None
+    """The digest of its imports."""
 
 
 class Store:
@@ -176,21 +189,42 @@ class Store:
         asked = Answers(self, [self._question(id) for id in questions])
         return Record(frozenset(map(self._path, code)), frozenset(map(self._path, texts)), asked)
 
-    def add(self, path: Path, kind: bytes, content: bytes, record: Record, unknown: Callable[[Path], Row]) -> None:
-        """Add a result. `unknown` gives the row of a file that the database does not have."""
+    def add(self, results: Sequence[Result], unknown: Callable[[Path], Row]) -> None:
+        """Add results. `unknown` gives the row of a file that the database does not have.
 
-        def ids(paths: Iterable[Path]) -> bytes:
-            return array("I", sorted(self._id(path, unknown) for path in paths)).tobytes()
+        Other processes wait only while files and questions that are new get numbers, and while the rows are written.
+        """
+        records = [result.record for result in results]
+        paths = {path for record in records for path in (*record.code, *record.texts) if str(path) not in self._ids}
+        asked = [
+            (question, record.questions)
+            for record in records
+            for question in record.questions
+            if question not in self._asked
+        ]
+        if paths or asked:
+            with self.writing() as is_current:
+                if not is_current:
+                    return
+                for path in sorted(paths):
+                    self._id(path, unknown)
+                for question, answers in asked:
+                    self._asking(question, answers, unknown)
+        rows = [
+            (self._ids[str(each.path)], each.kind, *self._numbers_of(each.record), each.content) for each in results
+        ]
+        about = [(each.code, each.outline, self._ids[str(each.path)]) for each in results if each.code is not None]
+        with self.writing() as is_current:
+            if is_current:
+                self._base.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?, ?)", rows)
+                self._base.executemany("UPDATE file SET code = ?, outline = ? WHERE id = ?", about)
 
-        asked = array("I", sorted(self._asking(question, record.questions, unknown) for question in record.questions))
-        self._base.execute(
-            "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?, ?)",
-            (self._id(path, unknown), kind, ids(record.code), ids(record.texts), asked.tobytes(), content),
+    def _numbers_of(self, record: Record) -> tuple[bytes, bytes, bytes]:
+        code, texts = (
+            array("I", sorted(self._ids[str(path)] for path in paths)) for paths in (record.code, record.texts)
         )
-
-    def describe(self, path: Path, code: str, outline: str | None) -> None:
-        """Note the digests of the code and the imports of a file."""
-        self._base.execute("UPDATE file SET code = ?, outline = ? WHERE path = ?", (code, outline, str(path)))
+        asked = array("I", sorted(self._asked[question] for question in record.questions))
+        return code.tobytes(), texts.tobytes(), asked.tobytes()
 
     def answer(self, question: Question) -> object:
         """The answer to a question that the database has."""
